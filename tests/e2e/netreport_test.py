@@ -1134,6 +1134,15 @@ class Comparisons(Place):
         self.assertEqual([line.split(",")[::7] for line in text.splitlines()[1:]], [["run.size64", "worse"]])
         self.assertIn("1 compared: 1 worse", err)
 
+    def test_units_are_made_one(self):
+        """A side measured with -f g, and bits of transactions."""
+        mon, tue = self.sets()
+        Path(tue).write_text(re.sub(r'"THROUGHPUT": ([0-9.]+), "THROUGHPUT_UNITS": "10.6', lambda found:
+                             f'"THROUGHPUT": {float(found[1]) / 2000}, "THROUGHPUT_UNITS": "10^9', Path(tue).read_text()))
+        self.assertEqual(re.findall(r"(?m)^run\.size\S+ +9\.9997 +(\S+) +(\S+)", netreport("--compare", mon, tue)[1]), 2 * [("9.9999", "Mbit/s")])
+        path = self.file([("size", [1])], [good({"size": 1}, 5e4, n, "Trans/s", LOCAL_SEND_THROUGHPUT=0.4) for n in (1, 2)], {"test": "TCP_RR"})
+        self.assertIn("Mbit/s", netreport("--compare", path, path, "--figure", "LOCAL_SEND_THROUGHPUT")[1])
+
     def test_sessions_of_both_sides_count(self):
         """Ten days against ten, 5 % apart, which differ by 2 %: found nine times in ten; without a difference seldom."""
         told = json.loads(document("stream").read_text())

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import calls, documents, engines, machine, options
+from netkit import calls, ceiling, documents, engines, machine, options
 from netkit.gate import differ
 from netkit.gate.model import GateError, Point, Side, Slot
 from netkit.sweep import now
@@ -231,7 +231,7 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
 
 def unit_of(name: str, figures: "Dict[str, Any]") -> str:
     if name.endswith("THROUGHPUT"):
-        text = str(figures.get("THROUGHPUT_UNITS") or "").replace("/s", "")
+        text = ceiling.unit_of(name, str(figures.get("THROUGHPUT_UNITS") or "").replace("/s", "") + "/s")[:-2]
         return RATES.get(text, f"{text}/s" if text else "")
     if re.search("_SD$", name):
         return str(figures.get("SD_UNITS") or "")

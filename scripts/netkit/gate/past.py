@@ -23,7 +23,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from netkit import files, results, units
+from netkit import ceiling, files, results, units
 from netkit.gate import output, stats, trial
 from netkit.gate.bench import taken_of, unit_of
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
@@ -64,7 +64,7 @@ class Slots:
 
     @classmethod
     def of_runs(cls, runs: "Sequence[results.Run]", constants: "Dict[str, Any]") -> "Slots":
-        figures, units, told = {}, {}, [run.result for run in runs]
+        figures, units, told = {}, {}, [in_mbits(run.result) for run in runs]
         for name in dict.fromkeys(itertools.chain.from_iterable(told)):
             values = [one.get(name) for one in told]
             kinds = set(map(type, values))
@@ -106,6 +106,14 @@ class Slots:
     def silent(self, metric: Metric) -> int:
         """How many gave nothing."""
         return len(self) - int(np.sum(self._column(metric.name) > 0)) if metric.more_is_better else self.failed
+
+
+def in_mbits(result: "Dict[str, Any]") -> "Dict[str, Any]":
+    """Throughputs in the unit of gates, whatever a sweep's -f was."""
+    told = str(result.get("THROUGHPUT_UNITS") or "")
+    return result if ceiling.factor_of(told) == 1 else {
+        **{name: ceiling.in_unit(value, told) if name.endswith("THROUGHPUT") and results.is_number(value) else value
+           for name, value in result.items()}, "THROUGHPUT_UNITS": ceiling.STREAM_UNIT}
 
 
 NO_SLOTS = Slots({}, [], [], {})
