@@ -6,11 +6,11 @@ import io
 import itertools
 import re
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from netkit import ceiling, engines, units
-from netkit.results import (DERIVED, SETS, Results, ResultsError, Run, is_number, key_of, matches,
+from netkit.results import (DERIVED, SETS, Axis, Results, ResultsError, Run, is_number, key_of, matches,
                             disturbed_runs, point_key, within)
 from netkit.units import show_value
 
@@ -113,6 +113,10 @@ class Sweep:
     """Results by their points. constants are those of the header and, over them, those given."""
 
     def __init__(self, results: Results, constants: "Optional[Dict[str, Any]]" = None) -> None:
+        if not results.header.axes and not any(run.point for run in results.runs):  # a plan of one point: a row by its test
+            point = {"test": results.header.constants.get("test") or "TCP_STREAM"}
+            results = replace(results, header=replace(results.header, axes=[Axis(name, [value]) for name, value in point.items()]),
+                              runs=[replace(run, point=point) for run in results.runs])
         self.results = results
         self.constants = {**results.header.constants, **(constants or {})}
         known = {axis.name: {key_of(value): value for value in axis.values}

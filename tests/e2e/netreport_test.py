@@ -428,6 +428,12 @@ class Tables(Place):
         self.assertIn("LOCAL_SEND_THROUGHPUT in Mbit/s", self.made(path, "--figure", "LOCAL_SEND_THROUGHPUT"))
         self.assertRegex(self.made(path, "--figure", "LOCAL_SEND_THROUGHPUT", "--of-ceiling"), "(?m)^1 +-$")
 
+    def test_a_plan_of_one_point(self):
+        path = self.file([], [good({}, 94.1), good({}, 94.3, 2)], {"test": "TCP_MAERTS"})
+        self.assertRegex(self.made(path), r"THROUGHPUT in Mbit/s, .* of 2 runs\n[^$]*\nTCP_MAERTS +94\.20 \u00b10\.14\n")
+        self.assertIn("TCP_MAERTS,1,", self.made(path, "--format", "tidy"))
+        self.assertRegex(self.made(self.file([], [failed({}, "no")])), r"\nTCP_STREAM +-\n")
+
     def test_no_ceiling_is_known(self):
         path = self.file([("buffer", [1, 2])], [good({"buffer": 1}, 5.0)])
         rc, out, err = netreport(path, "--of-ceiling")
