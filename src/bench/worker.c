@@ -150,6 +150,7 @@ np_worker_mark(struct np_worker *w)
 	}
 	memset(w->engine.count, 0, sizeof(w->engine.count));
 	w->more = w->load.paced_ns = 0;
+	w->retransmitted = 0;
 	if (w->load.kind == &np_load_offered) {
 		offer(w); /* restart the schedule without what the warm-up did not get to */
 	}

@@ -226,6 +226,7 @@ struct np_worker {
 	int bound;   /* the only CPU that its thread may run on; -1: several */
 
 	uint64_t last_ns;          /* end of the last transaction of a connection test, or 0 */
+	int64_t retransmitted;     /* segments of its connections, if TCP_INFO is read */
 	struct np_sampler sampler; /* for the controller of a worker that waits for events */
 	struct np_thread_use use;  /* CPU use of the thread, if its root is set */
 };

@@ -27,7 +27,7 @@ enum {
 	FAST_ROUNDS = 16 /* through all ports without a pause */
 };
 
-/* State of a worker. A follower uses only `reads_info` and the two figures after it. */
+/* State of a worker. A follower uses only `reads_info` and min_rtt_us. */
 struct connector {
 	struct np_addr local, peer;  /* of the next connection; peer.len 0: not yet known */
 	uint32_t port_min, port_max; /* its local ports: up to max - 1 */
@@ -37,7 +37,6 @@ struct connector {
 	uint64_t busy_ns;            /* since when none is free */
 	bool spreads;                /* addresses vary as well as ports */
 	bool reads_info;             /* read TCP_INFO of each connection */
-	int64_t retransmitted;       /* segments of all connections, if reads_info */
 	int64_t min_rtt_us;          /* shortest round trip of all; 0: not known */
 	size_t token;                /* bytes of a token before each request */
 	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
@@ -231,15 +230,16 @@ look_first(struct np_worker *w, const struct np_conn *c)
 
 /* Read TCP_INFO of a connection. It costs a system call, so only if evidence was asked for. */
 static __attribute__((noinline)) void
-add_tcp_info(struct connector *state, const struct np_conn *c)
+add_tcp_info(struct np_worker *w, const struct np_conn *c)
 {
+	struct connector *state = w->state;
 	struct np_tcp_brief b;
 
 	if (!np_tcp_look(c->fd, &b)) {
 		return;
 	}
 	if (b.retransmitted_segments > 0) {
-		state->retransmitted += b.retransmitted_segments;
+		w->retransmitted += b.retransmitted_segments;
 	}
 	if (b.min_rtt_us > 0 && (state->min_rtt_us == 0 || b.min_rtt_us < state->min_rtt_us)) {
 		state->min_rtt_us = b.min_rtt_us;
@@ -256,7 +256,7 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 		look_first(w, c); /* connected by now, even with TCP Fast Open */
 	}
 	if (__builtin_expect(state->reads_info, 0)) {
-		add_tcp_info(state, c);
+		add_tcp_info(w, c);
 	}
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
 }
@@ -405,7 +405,7 @@ sum_tcp_info(struct np_run *run)
 		if (!state->reads_info) {
 			return;
 		}
-		retransmitted += state->retransmitted;
+		retransmitted += w->retransmitted;
 		if (state->min_rtt_us > 0 && (*least == 0 || state->min_rtt_us < *least)) {
 			*least = state->min_rtt_us;
 		}
@@ -529,7 +529,7 @@ accept_done(struct np_worker *w, struct np_conn *c)
 	struct connector *state = w->state;
 
 	if (__builtin_expect(state->reads_info, 0)) {
-		add_tcp_info(state, c);
+		add_tcp_info(w, c);
 	}
 	return NP_CLOSE;
 }
