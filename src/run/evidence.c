@@ -314,6 +314,10 @@ watch_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t n
 
 	np_witness_begin(&ev->witness, due_ns, now_ns);
 	np_disturbed_look(&ev->disturbed, &ev->witness, now_ns);
+	if (ev->disturbed.looks == 1 && run->plan->warm_up_ms > 0) {
+		np_cgroup_begin(ev->cgroup);
+		np_moved_restart(ev->moved);
+	}
 	np_witness_done(&ev->witness, np_now());
 }
 
@@ -597,9 +601,8 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_samples(ev);
 		np_moved_end(ev->moved, bag);
-		/* Not with datagrams of a warm-up: the interface counts them, the test does not. */
-		if (link->mtu > 0 &&
-		    (run->plan->transport->tcp_info || run->plan->warm_up_ms == 0)) {
+		/* After a warm-up, what it sent may still be counted, and TCP_INFO is of both. */
+		if (link->mtu > 0 && run->plan->warm_up_ms == 0) {
 			np_foreign_put(bag, link);
 		}
 		np_cgroup_end(ev->cgroup, bag);

@@ -335,6 +335,15 @@ np_moved_begin(const char *root, const char *device)
 	return m;
 }
 
+void
+np_moved_restart(struct np_moved *m)
+{
+	if (m != NULL) {
+		free_reading(&m->from);
+		take_reading(m, &m->from);
+	}
+}
+
 static void
 put_list(const struct list *from, const struct list *to, enum source s, struct np_bag *into)
 {

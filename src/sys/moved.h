@@ -17,6 +17,9 @@ struct np_moved;
  */
 struct np_moved *np_moved_begin(const char *root, const char *device);
 
+/* Count from now on. NULL is ignored. */
+void np_moved_restart(struct np_moved *m);
+
 /* Read them again, put the changes into the bag, and free m. NULL is ignored. */
 void np_moved_end(struct np_moved *m, struct np_bag *into);
 
