@@ -901,6 +901,8 @@ TEST(transactions_that_take_long)
 		  RX ASLEEP " thread.looks=50 thread.seen_pausing=48", NP_LIMIT_READER_SLOW, NULL },
 		{ "a requester that is asked to", TX ASLEEP " flow.interval_us=200000", RX ASLEEP,
 		  NP_LIMIT_APPLICATION, NULL },
+		{ "one of which no samples are known", TX ASLEEP " flow.interval_us=100000",
+		  RX ASLEEP, NP_LIMIT_APPLICATION, "which -b and -w delay: a transaction takes" },
 		{ "timers", TX ASLEEP " moved.netstat.TcpExt.TCPTimeouts=20", RX ASLEEP,
 		  NP_LIMIT_LOSS, "20 segments were sent again, each of which costs a wait" },
 		{ "probes that repair",

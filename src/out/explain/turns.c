@@ -8,7 +8,8 @@
 #define SYN_TIMEOUT_S 1.0
 #define REQUEST_TIMEOUT_S 1.0
 
-#define OVERHEAD 768 /* bytes of the kernel's memory for a queued datagram, at least */
+#define OVERHEAD 768   /* bytes of the kernel's memory for a queued datagram, at least */
+#define LONGER_US 1000 /* beyond the time of the path, at least: an end or a queue adds it */
 
 #define FACTS const struct np_facts_of_test *f
 
@@ -242,7 +243,7 @@ waits_on_path(FACTS, double each, double least, struct np_verdict *v)
 	double times = f->in->lossy && f->in->in_flight > 1 ? NP_QUEUE_TIMES : NP_TURN_TIMES;
 	double bytes = fmin(f->in->request, f->in->response) + OVERHEAD;
 	double unread = f->in->lossy ? fmax(np_known(f->inq), np_known(f->near_inq)) : 0;
-	bool holds = least > 0 && each >= times * least && each - least >= 1000 &&
+	bool holds = least > 0 && each >= times * least && each - least >= LONGER_US &&
 		     !(np_link_score(f) > 0) && f->sender.blocked >= NP_BLOCKED &&
 		     f->reader.blocked >= NP_BLOCKED && unread <= 0.25 * bytes * f->in->in_flight &&
 		     (f->in->lossy || f->in->connections);
@@ -257,15 +258,20 @@ waits_on_path(FACTS, double each, double least, struct np_verdict *v)
 	return holds;
 }
 
-/* Much longer than the path needs, with both processors idle: an end waits for something else. */
+/*
+ * Much longer than the path needs, with both processors idle: an end sleeps by choice or waits, or
+ * there is a queue. by_station() and waits_on_path() set the verdict if they return true.
+ */
 void
 np_rule_turns_wait(FACTS, struct np_verdict *v)
 {
 	double each = each_us(f), least = least_us(f);
 	/* An end that spins, or has no evidence, may be idle. */
-	bool idle = !(f->sender.idle < 0.5) && !(f->reader.idle < 0.5);
-	bool both = f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
-	bool holds = idle && least > 0 && each >= NP_TURN_TIMES * least && each - least >= 1000;
+	bool may_be_idle = !(f->sender.idle < 0.5) && !(f->reader.idle < 0.5);
+	bool both_idle = f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
+	bool holds =
+	    may_be_idle && least > 0 && each >= NP_TURN_TIMES * least && each - least >= LONGER_US;
+	bool pauses = f->sender.pausing >= NP_BLOCKED;
 
 	if (holds && f->reader.pausing >= NP_BLOCKED) {
 		np_decide(v, NP_LIMIT_READER_SLOW, 0.8, f->reader.pausing,
@@ -273,18 +279,21 @@ np_rule_turns_wait(FACTS, struct np_verdict *v)
 			  "time: a transaction takes %s, a round trip %s",
 			  np_share_words(f->reader.pausing).text, np_time_words(each).text,
 			  np_time_words(least).text);
-	} else if (holds && (f->sender.pausing >= NP_BLOCKED || f->paced)) {
+	} else if (holds && (pauses || f->paced)) {
 		np_decide(v, NP_LIMIT_APPLICATION, 0.8, f->sender.pausing,
-			  "limited by the requesting process, which slept by choice for %s of the "
-			  "time: a transaction takes %s, a round trip %s",
-			  np_share_words(f->sender.pausing).text, np_time_words(each).text,
+			  "limited by the requesting process, which %s%s%s: a transaction takes "
+			  "%s, a round trip %s",
+			  pauses ? "slept by choice for " : "-b and -w delay",
+			  pauses ? np_share_words(f->sender.pausing).text : "",
+			  pauses ? " of the time" : "", np_time_words(each).text,
 			  np_time_words(least).text);
 	} else if (!(holds && by_station(f, each, v)) && !waits_on_path(f, each, least, v)) {
 		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / each,
 			  "a transaction takes %s, a round trip of the path can be as short as %s, "
 			  "and %s: an end or a queue makes it wait, and it is not known which",
 			  np_time_words(each).text, np_time_words(least).text,
-			  both ? "neither processor is busy" : "no processor is known to be busy");
+			  both_idle ? "neither processor is busy"
+				    : "no processor is known to be busy");
 	}
 	v->allows = np_measured(f);
 }
