@@ -31,6 +31,7 @@ set_family(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* -L. A word with a 6 means IPv6, one with a 4 or "inet" IPv4, any other both. */
 static int
 set_host(const struct np_setting *set)
 {
@@ -50,7 +51,7 @@ set_host(const struct np_setting *set)
 			    : strstr(pair.second, "inet") != NULL ? AF_INET
 								  : AF_UNSPEC;
 	}
-	a->bound = true;
+	a->no_inetd = true;
 	return NP_OK;
 }
 
@@ -358,7 +359,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 		return err->code;
 	}
 	a->stray = optind < count ? argv[optind] : NULL;
-	a->bound = a->bound || a->foreground || a->no_fork || a->port[0] != '\0';
+	a->no_inetd = a->no_inetd || a->foreground || a->no_fork || a->port[0] != '\0';
 	if (a->port[0] == '\0') {
 		snprintf(a->port, sizeof(a->port), "%d", NP_PORT);
 	}

@@ -41,10 +41,13 @@ struct ns_args {
 	bool status; /* --status: ask a daemon that runs */
 	bool usage, help, version;
 	const char *stray; /* a word that belongs to no option; NULL: none */
-	bool bound;        /* one of -D -f -L -p was given, so this is no child of inetd */
+	bool no_inetd;     /* one of -D -f -L -p was given, so this is no child of inetd */
 };
 
-/* NP_EUSAGE, NP_EUNSUP, or NP_ESYS for a file that can't be read; the message names the option. */
+/*
+ * NP_EUSAGE, NP_EUNSUP, or NP_ESYS for a file that can't be read; the message names the option. For
+ * an unknown letter, err->sys is minus that letter.
+ */
 int ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err);
 
 void ns_args_usage(FILE *out);

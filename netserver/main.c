@@ -77,8 +77,8 @@ take_signals(struct ns_daemon *d, sigset_t *let_in)
 }
 
 /*
- * Go to the background, and leave the standard streams to the caller.
- * Returns 1 in the parent, 0 in the daemon, -1 with errno.
+ * Go to the background, with 0, 1 and 2 on /dev/null, so that a reader of our output sees its end.
+ * Returns 1 in the parent, 0 in the daemon, -1 with errno in either.
  */
 static int
 detach(void)
@@ -375,7 +375,7 @@ main(int argc, char **argv)
 			   ? 0
 			   : fault("--status: %s", err.msg);
 	}
-	if (!args.bound && fstat(0, &in) == 0 && S_ISSOCK(in.st_mode)) {
+	if (!args.no_inetd && fstat(0, &in) == 0 && S_ISSOCK(in.st_mode)) {
 		return run_for_inetd(&d, &args);
 	}
 	if (args.stray != NULL) {

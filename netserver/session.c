@@ -39,6 +39,7 @@ fail_waiting(int sys, struct np_err *err)
 	return np_fail(err, NP_ESYS, sys, "wait for permission to begin the test");
 }
 
+/* np_leave.ask: ask the daemon, and wait for its answer. */
 static int
 ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {

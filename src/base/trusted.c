@@ -116,7 +116,7 @@ fail_at(const struct walk *w, int sys, struct np_err *err)
 	return np_fail(err, NP_ESYS, sys, "open %.300s", w->at);
 }
 
-/* Make `dir` the directory that has the next name; the walk closes it. */
+/* Go on in `dir`, just opened, which the walk closes; if it is -1, errno says why. */
 static int
 enter(struct walk *w, int dir, struct np_err *err)
 {

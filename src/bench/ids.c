@@ -17,7 +17,7 @@ enum {
 	GIVEN_UP = 8       /* given-up requests to remember for each slot */
 };
 
-enum { AT_IN_HEADER = 4 }; /* of a raw frame, after the word that marks its end (net/eth.h) */
+enum { AT_IN_HEADER = 4 }; /* of a raw frame, after the word that np_eth_is_end() reads */
 
 bool
 np_ids_useful(const struct np_plan *p)

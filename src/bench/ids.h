@@ -38,7 +38,7 @@ struct np_id_place {
 /* Does the test have requests and responses in datagrams, which may be lost or duplicated? */
 bool np_ids_useful(const struct np_plan *p);
 
-/* The same at both ends, as it follows from the plan. */
+/* Where ids are, by the plan alone, so both ends agree. width 0: no ids, or no room. */
 struct np_id_place np_id_place(const struct np_plan *p);
 
 /* Does a requester use ids? If not, why. */

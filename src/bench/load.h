@@ -128,7 +128,7 @@ void np_load_pause(struct np_load *l, uint64_t now_ns);
 void np_load_unblock(struct np_load *l, uint64_t now_ns);
 void np_load_block(struct np_load *l, uint64_t now_ns);
 
-/* When to be awake for the next operation; UINT64_MAX: an event comes first. */
+/* When to be awake for the next operation; 0: do not sleep; UINT64_MAX: an event comes first. */
 uint64_t np_load_wake(struct np_worker *w);
 
 /* Sleep until an operation may begin. False: told to leave the loop. */

@@ -134,7 +134,7 @@ has_arrived(const struct np_sequence *s, uint64_t number)
 	return (*word_of(s, number) >> (number % 64) & 1) != 0;
 }
 
-/* Count the bursts of loss in [from, to) of the window; a word without arrivals in one step. */
+/* Count bursts of loss in [from, to), a word without arrivals in one step. The last may go on. */
 static void
 count_bursts(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_bursts *b)
 {

@@ -246,7 +246,10 @@ void np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives);
 /* The window is over: close what the loop opened. */
 void np_worker_end(struct np_worker *w);
 
-/* Is there no route to a peer that was reached before? Then the test measures an outage. */
+/*
+ * Is there no route to a peer that was reached before? Then the test measures an outage. It may
+ * also be a host on the way that refuses a datagram; with -N, perhaps the service has ended.
+ */
 bool np_worker_route_is_lost(const struct np_worker *w, int error);
 
 /*

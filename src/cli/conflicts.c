@@ -64,9 +64,9 @@ is_power_of_two(uint32_t n)
 	return (n & (n - 1)) == 0;
 }
 
-/* Is it a congestion control of TCP, not a CCID of DCCP? */
+/* Is a congestion control named that is TCP's, not a CCID of DCCP? */
 static bool
-is_no_ccid(const char *cong)
+is_tcp_cong(const char *cong)
 {
 	return cong[0] != '\0' && np_dccp_ccid(cong) == 0;
 }
@@ -88,7 +88,7 @@ check_support(const struct np_cli *cli, struct np_err *err)
 	bool also = cli->also[0][0] != '\0' || cli->also[1][0] != '\0';
 	bool dccp = p->transport->ip_protocol == NP_IPPROTO_DCCP;
 	bool ccid = np_dccp_ccid(p->near.sock.cong) != 0 || np_dccp_ccid(p->far.sock.cong) != 0;
-	bool cong = is_no_ccid(p->near.sock.cong) || is_no_ccid(p->far.sock.cong);
+	bool cong = is_tcp_cong(p->near.sock.cong) || is_tcp_cong(p->far.sock.cong);
 	const struct conflict rows[] = {
 		{ also && !p->transport->several_paths, "-- --also-bind", p->transport->name,
 		  "has one path (try SCTP_STREAM, or -- -T sctp)" },

@@ -125,7 +125,7 @@ np_document_free(struct np_document *d)
 static const struct np_json_member end_members[] = {
 #define NP_E_NUMBER(type, group, member, json, kind, ...) END_FIELD(json, kind, group.member)
 #define NP_E_TEXT(group, member, json, ...) END_FIELD(json, TEXT, group.member)
-#define NP_E_PATH(group, member, json, ...) END_FIELD(json, PATH, group.member)
+#define NP_E_PATH(group, member, json, ...) END_FIELD(json, STRING, group.member)
 #define NP_E_FLAG(bit, group, member, json, ...) END_FIELD(json, FLAG, group.member)
 #include "wire/plan.def"
 };
@@ -245,7 +245,7 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 	static const struct np_json_member members[] = {
 		MEMBER("number", COUNT, np_interim, number),
 		MEMBER("rate", REAL, np_interim, rate),
-		MEMBER("unit", PATH, np_interim, unit),
+		MEMBER("unit", STRING, np_interim, unit),
 		MEMBER("seconds", REAL, np_interim, seconds),
 		MEMBER("ending_ms", COUNT64, np_interim, ending_ms),
 	};
@@ -501,10 +501,10 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 		MEMBER("seconds", REAL, np_clean, seconds),
 	};
 	static const struct np_json_member not_seen[] = {
-		MEMBER("switches", PATH, np_clean, switches_why),
-		MEMBER("pressure", PATH, np_clean, switches_why),
-		MEMBER("processor", PATH, np_clean, switches_why),
-		MEMBER("foreign", PATH, np_clean, foreign_why),
+		MEMBER("switches", STRING, np_clean, switches_why),
+		MEMBER("pressure", STRING, np_clean, switches_why),
+		MEMBER("processor", STRING, np_clean, switches_why),
+		MEMBER("foreign", STRING, np_clean, foreign_why),
 	};
 	const struct np_clean *c = out->clean;
 	json_t *o = json_object(), *unread = object_at(d, o, "unread"), *rows = json_array();
@@ -660,7 +660,7 @@ np_document_curve(struct np_document *d, const struct np_plan *p, const struct n
 		MEMBER("arrived", REAL, np_knee_step, arrived),
 		MEMBER("near_cpu", REAL, np_knee_step, near_cpu),
 		MEMBER("far_cpu", REAL, np_knee_step, far_cpu),
-		MEMBER("too_much", PATH, np_knee_step, much),
+		MEMBER("too_much", STRING, np_knee_step, why_too_high),
 	};
 	static const char *const names[NP_KNEE_SHARES] = { "p50", "p99", "p99.9" };
 	json_t *o, *steps;

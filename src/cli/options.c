@@ -45,6 +45,7 @@ read_service_code(const char *word, void *to)
 	return np_dccp_service(word, to);
 }
 
+/* 1 to 3600 seconds, stored as milliseconds. */
 static bool
 read_timeout(const char *word, void *to)
 {

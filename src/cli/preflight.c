@@ -48,13 +48,14 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	return rc;
 }
 
+/* here: the address whose interface is meant; len 0: none. */
 static void
 print_this_end(const struct np_addr *here)
 {
-	const struct np_evidence_wants plan = { .near = *here };
+	const struct np_evidence_wants wants = { .near = *here };
 	struct np_bag *near = np_bag_new();
 
-	np_evidence_host(&plan, -1, near);
+	np_evidence_host(&wants, -1, near);
 	np_preflight_summary(stdout, "local", near, NULL, NULL);
 	np_preflight_print(stdout, "local", near, NULL, NULL);
 	np_bag_free(near);

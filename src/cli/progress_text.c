@@ -76,7 +76,7 @@ put_step(const struct np_progress *p, char text[PART])
 	np_text_printable(text);
 }
 
-/* "iteration 2 of 3 to 10: " */
+/* "iteration 2 of 3 to 10: " for min 3 and max 10 */
 static void
 put_iteration(const struct np_progress *p, char text[PART])
 {

@@ -40,7 +40,7 @@ np_show_knee_step(const struct np_plan *p, const struct np_knee_step *s)
 		fprintf(stderr, "%s %s %s", i > 0 ? "," : ", in us:", names[i],
 			s->high[i] > 0 ? us : "not known");
 	}
-	fprintf(stderr, s->much != NULL ? "; too much: %s\n" : "\n", s->much);
+	fprintf(stderr, s->why_too_high != NULL ? "; too much: %s\n" : "\n", s->why_too_high);
 }
 
 void
@@ -49,8 +49,8 @@ np_show_knee(const struct np_plan *p, const struct np_knee *k)
 	const char *too_much = "nothing above it was tried";
 
 	for (uint32_t i = 0; k->much > 0 && i < k->steps; i++) {
-		if (k->step[i].much != NULL && k->step[i].rate <= k->much) {
-			too_much = k->step[i].much;
+		if (k->step[i].why_too_high != NULL && k->step[i].rate <= k->much) {
+			too_much = k->step[i].why_too_high;
 		}
 	}
 	fprintf(stderr, "netperf: %s: ", p->bench->name);

@@ -113,9 +113,12 @@ tell_thread(const void *ctx, uint32_t i, struct np_explain_thread *row)
 	};
 }
 
-/* Not smaller than the transport allows: netperf's older tests may have 1. 0: has no size. */
+/*
+ * Bytes of a request or a response as sent: at least the transport's minimum, though the plan may
+ * have 1. 0: the pattern has no messages of a given size.
+ */
 static uint32_t
-message_size(const struct np_plan *p, int32_t size)
+sent_size(const struct np_plan *p, int32_t size)
 {
 	int32_t least = p->transport->message.min;
 
@@ -133,7 +136,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.near = out->near_bag,
 		.far = out->far_bag,
 		.far_lacks = out->far_lacks,
-		.disturbed = out->clean != NULL ? 1 - out->clean->clean / out->clean->seconds : 0,
+		.disturbed = out->clean != NULL ? 1 - out->clean->clean_s / out->clean->seconds : 0,
 		.disturbed_by = out->clean != NULL ? out->reasons : NULL,
 		.lossy = !np_delivers(p->transport),
 		.packet_header = p->transport->packets.header,
@@ -147,8 +150,8 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.family =
 		    p->transport->link ? (int)NP_FRAMES : np_family(np_plan_family(p))->version,
 		.seconds = np_tally_seconds(&out->tally),
-		.request = message_size(p, p->request),
-		.response = message_size(p, p->response),
+		.request = sent_size(p, p->request),
+		.response = sent_size(p, p->response),
 		.in_flight = p->flows * (1 + (p->pattern->connection_test ? 0 : p->burst)),
 		.connections = p->pattern->connection_test,
 		.closed = p->pattern->transactions && p->rate == 0 ? out->tally.hist : NULL,

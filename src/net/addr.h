@@ -158,7 +158,7 @@ void np_addr_make_loopback(struct np_addr *a, int family);
 /* Turn an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) into the IPv4 address. */
 void np_addr_unmap(struct np_addr *a);
 
-/* Same family and address; the ports may differ. */
+/* Same family and address; ports and scopes may differ. False for families without addresses. */
 bool np_addr_same_host(const struct np_addr *a, const struct np_addr *b);
 
 /* The family named by the prefix of an address ("vsock:2"), or AF_UNSPEC. */

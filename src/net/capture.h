@@ -34,7 +34,7 @@ struct np_capture_place {
 int
 np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err);
 
-/* Its socket, for seccomp filters. */
+/* Its socket, for seccomp filters that have its number; -1: this build has no captures. */
 int np_capture_fd(const struct np_capture *c);
 
 /*

@@ -4,7 +4,8 @@
  * Their EtherType is the first one of those for local experiments (IEEE Std 802). The payload
  * begins with a header: 20 bytes for a number and a time, if both ends agreed on these
  * (bench/sequence.h), and the tag of the test, 8 bytes. The socket's filter passes only frames from
- * one station with one tag, so that other frames of that EtherType are not counted.
+ * one station (interface, by its MAC address) with one tag, so that other frames of that EtherType
+ * are not counted.
  */
 #ifndef NP_NET_ETH_H
 #define NP_NET_ETH_H

@@ -578,7 +578,7 @@ count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 			s->zero_since_ns = s->zero_since_ns != 0 ? s->zero_since_ns : p->at_ns;
 		}
 	}
-	if (!l->flow.connections && (seg.flags & RST) == 0) {
+	if (!l->flow.many_connections && (seg.flags & RST) == 0) {
 		struct side *other = &l->side[d == OUT ? IN : OUT];
 
 		/* How long our SYN took to be answered, if it was sent only once. */
@@ -683,7 +683,8 @@ static void
 put_side(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
 {
 	const struct np_follow_counts *c = &s->follow.count;
-	const bool tcp = l->flow.protocol == IPPROTO_TCP, followed = tcp && !l->flow.connections;
+	const bool tcp = l->flow.protocol == IPPROTO_TCP,
+		   followed = tcp && !l->flow.many_connections;
 	const struct {
 		const char *name;
 		uint64_t value;
@@ -748,8 +749,8 @@ np_ledger_put(const struct np_ledger *l, struct np_bag *into)
 	np_bag_real(into, (double)(l->last_ns - l->first_ns) / 1e9, "wire.seconds");
 	np_bag_int(into, (int64_t)(out->packets + in->packets), "wire.captured");
 	np_bag_int(into, (int64_t)l->malformed, "wire.malformed");
-	if (l->flow.protocol == IPPROTO_TCP && !l->flow.connections) {
-		/* Did the capture end before the connection? */
+	if (l->flow.protocol == IPPROTO_TCP && !l->flow.many_connections) {
+		/* Did the capture end before the connection was closed? */
 		np_bag_int(into, out->rst + in->rst == 0 && (!out->fin_acked || !in->fin_acked),
 			   "wire.open_at_end");
 	}

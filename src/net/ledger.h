@@ -45,8 +45,8 @@ void np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port);
 struct np_ledger_flow {
 	struct np_addr near, far;
 	struct np_ledger_ports ports;
-	int protocol;     /* IPPROTO_TCP, IPPROTO_UDP */
-	bool connections; /* there are many, so sequence numbers are not followed */
+	int protocol;          /* IPPROTO_TCP, IPPROTO_UDP */
+	bool many_connections; /* there are many, so sequence numbers are not followed */
 	enum np_ledger_link link;
 	uint32_t mtu; /* of the interface, bytes; 0: not known */
 	/* Payload of each datagram that a super-packet of UDP stands for; 0: not known. */

@@ -154,6 +154,10 @@ put_address(const struct sockaddr_storage *sa, uint32_t number, const char *end,
 	np_bag_text(into, NP_ADDR_STR(&a), "mptcp.%u.%s", number, end);
 }
 
+/*
+ * Put mptcp.N.* for each subflow, unless one was closed: then fewer are listed than the most that
+ * were seen, or count_subflows() leaves out the first one.
+ */
 static void
 put_subflows(int fd, uint32_t seen, struct np_bag *into)
 {
@@ -185,7 +189,7 @@ put_subflows(int fd, uint32_t seen, struct np_bag *into)
 	if (!read_array(fd, SUBFLOWS_ADDRESSES, &addresses, sizeof(addresses),
 			sizeof(addresses.at[0])) ||
 	    addresses.head.subflows != infos.head.subflows) {
-		return; /* the number changed between the two calls */
+		return; /* not told, or the number changed between the two calls */
 	}
 	for (uint32_t i = 0; i < addresses.head.subflows; i++) {
 		put_address(&addresses.at[i].near, i, "near", into);

@@ -83,7 +83,7 @@ int np_sock_int(int fd, int level, int name);
  */
 int np_sock_path_mtu(int fd, const struct np_addr *to);
 
-/* Bytes in a queue of the socket: SIOCINQ not read yet, SIOCOUTQ not sent yet; 0 if unknown. */
+/* Bytes in a queue: SIOCINQ not read, SIOCOUTQ not sent (TCP: not acknowledged); 0 if unknown. */
 int np_sock_queued(int fd, unsigned long which);
 
 /*

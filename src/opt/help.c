@@ -38,13 +38,17 @@ np_help_fill(FILE *out, const char *text, int used, int at)
 static void
 argument(const struct np_option *o, char *out, size_t size)
 {
-	bool may = o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
+	bool is_optional = o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
 
 	if (o->arg == NULL) {
 		out[0] = '\0';
 		return;
 	}
-	snprintf(out, size, o->kind == NP_OPT_MAYBE ? "[=%s]" : may ? " [%s]" : " %s", o->arg);
+	snprintf(out, size,
+		 o->kind == NP_OPT_MAYBE ? "[=%s]"
+		 : is_optional           ? " [%s]"
+					 : " %s",
+		 o->arg);
 }
 
 void

@@ -5,9 +5,9 @@
 #include "base/text.h"
 #include "out/format.h"
 
-static const double differs = 0.01; /* share of the table's rate: more is a difference */
+static const double tolerance = 0.01; /* share of the table's rate: more is a difference */
 
-static const double most = 1e15; /* datagrams: a far end that reports more is wrong */
+static const double implausible = 1e15; /* datagrams: a far end that reports more is wrong */
 
 struct suffix {
 	char text[40];
@@ -30,8 +30,9 @@ np_datagrams_print(FILE *to, const struct np_datagrams *d)
 {
 	const char *role = np_bag_string(d->near, "flow.role");
 	const struct np_bag *receiver;
+	/* -f x counts transactions, which datagrams are not. */
 	const struct np_unit *unit = d->unit->letter == 'x' ? np_unit('m') : d->unit;
-	double twice, sent, received, lost, own_bps, span, table_bps;
+	double duplicates, sent, received, lost, own_bps, span, table_bps;
 
 	if (role == NULL || np_bag_number(d->near, "flow.sessions") > 1) {
 		return;
@@ -40,9 +41,9 @@ np_datagrams_print(FILE *to, const struct np_datagrams *d)
 	own_bps = np_bag_number(receiver, "udp.receive_span_bps");
 	span = np_bag_number(receiver, "udp.receive_span_s");
 	table_bps = np_bag_number(receiver, "flow.bytes_received") * 8 / d->seconds;
-	/* The rate over the receiver's time, if the table's, over this end's time, differs. */
+	/* The receiver's rate over its own time, if the table's, over this end's, differs. */
 	if (own_bps >= 0 && span > 0 && d->seconds > 0 && table_bps > 0 &&
-	    fabs(own_bps - table_bps) > differs * table_bps) {
+	    fabs(own_bps - table_bps) > tolerance * table_bps) {
 		np_text_line(
 		    to,
 		    "netperf: %s: received at %.2f %s/s over the %.3g s from the first datagram "
@@ -50,16 +51,16 @@ np_datagrams_print(FILE *to, const struct np_datagrams *d)
 		    d->bench, np_rate(unit, own_bps / 8, 1), unit->name, span,
 		    np_rate(unit, table_bps / 8, 1), d->seconds, which(d).text);
 	}
-	twice = np_bag_number(receiver, "udp.duplicated");
+	duplicates = np_bag_number(receiver, "udp.duplicated");
 	sent = np_bag_number(receiver, "udp.sent");
 	received = np_bag_number(receiver, "udp.received");
 	lost = np_bag_number(receiver, "udp.lost");
-	if (twice > 0 && twice < most && lost >= 0 && sent >= lost && sent < most &&
-	    received >= twice && received < most) {
+	if (duplicates > 0 && duplicates < implausible && lost >= 0 && sent >= lost &&
+	    sent < implausible && received >= duplicates && received < implausible) {
 		np_text_line(to,
 			     "netperf: %s: %" PRId64 " datagrams came twice: of %" PRId64
 			     " sent, %" PRId64 " are lost (sent less received is %" PRId64 ")%s",
-			     d->bench, (int64_t)twice, (int64_t)sent, (int64_t)lost,
+			     d->bench, (int64_t)duplicates, (int64_t)sent, (int64_t)lost,
 			     (int64_t)sent - (int64_t)received, which(d).text);
 	}
 }

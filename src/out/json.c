@@ -158,7 +158,7 @@ member(const void *at, enum np_json_kind kind)
 		return np_json_real(*(const double *)at / 1e3);
 	case NP_JSON_TEXT:
 		return np_json_text(*(const char *)at != '\0' ? at : NULL);
-	case NP_JSON_PATH:
+	case NP_JSON_STRING:
 		return np_json_text(*(const char *const *)at);
 	case NP_JSON_HIST:
 		return np_json_hist(*(const struct np_hist *const *)at);

@@ -48,7 +48,7 @@ enum np_json_kind {
 	NP_JSON_REAL,     /* double; not finite */
 	NP_JSON_REAL_NS,  /* double nanoseconds, as microseconds; not finite */
 	NP_JSON_TEXT,     /* char[]; "" */
-	NP_JSON_PATH,     /* const char *; NULL */
+	NP_JSON_STRING,   /* const char *; NULL */
 	NP_JSON_HIST,     /* struct np_hist *; NULL, or empty */
 };
 

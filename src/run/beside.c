@@ -41,9 +41,12 @@ run_probe(void *arg)
 	return NULL;
 }
 
-/* Add the probe's latencies, and note whether it kept its rate under load. */
+/*
+ * Add the latencies of the probe's last run to *sum: `idle` or `loaded`. Under load also note why
+ * it could not keep its rate, and how many requests were not answered.
+ */
 static int
-keep(struct np_beside *b, struct np_hist **sum, struct np_err *err)
+add_probe_run(struct np_beside *b, struct np_hist **sum, struct np_err *err)
 {
 	const struct np_open_result *open = &b->out.tally.open;
 
@@ -80,7 +83,7 @@ np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err 
 		*err = b->err;
 		np_fail_in(err, "--beside");
 	} else {
-		b->rc = keep(b, &b->idle, err);
+		b->rc = add_probe_run(b, &b->idle, err);
 	}
 	np_outcome_free(&b->out);
 	return b->rc;
@@ -252,7 +255,8 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		rc = np_fail_in(err, "--beside");
 	} else if (rc != NP_OK && np_gate_opened_ns(b->gate) == 0) {
 		np_fail_in(err, "with --beside"); /* perhaps no room for the probe's session */
-	} else if (b->rc == NP_OK && keep(b, &b->loaded, &b->err) != NP_OK && rc == NP_OK) {
+	} else if (b->rc == NP_OK && add_probe_run(b, &b->loaded, &b->err) != NP_OK &&
+		   rc == NP_OK) {
 		*err = b->err;
 		rc = err->code;
 	}

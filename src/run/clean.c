@@ -257,14 +257,14 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 			c->run[c->runs++] = (struct np_clean_run){ from_s, to_s, marks };
 		}
 		c->seconds += length;
-		c->clean += (1 - either(e->marked[NP_R_ANY][i], others)) * length;
+		c->clean_s += (1 - either(e->marked[NP_R_ANY][i], others)) * length;
 		work += e->work[i];
 		clean_work += e->clean_work[i] * (1 - others);
 	}
-	if (c->clean <= 0) {
-		c->times = (double)NAN;
+	if (c->clean_s <= 0) {
+		c->rate_ratio = (double)NAN;
 	} else { /* without any work the rates are equal */
-		c->times = work > 0 ? clean_work / c->clean / (work / c->seconds) : 1;
+		c->rate_ratio = work > 0 ? clean_work / c->clean_s / (work / c->seconds) : 1;
 	}
 }
 

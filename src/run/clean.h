@@ -21,13 +21,13 @@ struct np_clean_run {
 enum { NP_CLEAN_TEXT = 256 };
 
 struct np_clean {
-	double every_s;        /* length of an interval */
-	double seconds, clean; /* of all intervals, and without a mark */
+	double every_s;          /* length of an interval */
+	double seconds, clean_s; /* of all intervals, and of those without a mark */
 	double reason_s[NP_REASONS];
 	double near_s[NP_REASONS], far_s[NP_REASONS]; /* by the end that marked them */
 	bool far_told;                                /* the far end reported its intervals */
 	bool by_far;                                  /* work is counted by the far end */
-	double times; /* rate of the clean part divided by that of all; NAN: no such part */
+	double rate_ratio; /* rate of the clean part divided by that of all; NAN: no such part */
 	const char
 	    *switches_why; /* why other programs can't be told from the test; NULL: they can */
 	const char *foreign_why; /* the same for other traffic */

@@ -147,8 +147,8 @@ loss_hint(const struct np_client_test *t, char text[HINT])
 }
 
 /*
- * Hint at a firewall if no data connection was made or no datagram arrived. A firewall's error
- * comes soon; once data have arrived it is something else.
+ * Hint at a firewall if nothing arrived, and the error came before the window or soon after it
+ * opened. ENETUNREACH with SO_DONTROUTE is the user's choice.
  */
 static void
 hint_at_firewall(const struct np_run *run, struct np_err *err)

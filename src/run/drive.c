@@ -259,10 +259,10 @@ await_progress(struct control *c, uint64_t now)
 /*
  * Interrupt workers that have blocked for too long; their loops then count a loss. If one did not,
  * the signal came just before the wait began: repeat it. Those that wait for events check the time
- * themselves.
+ * themselves. Returns when to call it again.
  */
 static uint64_t
-keep_patience(struct control *c, uint64_t now)
+interrupt_late_workers(struct control *c, uint64_t now)
 {
 	uint64_t patience_ns = c->d->run->worker->patience_ns;
 
@@ -277,7 +277,7 @@ keep_patience(struct control *c, uint64_t now)
 		if (np_team_phase_of(c->team, w) != NP_LOOPING) {
 			continue;
 		}
-		/* Less than before: the counts were reset after the warm-up. */
+		/* Not `!=`: less means that the counts were reset after the warm-up. */
 		if (moved > p->activity || p->since_ns == 0 || np_load_resting(&w->load)) {
 			p->since_ns = now;
 		}
@@ -393,7 +393,7 @@ keep_test_time(struct control *c, uint64_t now)
 	uint64_t again = c->heard_ns != 0 ? await_own_end(c, now) : NP_NEVER;
 	uint64_t limit = run->window.started_ns + c->d->limit_ns, time_up;
 
-	again = np_min(again, keep_patience(c, now));
+	again = np_min(again, interrupt_late_workers(c, now));
 	if (c->d->length_ns == 0) {
 		if (c->d->limit_ns != 0 && now >= limit) {
 			end(c, NP_BY_LIMIT, 1);
@@ -457,7 +457,7 @@ keep_time(struct control *c, enum np_phase phase)
 			}
 		}
 		return c->warm ? keep_test_time(c, now)
-			       : np_min(keep_warm_up(c, now), keep_patience(c, now));
+			       : np_min(keep_warm_up(c, now), interrupt_late_workers(c, now));
 	}
 	if (phase == NP_READY) {
 		keep_gate(c);

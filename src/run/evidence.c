@@ -78,7 +78,8 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 	struct np_ledger_flow flow = { .protocol = p->transport->ip_protocol,
-				       .connections = p->pattern->connection_test || p->flows > 1 };
+				       .many_connections =
+					   p->pattern->connection_test || p->flows > 1 };
 	bool sized = p->pattern->sized, leads = p->role == NP_LEAD;
 	int32_t asked = p->far.call.send_size;
 	struct np_err err = { .code = NP_OK };

@@ -71,22 +71,22 @@ limit_of(const struct np_knee *k)
 void
 np_knee_judge(struct np_knee *k, struct np_knee_step *s)
 {
-	s->much = NULL;
+	s->why_too_high = NULL;
 	if (s->sent < SENT) {
-		s->much = "less was sent than was due";
+		s->why_too_high = "less was sent than was due";
 	} else if (s->lost > (k->no_loss ? 0 : LOST)) {
-		s->much = "some of it was lost, or never answered";
+		s->why_too_high = "some of it was lost, or never answered";
 	} else if (s->arrived * end_ratio(k) < 1) {
-		s->much = "it arrived more slowly than it was sent";
+		s->why_too_high = "it arrived more slowly than it was sent";
 	} else if (s->timed && (double)s->ns[1] > limit_of(k)) {
-		s->much = "P99 is too long";
+		s->why_too_high = "P99 is too long";
 	}
-	s->failed += s->much != NULL;
+	s->failed += s->why_too_high != NULL;
 	k->good = k->much = 0;
 	for (uint32_t i = 0; i < k->steps; i++) {
 		double rate = k->step[i].rate;
 
-		if (k->step[i].much == NULL) {
+		if (k->step[i].why_too_high == NULL) {
 			k->good = fmax(k->good, rate);
 		} else {
 			k->much = k->much > 0 ? fmin(k->much, rate) : rate;
@@ -205,7 +205,7 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 		if (rc == NP_OK && k->tell != NULL) {
 			k->tell(k->ctx, t->plan, s);
 		}
-		if (rc == NP_OK && (k->steps == 1 || s->much == NULL)) {
+		if (rc == NP_OK && (k->steps == 1 || s->why_too_high == NULL)) {
 			np_trial_result_free(r);
 			*r = one;
 			np_report(&r->out, t->unit, &r->record); /* its texts are the outcome's */

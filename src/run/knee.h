@@ -33,9 +33,9 @@ struct np_knee_step {
 	double arrived;        /* rate of arrivals, as a share of this rate; NAN: unknown */
 	/* Percentiles in ns, and their confidence intervals; high 0: too few samples. */
 	uint64_t ns[NP_KNEE_SHARES], low[NP_KNEE_SHARES], high[NP_KNEE_SHARES];
-	bool timed;
+	bool timed;               /* the percentiles are known */
 	double near_cpu, far_cpu; /* percent; NAN: not measured */
-	const char *much;         /* why the rate is too high; NULL: it is not */
+	const char *why_too_high; /* why the rate is too high; NULL: it is not */
 };
 
 struct np_knee {

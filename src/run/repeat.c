@@ -59,9 +59,9 @@ np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
 		throughput = np_record_get_real(record, NP_M_CLEAN_THROUGHPUT);
 	}
 	sum->seconds += clean->seconds;
-	sum->clean += clean->clean;
-	if (clean->clean > 0) { /* in this form, the mean of one value is exactly that value */
-		sum->throughput += (throughput - sum->throughput) * (clean->clean / sum->clean);
+	sum->clean += clean->clean_s;
+	if (clean->clean_s > 0) { /* in this form, the mean of one value is exactly that value */
+		sum->throughput += (throughput - sum->throughput) * (clean->clean_s / sum->clean);
 	}
 	for (int i = 0; i < NP_REASONS; i++) {
 		sum->reason_s[i] += clean->reason_s[i];

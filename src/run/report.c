@@ -305,10 +305,10 @@ report_clean(const struct sums *s, struct np_record *r)
 	if (c == NULL) {
 		return;
 	}
-	np_record_real(r, NP_M_DISTURBED_SHARE, 1 - c->clean / c->seconds);
-	np_record_real(r, NP_M_CLEAN_SECONDS, c->clean);
-	if (!isnan(c->times)) {
-		np_record_real(r, NP_M_CLEAN_THROUGHPUT, throughput(s) * c->times);
+	np_record_real(r, NP_M_DISTURBED_SHARE, 1 - c->clean_s / c->seconds);
+	np_record_real(r, NP_M_CLEAN_SECONDS, c->clean_s);
+	if (!isnan(c->rate_ratio)) {
+		np_record_real(r, NP_M_CLEAN_THROUGHPUT, throughput(s) * c->rate_ratio);
 	}
 }
 

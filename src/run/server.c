@@ -203,7 +203,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
 		goto out;
 	}
-	np_server_take(s, &wish, &p, &terms);
+	np_server_apply_grant(s, &wish, &p, &terms);
 	if (c->is_ours) {
 		bind_to_processor(s, p.near.place.cpu);
 	}

@@ -72,7 +72,8 @@ struct np_way {
 struct np_wish {
 	char test[32];    /* like "TCP_RR": transport and pattern, for people */
 	uint32_t seconds; /* 0: it ends by count, within np_limits.seconds */
-	/* What it needs in addition to its session, and how much of that it can do without. */
+	/* What it needs in addition to its session, or is granted; and how much of that it can do
+	 * without. */
 	uint64_t takes[NP_RESOURCES], spares[NP_RESOURCES];
 	struct np_way way;
 	/* If granted: the socket that the data sockets come from (np_terms.data_fd), and the

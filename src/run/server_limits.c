@@ -199,8 +199,8 @@ np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_ter
 }
 
 void
-np_server_take(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
-	       struct np_terms *terms)
+np_server_apply_grant(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
+		      struct np_terms *terms)
 {
 	if (wish->takes[NP_RES_SPIN] > 0) {
 		p->near.place.threads = (uint32_t)wish->takes[NP_RES_SPIN];

@@ -40,8 +40,8 @@ const char *np_server_why_no_engine(const struct np_limits *most, const struct n
 				    const struct np_plan *p);
 
 /* Adapt the plan and the terms to what was granted. */
-void np_server_take(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
-		    struct np_terms *terms);
+void np_server_apply_grant(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
+			   struct np_terms *terms);
 
 /* ---- The test itself (server_test.c) ---- */
 

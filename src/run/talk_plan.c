@@ -369,14 +369,15 @@ decode_address(const char *which, const uint8_t *bytes, uint32_t count, uint32_t
 	return NP_OK;
 }
 
+/* Further addresses, one after the other in `bytes`; without ports, as all have the first one's. */
 static int
-decode_also(const char *which, const uint8_t *bytes, uint32_t count, const struct np_plan *p,
-	    struct np_also *out, struct np_err *err)
+decode_further(const char *which, const uint8_t *bytes, uint32_t length, const struct np_plan *p,
+	       struct np_also *out, struct np_err *err)
 {
 	struct np_addr any;
 	uint32_t size;
 
-	if (count == 0) {
+	if (length == 0) {
 		return NP_OK;
 	}
 	np_addr_make_any(&any, np_plan_family(p));
@@ -385,10 +386,10 @@ decode_also(const char *which, const uint8_t *bytes, uint32_t count, const struc
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "further addresses: not over %s",
 			       p->transport->name);
 	}
-	if (count % size != 0 || count / size > NP_ALSO_MAX) {
-		return np_fail(err, NP_EPEER, EINVAL, "further addresses of %u bytes", count);
+	if (length % size != 0 || length / size > NP_ALSO_MAX) {
+		return np_fail(err, NP_EPEER, EINVAL, "further addresses of %u bytes", length);
 	}
-	for (; out->count < count / size; out->count++) {
+	for (; out->count < length / size; out->count++) {
 		if (decode_address(which, bytes + (size_t)out->count * size, size, 0,
 				   any.sa.ss_family, &out->at[out->count], err) != NP_OK) {
 			return err->code;
@@ -425,9 +426,10 @@ decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_e
 			   &p->bind, err) != NP_OK ||
 	    decode_address("client", m->client_address.at, m->client_address.count,
 			   p->far.sock.port, np_plan_family(p), &p->far_bind, err) != NP_OK ||
-	    decode_also("data", m->data_also.at, m->data_also.count, p, &p->also, err) != NP_OK ||
-	    decode_also("client", m->client_also.at, m->client_also.count, p, &p->far_also, err) !=
-		NP_OK) {
+	    decode_further("data", m->data_also.at, m->data_also.count, p, &p->also, err) !=
+		NP_OK ||
+	    decode_further("client", m->client_also.at, m->client_also.count, p, &p->far_also,
+			   err) != NP_OK) {
 		return err->code;
 	}
 	if (bits == 0) {
@@ -451,13 +453,14 @@ decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_e
 }
 
 static int
-decode_as(const struct np_tagged *by, const uint8_t *frame, struct np_plan *p, struct np_err *err)
+decode_as(const struct np_tagged *table, const uint8_t *frame, struct np_plan *p,
+	  struct np_err *err)
 {
 	struct np_plan_message m;
 	const char *why;
 
 	/* The order matters: later functions check what earlier ones put into the plan. */
-	if (np_tagged_get(by, frame, &m, err) != NP_OK || decode_kind(&m, p, err) != NP_OK ||
+	if (np_tagged_get(table, frame, &m, err) != NP_OK || decode_kind(&m, p, err) != NP_OK ||
 	    decode_rows(&m, p, err) != NP_OK || decode_addresses(&m, p, err) != NP_OK ||
 	    decode_flows(p, err) != NP_OK) {
 		return err->code;

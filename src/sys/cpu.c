@@ -163,7 +163,7 @@ moved(uint64_t from, uint64_t to)
 }
 
 static const struct cpu *
-find(const struct np_cpu_times *t, int id)
+find_cpu(const struct np_cpu_times *t, int id)
 {
 	const struct cpu wanted = { .id = id };
 
@@ -178,7 +178,7 @@ np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struc
 
 	memset(out, 0, sizeof(*out));
 	for (size_t i = 0; i < to->count; i++) {
-		const struct cpu *before = find(from, to->cpus[i].id);
+		const struct cpu *before = find_cpu(from, to->cpus[i].id);
 
 		if (before != NULL) {
 			double share[COLUMNS], total = 0, busy;
@@ -215,7 +215,7 @@ bool
 np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
 	     struct np_cpu_ticks *out)
 {
-	const struct cpu *a = find(from, cpu), *b = find(to, cpu);
+	const struct cpu *a = find_cpu(from, cpu), *b = find_cpu(to, cpu);
 	uint64_t ticks[STEAL + 1] = { 0 };
 
 	*out = (struct np_cpu_ticks){ .id = cpu };

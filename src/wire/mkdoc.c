@@ -140,7 +140,7 @@ write_plans(void)
 
 struct field {
 	const char *name, *type; /* NULL: the document doesn't have it */
-	bool is_there;
+	bool is_required;
 };
 
 static void
@@ -150,7 +150,7 @@ write_fields(const struct field *fields, size_t count)
 
 	fputs("   \"type\": \"object\",\n   \"required\": [", stdout);
 	for (size_t i = 0; i < count; i++) {
-		if (fields[i].name != NULL && fields[i].is_there) {
+		if (fields[i].name != NULL && fields[i].is_required) {
 			printf("%s\n    \"%s\"", comma, fields[i].name);
 			comma = ",";
 		}
@@ -166,6 +166,7 @@ write_fields(const struct field *fields, size_t count)
 	fputs("\n   }\n  },\n", stdout);
 }
 
+/* `kind` (COUNT ...) is two initialisers: the type, and whether the field is always there. */
 static void
 write_end_fields(void)
 {

@@ -47,7 +47,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct np_ledger_flow f = {
 		.link = (enum np_ledger_link)((set & 7) % 5),
 		.protocol = (set & 8) != 0 ? IPPROTO_UDP : IPPROTO_TCP,
-		.connections = (set & 16) != 0,
+		.many_connections = (set & 16) != 0,
 		.mtu = (set & 32) != 0 ? 1500 : 0,
 	};
 	struct np_bag *b = np_bag_new();
@@ -82,8 +82,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(np_bag_number(b, "wire.captured") + np_bag_number(b, "wire.malformed") +
 		 number(b, "out", "fragments_orphaned") + number(b, "in", "fragments_orphaned") <=
 	     (double)ours);
-	adds_up(b, "out", f.protocol == IPPROTO_TCP && !f.connections);
-	adds_up(b, "in", f.protocol == IPPROTO_TCP && !f.connections);
+	adds_up(b, "out", f.protocol == IPPROTO_TCP && !f.many_connections);
+	adds_up(b, "in", f.protocol == IPPROTO_TCP && !f.many_connections);
 	np_bag_free(b);
 	np_ledger_free(l);
 	return 0;

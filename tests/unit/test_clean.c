@@ -109,8 +109,8 @@ TEST(what_nobody_marks_is_clean)
 	char text[NP_CLEAN_TEXT];
 
 	assert_near(c->seconds, 1, 1e-9);
-	assert_near(c->clean, 1, 1e-9);
-	assert_near(c->times, 1, 1e-9);
+	assert_near(c->clean_s, 1, 1e-9);
+	assert_near(c->rate_ratio, 1, 1e-9);
 	assert_int_equal(c->runs, 0);
 	assert_true(c->by_far && c->far_told && c->switches_why == NULL);
 	assert_string_equal(np_clean_reasons(c->reason_s, text), "none");
@@ -128,14 +128,14 @@ TEST(the_marks_of_either_end_count_and_are_put_together)
 		far.work[i] = i == 4 || i == 5 || i == 6 ? 1000 : 500;
 	}
 	c = judged(&near, &far, false);
-	assert_near(c->clean, 0.7, 1e-9);
+	assert_near(c->clean_s, 0.7, 1e-9);
 	assert_near(c->reason_s[NP_R_STEAL], 0.2, 1e-9);
 	assert_near(c->reason_s[NP_R_FOREIGN], 0.2, 1e-9);
 	assert_near(c->near_s[NP_R_STEAL], 0.2, 1e-9);
 	assert_near(c->near_s[NP_R_FOREIGN], 0, 1e-9);
 	assert_near(c->far_s[NP_R_FOREIGN], 0.2, 1e-9);
 	/* 7000 in 0.7 s, where all have 8500 in 1 s. */
-	assert_near(c->times, 10000 / 8500.0, 1e-9);
+	assert_near(c->rate_ratio, 10000 / 8500.0, 1e-9);
 	assert_int_equal(c->runs, 3);
 	assert_near(c->run[1].from_s, 0.3, 1e-9);
 	assert_near(c->run[1].to_s, 0.4, 1e-9);
@@ -154,7 +154,7 @@ TEST(a_touch_is_no_disturbance)
 	}
 	near.marks[4] = 1 << NP_R_STOPPED;
 	c = judged(&near, &far, false);
-	assert_near(c->clean, 0.9, 1e-9);
+	assert_near(c->clean_s, 0.9, 1e-9);
 	assert_near(c->run[0].from_s, 0.4, 1e-9);
 }
 
@@ -172,11 +172,11 @@ TEST(who_waits_for_others_is_disturbed)
 	assert_near(c->run[0].from_s, 0.1, 1e-9);
 	/* The other end is no other, where it took the processor. */
 	c = judged(&near, &far, true);
-	assert_near(c->clean, 1, 1e-9);
+	assert_near(c->clean_s, 1, 1e-9);
 	/* Nor is the kernel, for what wakes a worker. */
 	near.short_us[1] = near.kept_us[1];
 	c = judged(&near, &far, false);
-	assert_near(c->clean, 1, 1e-9);
+	assert_near(c->clean_s, 1, 1e-9);
 	near.short_us[1] = 0;
 	for (int i = 0; i < COUNT; i++) {
 		far.cpus[i] = 2;
@@ -256,13 +256,13 @@ TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
 	c = judged(&near, NULL, false);
 	assert_false(c->far_told || c->by_far);
 	assert_near(c->reason_s[NP_R_SWITCHES], 0.1, 1e-9);
-	assert_near(c->clean, 0.8, 1e-9);
+	assert_near(c->clean_s, 0.8, 1e-9);
 	/* Here who took the processor may have been the far end. */
 	b = bag_of(&near, "here");
 	np_bag_int(b, 1, "disturbed.peer_here");
 	c = judged_by_bags(b, NULL, true);
 	assert_non_null(c->switches_why);
-	assert_near(c->clean, 0.9, 1e-9);
+	assert_near(c->clean_s, 0.9, 1e-9);
 	assert_null(np_clean_judge(NULL, NULL, true));
 }
 
@@ -279,7 +279,7 @@ TEST(nonsense_is_left_out)
 	far.marks[3] = INT64_MAX;
 	c = judged(&near, &far, true);
 	assert_near(c->seconds, 0.5, 1e-9);
-	assert_near(c->clean, 0.4, 1e-9);
+	assert_near(c->clean_s, 0.4, 1e-9);
 	b = bag_of(&far, "there");
 	np_bag_ints(b, far.work, COUNT - 1, "disturbed.work");
 	c = judged_by_bags(a, b, true);
@@ -318,10 +318,10 @@ TEST(other_sessions_bytes_are_not_foreign)
 	c = judged_by_bags(a, b, false);
 	assert_non_null(c->foreign_why);
 	assert_near(c->reason_s[NP_R_FOREIGN], 0, 1e-9);
-	assert_near(c->clean, 0.9, 1e-9);
+	assert_near(c->clean_s, 0.9, 1e-9);
 	c = judged(&near, &far, false);
 	assert_null(c->foreign_why);
-	assert_near(c->clean, 0, 1e-9);
+	assert_near(c->clean_s, 0, 1e-9);
 }
 
 TEST(a_test_that_carries_nothing_may_be_clean)
@@ -331,8 +331,8 @@ TEST(a_test_that_carries_nothing_may_be_clean)
 
 	memset(far.work, 0, sizeof(far.work));
 	c = judged(&near, &far, false);
-	assert_near(c->clean, 1, 1e-9);
-	assert_near(c->times, 1, 1e-9);
+	assert_near(c->clean_s, 1, 1e-9);
+	assert_near(c->rate_ratio, 1, 1e-9);
 }
 
 /* ---- Until there is enough ---- */
@@ -341,7 +341,7 @@ static void
 iterate(struct np_repeat *r, double seconds, double clean_s, double rate)
 {
 	FREED_BY(free_memory) struct np_hist *hist = np_hist_new();
-	struct np_clean clean = { .seconds = seconds, .clean = clean_s };
+	struct np_clean clean = { .seconds = seconds, .clean_s = clean_s };
 	struct np_record record;
 	struct np_err err;
 

@@ -279,16 +279,16 @@ TEST(a_day_keeps_what_was_marked_in_it)
 	c = np_clean_judge(a, b, false);
 	assert_non_null(c);
 	assert_near(c->seconds, DAY_S, 1e-6);
-	assert_near(c->clean, 0.999 * DAY_S, 1e-6);
+	assert_near(c->clean_s, 0.999 * DAY_S, 1e-6);
 	assert_near(c->reason_s[NP_R_STOPPED], 0.001 * DAY_S, 1e-6);
 	assert_near(c->near_s[NP_R_CLOCK], 0.001 * DAY_S, 1e-6);
 	assert_near(c->far_s[NP_R_CLOCK], 0, 1e-6);
 	/* All of the work is in the clean part. */
-	assert_near(c->times, 1 / 0.999, 1e-6);
+	assert_near(c->rate_ratio, 1 / 0.999, 1e-6);
 	free(c);
 	c = np_clean_judge(b, a, true);
 	assert_non_null(c);
-	assert_near(c->clean, 0.999 * DAY_S, 1e-6);
+	assert_near(c->clean_s, 0.999 * DAY_S, 1e-6);
 	assert_near(c->far_s[NP_R_STOPPED], 0.001 * DAY_S, 1e-6);
 	free(c);
 }

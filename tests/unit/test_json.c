@@ -153,7 +153,7 @@ TEST(members_are_read_by_their_kind)
 		AT("real", REAL, real),
 		AT("real_us", REAL_NS, real),
 		AT("text", TEXT, text),
-		AT("path", PATH, path),
+		AT("path", STRING, path),
 		AT("hist", HIST, hist),
 	};
 	json_t *o = json_object();

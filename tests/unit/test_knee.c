@@ -129,24 +129,24 @@ TEST(a_step_is_too_much_by_what_it_lost_or_by_its_p99)
 	for (k.steps = 1; k.steps <= 5; k.steps++) {
 		np_knee_judge(&k, &s[k.steps - 1]);
 	}
-	assert_null(s[0].much);
-	assert_null(s[1].much);
-	assert_string_equal(s[2].much, "P99 is too long");
-	assert_non_null(strstr(s[3].much, "lost"));
-	assert_non_null(strstr(s[4].much, "less was sent"));
+	assert_null(s[0].why_too_high);
+	assert_null(s[1].why_too_high);
+	assert_string_equal(s[2].why_too_high, "P99 is too long");
+	assert_non_null(strstr(s[3].why_too_high, "lost"));
+	assert_non_null(strstr(s[4].why_too_high, "less was sent"));
 	s[1].lost = 0.0001;
 	k.steps = 2;
 	np_knee_judge(&k, &s[1]);
-	assert_null(s[1].much);
+	assert_null(s[1].why_too_high);
 	k = (struct np_knee){ .no_loss = true,
 			      .steps = 1,
 			      .step = { { .sent = 1, .lost = 1e-6, .arrived = 1 } } };
 	np_knee_judge(&k, &k.step[0]);
-	assert_non_null(strstr(k.step[0].much, "lost"));
+	assert_non_null(strstr(k.step[0].why_too_high, "lost"));
 	k.step[0].lost = 0;
 	k.step[0].arrived = 0.99;
 	np_knee_judge(&k, &k.step[0]);
-	assert_non_null(strstr(k.step[0].much, "slowly"));
+	assert_non_null(strstr(k.step[0].why_too_high, "slowly"));
 }
 
 TEST_MAIN()

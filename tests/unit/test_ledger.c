@@ -808,7 +808,7 @@ TEST(connections_that_come_and_go_are_not_followed)
 	struct np_ledger_flow f = flow_of(IPPROTO_TCP);
 	struct np_ledger *l;
 
-	f.connections = true;
+	f.many_connections = true;
 	l = ledger_for(&f);
 	for (unsigned i = 0; i < 5; i++) {
 		HEAR(l, .at_ns = MS, .seq = 9, .flags = SYN, .port = 41000 + i);

@@ -470,9 +470,9 @@ TEST(the_daemons_options_are_netperfs)
 	assert_string_equal(a.port, "12865");
 	assert_int_equal(a.family, AF_UNSPEC);
 	assert_int_equal(a.verbose, 1);
-	assert_false(a.bound);
+	assert_false(a.no_inetd);
 	assert_int_equal(parse_daemon("-Df -L ::1,6 -p 99 -v 2 -N -- -q", &a, &err), NP_OK);
-	assert_true(a.foreground && a.no_fork && a.quiet && a.bound && !a.debug);
+	assert_true(a.foreground && a.no_fork && a.quiet && a.no_inetd && !a.debug);
 	assert_string_equal(a.host, "::1");
 	assert_int_equal(a.family, AF_INET6);
 	assert_string_equal(a.port, "99");
@@ -482,7 +482,7 @@ TEST(the_daemons_options_are_netperfs)
 	assert_int_equal(parse_daemon("-v 10", &a, &err), NP_EUSAGE);
 	assert_int_equal(parse_daemon("-4", &a, &err), NP_OK);
 	assert_int_equal(a.family, AF_INET);
-	assert_false(a.bound);
+	assert_false(a.no_inetd);
 }
 
 TEST(limits_of_memory_have_no_small_end)

@@ -115,7 +115,7 @@ TEST(of_one_iteration_the_clean_throughput_is_the_mean)
 	for (size_t i = 0; i < LEN(seconds); i++) {
 		FREED_BY(np_repeat_free)
 		struct np_repeat r = { .plan = { .max = 1, .min = 1, .width = -1 } };
-		const struct np_clean clean = { .seconds = 1, .clean = seconds[i] };
+		const struct np_clean clean = { .seconds = 1, .clean_s = seconds[i] };
 		struct np_record record;
 
 		memset(&record, 0, sizeof(record));

@@ -82,6 +82,7 @@ sent_of_many(struct np_worker *w, struct np_conn *c)
 	return next;
 }
 
+/* np_steps.sent: a whole request. */
 NP_LOOP_BODY enum np_need
 request_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {

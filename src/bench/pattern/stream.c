@@ -54,7 +54,10 @@ paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
 	return np_paced(w, need);
 }
 
-/* Numbers count only datagrams that were sent: one that the kernel refused is not lost. */
+/*
+ * Also called for a datagram refused for a lost route, which counts as lost. One that lacked a
+ * buffer (transmit_failed()) takes no number.
+ */
 NP_LOOP_BODY enum np_need
 transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -177,9 +180,12 @@ send_end_mark(const struct np_worker *w, uint64_t until)
 	}
 }
 
-/* Bytes that are not acknowledged, of all connections: on a shared path one may stand still. */
+/*
+ * What the far end has not acknowledged, of all connections, as on a shared path one may stand
+ * still: bytes or, over SCTP, chunks. To be compared with 0 and with earlier values.
+ */
 static int64_t
-unsent(const struct np_worker *w)
+unacknowledged(const struct np_worker *w)
 {
 	const struct np_transport *t = w->run->plan->transport;
 	int64_t sum = 0;
@@ -203,7 +209,7 @@ cut(struct np_worker *w)
 {
 	uint64_t left = 0;
 
-	if (unsent(w) == 0) {
+	if (unacknowledged(w) == 0) {
 		return false;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
@@ -286,7 +292,7 @@ await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t la
 			*until = idle_deadline(last_ns);
 			continue;
 		}
-		now_queued = unsent(w);
+		now_queued = unacknowledged(w);
 		if (now_queued == 0 && service) {
 			return 0; /* it has received everything, and need not close */
 		}

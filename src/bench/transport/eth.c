@@ -50,7 +50,10 @@ eth_open(struct np_run *run, struct np_err *err)
 	return np_eth_limit_source(l, &run->end.peer, np_eth_tag(run->end.token, true), err);
 }
 
-/* Both ends know the tag and each other now: mark all frames to send, and filter. */
+/*
+ * Both ends know the tag now: mark all frames to send. A client also begins to receive, which a
+ * daemon has done since eth_open().
+ */
 static int
 eth_meet(struct np_run *run, struct np_err *err)
 {
@@ -62,7 +65,7 @@ eth_meet(struct np_run *run, struct np_err *err)
 		slot = slot->next;
 	}
 	return p->active ? np_eth_limit_source(run->terms->eth, &run->end.peer,
-					       np_eth_tag(run->end.token, false), err)
+					       np_eth_tag(run->end.token, !p->active), err)
 			 : NP_OK;
 }
 

@@ -87,7 +87,7 @@ np_tcp_look_first(struct np_run *run, int fd)
 	run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
 }
 
-/* The connection is reset at once. */
+/* Connect and reset at once, so that a daemon's accept() returns (connect_nudge()). */
 void
 np_tcp_knock(struct np_run *run)
 {

@@ -242,7 +242,7 @@ unix_open(struct np_run *run, struct np_err *err)
 	return run->end.listen_fd >= 0 ? np_endpoint_listen(p, fd, &run->end.local, err) : NP_OK;
 }
 
-/* Bind a further socket to a name beside the first one. */
+/* Open a further socket. If peers must find it, name it beside the first one, for any user. */
 static int
 unix_another(struct np_run *run, uint32_t number, struct np_err *err)
 {

@@ -179,14 +179,17 @@ times_rtt(FOUND, const struct np_flow_mean *slow, const struct np_flow_mean *res
 	       slower <= 1.5 * times * times;
 }
 
-/* The geometric mean of two means. */
+/* A threshold between them: the geometric mean, as times differ by factors. NAN: unknown. */
 static double
-between(const struct np_flow_mean *a, const struct np_flow_mean *b)
+threshold_between(const struct np_flow_mean *a, const struct np_flow_mean *b)
 {
 	return sqrt(mean_of(a) * mean_of(b));
 }
 
-/* From now on only flows with that figure above `above` are slow: others are slow by chance. */
+/*
+ * From now on only flows with that figure (an offset in a row) above `above` are slow: the others
+ * got a low rate by chance. To be followed by group().
+ */
 static void
 narrow_slow(struct np_flows_found *w, size_t figure, double above)
 {
@@ -200,8 +203,8 @@ look_at_own(FACTS, struct np_flows_found *w)
 {
 	struct np_flow_group *slow = &w->slow, *rest = &w->rest;
 	double held = mean_of(&slow->held), lost;
-	double least_us = between(&slow->min_rtt_us, &rest->min_rtt_us);
-	double us = between(&slow->rtt_us, &rest->rtt_us);
+	double least_us = threshold_between(&slow->min_rtt_us, &rest->min_rtt_us);
+	double us = threshold_between(&slow->rtt_us, &rest->rtt_us);
 
 	w->has.loss = own_loss(f, w, &lost);
 	w->has.rtt = times_rtt(w, &slow->min_rtt_us, &rest->min_rtt_us) &&
@@ -541,6 +544,7 @@ say_rates(FACTS, FOUND, char *text)
 	    others(w), each_of(f, &w->rest).text);
 }
 
+/* "4 Mbit/s to 94 Mbit/s each (Jain's index 0.71)" */
 static void
 say_range(FACTS, FOUND, char *text)
 {

@@ -141,7 +141,7 @@ np_count_words(double n)
 }
 
 struct np_word
-np_window_words(double segments)
+np_segments_words(double segments)
 {
 	struct np_word w = np_count_words(segments);
 

@@ -26,7 +26,7 @@ struct np_word np_rate_words(double bps);
 struct np_word np_time_words(double us);
 struct np_word np_size_words(double bytes);
 struct np_word np_count_words(double n);
-struct np_word np_window_words(double segments);
+struct np_word np_segments_words(double segments);
 
 /* A share in percent, with enough digits not to look like none or all. */
 struct np_word np_share_words(double share);

@@ -105,7 +105,7 @@ np_rule_loss(FACTS, struct np_verdict *v)
 	    v, NP_LIMIT_LOSS, loss_score(f), f->loss,
 	    "limited by the congestion window (%s), which loss keeps small: %s of %s segments "
 	    "(%s) had to be sent again",
-	    np_window_words(f->cwnd).text, np_count_words(f->retransmits).text,
+	    np_segments_words(f->cwnd).text, np_count_words(f->retransmits).text,
 	    np_count_words(f->segments).text, np_share_words(f->loss).text);
 	v->allows = loss_allows(f);
 	if (f->sender.cpu >= 0.7) {
@@ -126,16 +126,19 @@ np_rule_loss(FACTS, struct np_verdict *v)
 	}
 }
 
-/* Does the path reorder? DSACK (RFC 2883) reports retransmissions of segments that had arrived. */
+/*
+ * Does the path reorder? DSACK (RFC 2883) reports retransmissions of segments that had arrived; far
+ * more reports than retransmissions mean that the network duplicates.
+ */
 static bool
 is_reordered(FACTS)
 {
 	/* Busy processors reorder segments, too. */
-	bool late = !(f->sender.idle >= NP_SLEEPS) || !(f->reader.idle >= NP_SLEEPS) ||
-		    np_thread_stalled(&f->sender) || np_thread_stalled(&f->reader);
+	bool ends_may_reorder = !(f->sender.idle >= NP_SLEEPS) || !(f->reader.idle >= NP_SLEEPS) ||
+				np_thread_stalled(&f->sender) || np_thread_stalled(&f->reader);
 
-	return !late && f->in_vain >= NP_IN_VAIN && f->in_vain <= NP_WITHIN && f->reordered > 0 &&
-	       f->again >= NP_LOSSY * f->segments;
+	return !ends_may_reorder && f->in_vain >= NP_IN_VAIN && f->in_vain <= NP_WITHIN &&
+	       f->reordered > 0 && f->again >= NP_LOSSY * f->segments;
 }
 
 void
@@ -144,7 +147,7 @@ np_rule_reordering(FACTS, struct np_verdict *v)
 	np_decide(v, NP_LIMIT_REORDERING, is_reordered(f) ? 0.9 : 0, f->in_vain,
 		  "limited by the congestion window (%s), which reordering keeps small: %s of the "
 		  "%s segments that were sent again had not been lost, only reordered",
-		  np_window_words(f->cwnd).text, np_share_words(f->in_vain).text,
+		  np_segments_words(f->cwnd).text, np_share_words(f->in_vain).text,
 		  np_count_words(f->again).text);
 	v->allows = np_measured(f);
 	if (f->retransmits >= NP_LOSSY * f->segments) {
@@ -179,7 +182,7 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 	np_decide(v, NP_LIMIT_PATH, score, f->cwnd_full,
 		  "limited by the rate of the path: the packets that the congestion window (%s) "
 		  "allows wait in a queue on the path, for %s of a round trip of %s",
-		  np_window_words(f->cwnd).text, np_time_words(f->queue_us).text,
+		  np_segments_words(f->cwnd).text, np_time_words(f->queue_us).text,
 		  np_time_words(f->rtt_us).text);
 	if (isnan(both)) {
 		np_explain_add(
@@ -217,7 +220,7 @@ np_rule_path(FACTS, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_PATH, 0.8, f->marked,
 			  "limited by the rate of the path: the path marks %s of the segments for "
 			  "congestion (ECN), which keeps the congestion window small (%s)",
-			  np_share_words(f->marked).text, np_window_words(f->cwnd).text);
+			  np_share_words(f->marked).text, np_segments_words(f->cwnd).text);
 		v->allows = np_measured(f);
 		return;
 	}
@@ -225,7 +228,7 @@ np_rule_path(FACTS, struct np_verdict *v)
 		  f->cwnd_full,
 		  "limited by the congestion window (%s) for %s of the time, %s and without a "
 		  "queue on the path",
-		  np_window_words(f->cwnd).text, np_share_words(f->cwnd_full).text,
+		  np_segments_words(f->cwnd).text, np_share_words(f->cwnd_full).text,
 		  f->loss >= NP_LOSSY  ? "with loss"
 		  : f->retransmits > 0 ? "with almost no loss"
 				       : "without loss");
