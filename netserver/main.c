@@ -229,6 +229,7 @@ open_status(struct ns_daemon *d, const struct ns_args *a)
 	}
 }
 
+/* Open what needs privileges, drop them, and serve until a signal. Returns the exit status. */
 static int
 run_daemon(struct ns_daemon *d, const struct ns_args *a)
 {

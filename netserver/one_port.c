@@ -140,7 +140,7 @@ session_by_token(const struct ns_daemon *d, const struct np_token *token, bool d
 }
 
 bool
-ns_way_is_free(struct ns_daemon *d, const struct ns_session *s)
+ns_way_make_free(struct ns_daemon *d, const struct ns_session *s)
 {
 	struct ns_session *other;
 

@@ -23,8 +23,11 @@ void ns_ways_count(struct ns_daemon *d);
 
 /* ---- Tests ---- */
 
-/* Could the sockets of that session's test be told from those of all other tests now? */
-bool ns_way_is_free(struct ns_daemon *d, const struct ns_session *s);
+/*
+ * Can the sockets of that session's test be told from those of all other tests now? Frees what
+ * another session of the same address has held for too long.
+ */
+bool ns_way_make_free(struct ns_daemon *d, const struct ns_session *s);
 
 /* Pass its sockets on from now on. *theirs: the session's end, which the caller closes. NP_ESYS. */
 int ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struct np_err *err);

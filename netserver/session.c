@@ -240,6 +240,7 @@ drop_means(struct means *by)
 	np_cgroup_close(by->cgroup);
 }
 
+/* Serve a client with what it may have, to its end. Frees its capture and link. */
 static void
 serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 {

@@ -198,11 +198,11 @@ refuse_test(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, cons
 }
 
 /*
- * Too little is free: may the test wait? Another session may end soon, perhaps the client's own
- * previous one. With --exclusive tests have waited for their turn already.
+ * Too little is free: let the test wait, if it may. Another session may end soon, perhaps the
+ * client's own previous one. With --exclusive tests have waited for their turn already.
  */
 static bool
-waits_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
+wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 {
 	uint64_t now = np_now();
 	bool is_ending;
@@ -241,6 +241,7 @@ wait_for_way(struct ns_daemon *d, struct ns_session *s)
 	s->room_tried = 0;
 }
 
+/* Grant the test that a session asks for, refuse it, or let it wait for room or its turn. */
 static void
 grant_test(struct ns_daemon *d, struct ns_session *s)
 {
@@ -256,13 +257,13 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	if (ns_guard_test(&d->limits, d->sessions, s, &granted, &why, &err) != NP_OK) {
-		if (!waits_for_room(d, s, why)) {
+		if (!wait_for_room(d, s, why)) {
 			refuse_test(d, s, why, err.msg);
 		}
 		return;
 	}
 	granted.way.wanted = granted.way.wanted && d->one_port;
-	if (granted.way.wanted && !ns_way_is_free(d, s)) {
+	if (granted.way.wanted && !ns_way_make_free(d, s)) {
 		wait_for_way(d, s);
 		return;
 	}

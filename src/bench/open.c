@@ -131,6 +131,7 @@ has_last(const struct np_worker *w)
 	return w->open->last < NP_OPEN_LAST && w->load.arrivals.due_ns < w->ended_ns;
 }
 
+/* np_load_kind.next: the connection for the request that is due now; NULL: wait. */
 static struct np_conn *
 open_next(struct np_worker *w, uint32_t *turn)
 {

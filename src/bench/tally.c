@@ -217,6 +217,7 @@ take_ramp(struct np_run *run, struct np_tally *t)
 	}
 }
 
+/* Sum up the open loops of all workers and, if there was a rate, judge the generator. */
 static void
 take_open(struct np_run *run, struct np_tally *t)
 {

@@ -16,6 +16,7 @@ take_default(struct np_cli *cli, const struct np_transport *base)
 	cli->bench.transport = &cli->transport;
 }
 
+/* The transport of -- -T and -t. Unknown words are ignored with a note, as netperf does. */
 static int
 choose_transport(struct np_cli *cli, struct np_err *err)
 {

@@ -8,21 +8,22 @@
 #include "out/preflight_rules.h"
 #include "run/evidence.h"
 
+/* Print both ends' facts and findings, or only this end's if the far end does not tell its. */
 static int
 print_both_ends(struct np_client *c, struct np_err *err)
 {
 	struct np_bag *near = np_bag_new(), *far = NULL, *tcp = np_bag_new();
 	double us, near_mbps, far_mbps;
 	struct np_preflight_path path;
-	struct np_evidence_wants plan = { .near.len = sizeof(plan.near.sa) };
+	struct np_evidence_wants wants = { .near.len = sizeof(wants.near.sa) };
 	int rc = np_client_host(c, &far, err);
 
-	if (getsockname(c->chan.fd, (struct sockaddr *)&plan.near.sa, &plan.near.len) != 0) {
-		plan.near.len = 0;
+	if (getsockname(c->chan.fd, (struct sockaddr *)&wants.near.sa, &wants.near.len) != 0) {
+		wants.near.len = 0;
 	} else {
-		np_addr_unmap(&plan.near);
+		np_addr_unmap(&wants.near);
 	}
-	np_evidence_host(&plan, c->chan.fd, near);
+	np_evidence_host(&wants, c->chan.fd, near);
 	/* The shortest round trip so far, and the rate of the slower interface; 0: unknown. */
 	np_tcp_put(c->chan.fd, tcp);
 	us = np_bag_number(tcp, "tcp.min_rtt_us");

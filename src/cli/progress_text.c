@@ -36,6 +36,7 @@ put_wait(const struct np_progress *p, const char *what, const char *host, char t
 	}
 }
 
+/* The step of the test in words, like "measuring" and how much of it is done. */
 static void
 put_step(const struct np_progress *p, char text[PART])
 {

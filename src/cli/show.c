@@ -422,6 +422,7 @@ show_times(const char *name, const struct np_hist *h, double whole_ns)
 	fputc('\n', stderr);
 }
 
+/* --stations: the stamps, a table of where transactions spent their time, and the clocks. */
 static void
 show_stations(const struct np_cli *cli, const struct np_stations *s)
 {

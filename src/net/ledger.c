@@ -249,6 +249,7 @@ is_extension(unsigned protocol)
 	       protocol == IPPROTO_AH;
 }
 
+/* Take an IPv6 header with its extensions off the packet. False: it is malformed. */
 static bool
 ipv6(struct packet *p)
 {
@@ -547,6 +548,7 @@ time_echo(struct np_ledger *l, enum direction d, const struct packet *p, const s
 	l->last_stamp = seg->stamp;
 }
 
+/* Count a segment and, if there is one connection, follow its sequence numbers. */
 static void
 count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 {
@@ -679,6 +681,7 @@ gap_p99(const struct side *s)
 	return s->gap_max_ns;
 }
 
+/* Put the counts of one direction: `way` is the "out" or "in" of wire.out.* */
 static void
 put_side(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
 {

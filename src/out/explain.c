@@ -142,6 +142,7 @@ doubt_copies(FACTS, char doubts[NP_EXPLAIN_TEXT])
 	}
 }
 
+/* Add doubts about any verdict: what it does not cover, and what may have distorted the test. */
 static void
 doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 {

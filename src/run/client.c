@@ -7,6 +7,7 @@
 #include "bench/ids.h"
 #include "net/tcpinfo.h"
 
+/* Run a test that was agreed on, collect evidence and the far end's results, and judge both. */
 static int
 measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	struct np_evidence *ev, struct np_err *err)

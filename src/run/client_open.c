@@ -67,7 +67,7 @@ send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
 }
 
 static int
-knows_no_key(const struct np_client *c, struct np_err *err)
+fail_no_key(const struct np_client *c, struct np_err *err)
 {
 	return np_fail(err, NP_ECONTROL, 0,
 		       "the netserver at %s does not use --key-file: is it Plumbline's, and "
@@ -114,7 +114,7 @@ authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 	memcpy(m.bytes, near_nonce, sizeof(m.bytes));
 	rc = exchange(c, NP_AUTH_HELLO, &m, &head, err);
 	if (rc == NP_EPEER && c->chan.have == 0) {
-		return knows_no_key(c, err);
+		return fail_no_key(c, err);
 	}
 	if (rc != NP_OK) {
 		return rc;
@@ -127,7 +127,7 @@ authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 		return np_client_remote_error(c, "refuses", err);
 	}
 	if (head.word != 0 || head.code != NP_AUTH_CHALLENGE || m.version != version) {
-		return knows_no_key(c, err);
+		return fail_no_key(c, err);
 	}
 	memcpy(far_nonce, m.bytes, sizeof(m.bytes));
 	np_auth_prove(t->key, NP_AUTH_CLIENT, &scope, m.bytes);

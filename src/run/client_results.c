@@ -123,6 +123,10 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_c
 	return NP_OK;
 }
 
+/*
+ * Wait for the results, longer if the path was silent or this machine is crowded, and decode
+ * them into t->out->far. NP_ETIME: none came.
+ */
 static int
 collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	       struct np_err *err)

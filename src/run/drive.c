@@ -59,7 +59,7 @@ struct control {
 	uint64_t meet_until;
 	uint64_t heard_ns; /* when the daemon sent a message during the client's loop, or 0 */
 	struct still seen; /* of silence() */
-	uint64_t until_ns; /* of is_stalled(): when that counts as a stall */
+	uint64_t until_ns; /* of check_stall(): when that counts as a stall */
 	struct looking looking[NP_WATCHES];
 	struct still idle; /* activity of a daemon's test, and in it progress() so far */
 	uint64_t progress;
@@ -144,7 +144,7 @@ silence(struct still *s, uint64_t value, uint64_t now, bool resting)
 
 /* Has it not changed for `limit`, or longer while the path is silent? */
 static bool
-is_stalled(struct control *c, uint64_t did, uint64_t now, bool resting, uint64_t limit)
+check_stall(struct control *c, uint64_t did, uint64_t now, bool resting, uint64_t limit)
 {
 	const struct np_run *run = c->d->run;
 
@@ -186,7 +186,7 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 		pad = 4 * NP_SEC; /* the far end may have begun late */
 	}
 	pad = np_max(pad, run->round_trips_ns);
-	if (is_stalled(c, did, now, false, pad) || now >= time_up + SLACK_S * NP_SEC) {
+	if (check_stall(c, did, now, false, pad) || now >= time_up + SLACK_S * NP_SEC) {
 		return 0;
 	}
 	return now + 20 * NP_MSEC;
@@ -248,8 +248,8 @@ await_progress(struct control *c, uint64_t now)
 	if (!p->active) {
 		return await_count(c, now);
 	}
-	if (is_stalled(c, progress(c->d->run), now, any_rests(c->d->run),
-		       NP_STALL_S * NP_SEC + pause)) {
+	if (check_stall(c, progress(c->d->run), now, any_rests(c->d->run),
+			NP_STALL_S * NP_SEC + pause)) {
 		end(c, NP_BY_SILENCE, 2);
 		return NP_NEVER;
 	}
@@ -367,7 +367,7 @@ keep_warm_up(struct control *c, uint64_t now)
  * first one.
  */
 static uint64_t
-time_is_up(struct control *c, uint64_t now, uint64_t *again)
+time_up_at(struct control *c, uint64_t now, uint64_t *again)
 {
 	const struct np_run *run = c->d->run;
 	uint64_t since = run->window.started_ns;
@@ -402,7 +402,7 @@ keep_test_time(struct control *c, uint64_t now)
 		}
 		return c->heard_ns != 0 ? again : np_min(again, await_progress(c, now));
 	}
-	time_up = time_is_up(c, now, &again);
+	time_up = time_up_at(c, now, &again);
 	if (now < time_up) {
 		return np_min(again, time_up);
 	}
@@ -491,7 +491,7 @@ until_next(const struct np_watch *w, struct looking *l)
  * tests little. One long call counts only when it returns, so ask TCP before saying yes.
  */
 static bool
-is_idle(struct control *c, uint64_t now)
+check_idle(struct control *c, uint64_t now)
 {
 	uint64_t did = activity(c->d->run), moved;
 
@@ -536,7 +536,7 @@ keep_watches(struct control *c, enum np_phase phase)
 						       : start + ((now - start) / w->every_ns + 1) *
 								     w->every_ns;
 			}
-			if (is_idle(c, now)) {
+			if (check_idle(c, now)) {
 				uint64_t rest = np_min(RESTS * w->every_ns, REST_S * NP_SEC);
 
 				l->due_ns = np_max(l->due_ns, now + rest);

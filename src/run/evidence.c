@@ -206,6 +206,7 @@ conns_up(const struct np_run *run)
 	return run->plan->ramp > 0 ? (uint32_t)np_counts_of(run).up : run->conns;
 }
 
+/* Sample the counters, queues and TCP_INFO of the connections: a row of flow.samples.*, tcp.* */
 static void
 take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 {
@@ -371,6 +372,7 @@ put_samples(const struct np_evidence *ev)
 
 /* --- the end --------------------------------------------------------------------------------- */
 
+/* Put flow.*: what the test asked for, what its sockets have, and what was counted. */
 static void
 put_flow(const struct np_evidence *ev, const struct np_run *run)
 {

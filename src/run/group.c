@@ -385,6 +385,7 @@ take_part(void *arg)
 
 /* ---- The group ---- */
 
+/* Set up session i: its plan, its name, and a client like that of the first one. */
 static void
 make_member(struct party *p, uint32_t i)
 {

@@ -163,6 +163,7 @@ bind_to_processor(struct np_server *s, int cpu)
 	}
 }
 
+/* Serve a request for a test: decode it, ask for leave, run it. A refusal is answered. */
 static int
 serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	   struct np_err *err)
@@ -248,6 +249,7 @@ serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err 
 	}
 }
 
+/* Serve one request. If it is no test, it waits for QUESTION_MS after QUESTIONS in a row. */
 static int
 serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 {

@@ -50,7 +50,7 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 
 /* The addresses of the control connection: the loopback for one in the UNIX domain. */
 static int
-ends_of_control(int fd, int family, struct np_addr *near, struct np_addr *far, struct np_err *err)
+control_addresses(int fd, int family, struct np_addr *near, struct np_addr *far, struct np_err *err)
 {
 	near->len = far->len = sizeof(far->sa);
 	if (getpeername(fd, (struct sockaddr *)&far->sa, &far->len) != 0 ||
@@ -116,7 +116,7 @@ use_control_address(struct np_plan *p, int control_fd, struct np_err *err)
 	    (!p->ids && !p->echo)) {
 		return NP_OK;
 	}
-	if (ends_of_control(control_fd, p->family, &here, &client, err) != NP_OK) {
+	if (control_addresses(control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
 	}
 	if (match_family(&here, p->family)) {
@@ -177,7 +177,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_IP) {
 		return NP_OK; /* the peer is checked by check_request() or np_run_open() */
 	}
-	if (ends_of_control(control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
+	if (control_addresses(control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
 		return err->code;
 	}
 	if (p->transport->admit == NP_ADMIT_PEER && p->transport->family > 0) {

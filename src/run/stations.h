@@ -49,7 +49,7 @@ struct np_stations {
 struct np_stations *np_stations_join(const struct np_run *run, struct np_bag *far);
 void np_stations_free(struct np_stations *s);
 
-/* The means as evidence: stations.near_send_us and so on. */
+/* Put the mean time at each station: stations.near_send_us for np_station_name "near_send". */
 void np_stations_put(const struct np_stations *s, struct np_bag *into);
 
 #endif

@@ -147,6 +147,7 @@ drive_window(struct np_member *m)
 	return rc;
 }
 
+/* A worker's part of a test, once connected: the wait for the others, the window, its finish. */
 static void
 measure(struct np_member *m)
 {

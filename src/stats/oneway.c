@@ -258,6 +258,7 @@ remove_clock(const struct work *w, const int64_t *when_ns, double *there, double
 	}
 }
 
+/* Find the clock's steps and skew and the changes of path, and take the clock out of all delays. */
 static void
 conclude(struct work *w, const int64_t *when_ns, double *there, double *back, struct np_oneway *out)
 {

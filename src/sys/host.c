@@ -349,6 +349,7 @@ np_host_lasting(const char *root, struct np_bag *into)
 	np_host_boot(root, into);
 }
 
+/* Put host.cpu.*, the load, the processors of this process, and the clock sources. */
 static void
 cpu_facts(const char *root, struct np_bag *into)
 {

@@ -248,6 +248,7 @@ read_driver(const struct np_moved *m, struct list *l)
 	free(values);
 }
 
+/* Read all counters. A list that can't be read has its errno in `why`. */
 static void
 take_reading(const struct np_moved *m, struct reading *r)
 {

@@ -233,6 +233,7 @@ put_known(struct np_bag *into, const char *text, const char *name)
 	}
 }
 
+/* Put what the driver tells by ethtool(8): its names, offloads, rings and speed. */
 static void
 driver_facts(const struct np_nic *n, struct np_bag *into)
 {

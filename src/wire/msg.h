@@ -76,7 +76,7 @@ struct np_head {
 
 enum { NP_UNIX_PATH_MAX = 32 }; /* bytes of a socket's path in a message, its NUL included */
 
-/* struct np_omni_request and so on. */
+/* A struct for each message, as np_omni_request, and for each order of fields. */
 #define NP_MESSAGE(layout, type, title) struct np_##type {
 #define NP_ORDER(layout, type, title) struct np_##layout##_order {
 #define NP_I32(name, note) int32_t name;

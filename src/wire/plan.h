@@ -23,7 +23,7 @@ enum {
 	NP_PLAN_ALSO = 16 /* bytes of one end's further addresses: four of IPv4, one of IPv6 */
 };
 
-/* Bits of a PLAN's flags, NP_WP_NODELAY and so on; of a GRANT's some of them. */
+/* Bits of a PLAN's flags, as NP_WP_NODELAY; a GRANT's are some of them. */
 enum {
 #define NP_P_FLAG(bit, member, json, value, note) NP_WP_##bit = (value),
 #define NP_E_FLAG(bit, group, member, json, value, note) NP_WP_##bit = (value),
@@ -40,7 +40,7 @@ enum {
 #define NP_C_I64 int64_t
 #define NP_C_F64 double
 
-/* struct np_plan_message, np_grant_message and so on. */
+/* A struct for each message, as np_plan_message. */
 #define NP_T_MESSAGE(message, code, title) struct np_##message##_message {
 #define NP_T_NUMBER(type, message, tag, name, ...) NP_C_##type name;
 #define NP_T_U64(message, tag, name, note) uint64_t name;
@@ -59,7 +59,7 @@ enum {
 	;
 #include "wire/plan.def"
 
-/* struct np_plan_whole and so on: as large as a message with all of its fields. */
+/* A struct of the size of each message with all of its fields, as np_plan_whole. */
 #define NP_T_MESSAGE(message, code, title)                                                         \
 	struct np_##message##_whole {                                                              \
 		uint8_t head[NP_TAGGED_AT];

@@ -188,14 +188,14 @@ TEST(clients_of_one_address_take_turns)
 
 	bed_make(&b, &way);
 	second.peer = b.far;
-	assert_true(ns_way_is_free(&b.daemon, &second));
+	assert_true(ns_way_make_free(&b.daemon, &second));
 	second.peer = b.near;
-	assert_false(ns_way_is_free(&b.daemon, &second));
+	assert_false(ns_way_make_free(&b.daemon, &second));
 	second.wish.way.tokens = true;
-	assert_true(ns_way_is_free(&b.daemon, &second));
+	assert_true(ns_way_make_free(&b.daemon, &second));
 	second.wish.way.tokens = false;
 	b.session.way.since -= 60 * NP_SEC;
-	assert_true(ns_way_is_free(&b.daemon, &second));
+	assert_true(ns_way_make_free(&b.daemon, &second));
 	assert_int_equal(np_fds_receive(b.theirs, &h, sizeof(h), &fd, 1, MSG_DONTWAIT), sizeof(h));
 	assert_true(fd < 0 && h.error != 0); /* the first one is told */
 	assert_int_equal(look(&b, "n", 1, &b.near, NS_LOOK_NEW), NS_DATA_NONE);

@@ -112,11 +112,12 @@ end_conn(struct loop *l, struct np_conn *c)
 }
 
 /*
- * Must its next operation wait for the load? Connections of a leader wait in line (with `spin`,
- * each one asks in its turn). A follower sleeps here until it may go on, with all its connections.
+ * Does its next operation have to wait for the load? Then let it. Connections of a leader wait in
+ * line (with `spin`, each one asks in its turn). A follower sleeps here until it may go on, with
+ * all its connections.
  */
 static bool
-is_held(struct loop *l, struct np_conn *c)
+hold_back(struct loop *l, struct np_conn *c)
 {
 	if ((c->need & NP_REST) == 0) {
 		return false;
@@ -355,7 +356,7 @@ static void
 advance(struct loop *l, struct np_conn *c)
 {
 	for (int calls = 0; c->need != NP_OVER && !is_turn_over(l, c, calls); calls++) {
-		if (is_held(l, c)) {
+		if (hold_back(l, c)) {
 			/* One-shot: else epoll would report a close over and over. */
 			if (c->fd >= 0) {
 				wait_for(l, c, EPOLLONESHOT);

@@ -20,7 +20,7 @@ np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
 			*buf = w->recv_ring.slots->buf;
 			n = np_codec_left(w, c, *buf);
 		}
-	} while (n < 0 && np_io_is_icmp(w, c, NP_RECV, errno));
+	} while (n < 0 && np_io_note_icmp(w, c, NP_RECV, errno));
 	return n;
 }
 
@@ -54,7 +54,7 @@ np_io_ends_all(const struct np_worker *w)
 }
 
 bool
-np_io_is_icmp(const struct np_worker *w, struct np_conn *c, enum np_need need, int error)
+np_io_note_icmp(const struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
 	/* Errors from ICMP, see ip(7) and ipv6(7); EMSGSIZE: path MTU. */
 	static const int icmp_errors[] = { ECONNREFUSED, EHOSTUNREACH, ENETUNREACH, ENOPROTOOPT,
@@ -99,7 +99,7 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 		return need | NP_BLOCKED;
 	}
 	call = need & ~(unsigned)NP_PART;
-	if (np_io_is_icmp(w, c, call, error)) {
+	if (np_io_note_icmp(w, c, call, error)) {
 		return need;
 	}
 	if (!np_delivers(t) && w->steps->sent != NULL && !w->steps->answers &&

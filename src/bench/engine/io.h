@@ -137,10 +137,10 @@ enum np_need np_io_first_need(const struct np_worker *w, uint32_t number);
 bool np_io_ends_all(const struct np_worker *w);
 
 /*
- * Did ICMP for an earlier datagram cause this error, rather than the call itself? Then ignore it,
+ * Note an error. True: ICMP for an earlier datagram caused it, not the call itself, so ignore it,
  * as an unconnected socket would. A send that fails many times in a row is an error.
  */
-bool np_io_is_icmp(const struct np_worker *w, struct np_conn *c, enum np_need need, int error);
+bool np_io_note_icmp(const struct np_worker *w, struct np_conn *c, enum np_need need, int error);
 
 /* Wait for the far end's close, and discard data until then. */
 NP_LOOP_BODY enum np_need

@@ -40,6 +40,7 @@ struct segment {
 	char room[ROOM];  /* what was received */
 };
 
+/* Send datagrams as one block, which the kernel cuts. Returns `count`, or -1 with errno. */
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {

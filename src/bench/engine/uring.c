@@ -365,6 +365,7 @@ is_harmless(int error)
 	return error == ECANCELED || error == EINTR || error == EAGAIN || error == ENOBUFS;
 }
 
+/* A completed receive: a datagram, bytes of a stream, its end, or an error. */
 static void
 received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 {
@@ -400,7 +401,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 		give_back(u, number);
 	} else if (cqe->res == 0) {
 		k->at_end = true;
-	} else if (!is_harmless(-cqe->res) && !np_io_is_icmp(u->w, c, NP_RECV, -cqe->res)) {
+	} else if (!is_harmless(-cqe->res) && !np_io_note_icmp(u->w, c, NP_RECV, -cqe->res)) {
 		if (u->bytes) {
 			k->error = -cqe->res;
 		} else {

@@ -138,6 +138,7 @@ need_of(const struct np_conn *c)
 	return c->waits_release ? NP_SEND | NP_BLOCKED : NP_SEND;
 }
 
+/* Send a message with MSG_ZEROCOPY, from a buffer that the kernel has released. */
 static enum np_need
 zerocopy_send(struct np_worker *w, struct np_conn *c)
 {

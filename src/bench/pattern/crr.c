@@ -60,11 +60,11 @@ wait_to_retry(void)
 }
 
 /*
- * Was the local port in use, and should another one be tried? If none is free, try for a while: a
- * connection in LAST_ACK holds its port for a round trip.
+ * Note an error. True: the local port was in use, so try another one. If none is free, try for a
+ * while: a connection in LAST_ACK holds its port for a round trip.
  */
 static bool
-port_is_busy(struct connector *c, int error)
+note_busy_port(struct connector *c, int error)
 {
 	unsigned ports = c->port_max - c->port_min + 1;
 	uint64_t now;
@@ -110,7 +110,7 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 		rc = c->local.len == 0
 			 ? 0
 			 : bind(fd, (const struct sockaddr *)&c->local.sa, c->local.len);
-	} while (__builtin_expect(rc != 0, 0) && errno == EADDRINUSE && port_is_busy(c, errno));
+	} while (__builtin_expect(rc != 0, 0) && errno == EADDRINUSE && note_busy_port(c, errno));
 	return rc;
 }
 
@@ -208,7 +208,7 @@ connect_next(struct np_worker *w, int flags)
 		}
 		error = errno;
 		np_sys_close(fd);
-		if (error == EINTR || port_is_busy(c, error)) {
+		if (error == EINTR || note_busy_port(c, error)) {
 			continue;
 		}
 		if (!p->retry_connect && !np_worker_route_is_lost(w, error)) {

@@ -434,8 +434,8 @@ np_stream_nudge(struct np_run *run)
  * starts one warm-up after the first datagram, and is as long as the sender's.
  */
 static bool
-is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n, uint64_t now_ns,
-	   bool late)
+judge_datagram(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
+	       uint64_t now_ns, bool late)
 {
 	const struct np_run *run = w->run;
 	uint64_t warm_up_ns = run->plan->warm_up_ms * NP_MSEC, opens_ns;
@@ -458,14 +458,15 @@ is_counted(struct np_worker *w, const struct np_conn *c, const char *buf, size_t
 	return true;
 }
 
-/* As is_counted(), for a datagram that is late after the end mark, or once this end is stopped. */
+/* As judge_datagram(), for a datagram that is late after the end mark, or once this end is stopped.
+ */
 static bool
-is_counted_now(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
-	       uint64_t now_ns)
+judge_datagram_now(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
+		   uint64_t now_ns)
 {
 	bool late = (w->conns == 1 && w->hung_up) || np_told_to_leave(&w->stop);
 
-	return is_counted(w, c, buf, n, now_ns, late);
+	return judge_datagram(w, c, buf, n, now_ns, late);
 }
 
 NP_LOOP_BODY enum np_need
@@ -474,7 +475,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	uint64_t received;
 
 	if (__builtin_expect((w->codec & NP_C_WINDOW) != 0, 0) &&
-	    !is_counted_now(w, c, buf, n, np_now())) {
+	    !judge_datagram_now(w, c, buf, n, np_now())) {
 		c->since_ns = np_now();
 		return np_paced(w, NP_RECV);
 	}
@@ -497,7 +498,7 @@ receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, si
 		size_t n = left < size ? left : size;
 
 		left -= n;
-		if (!is_counted_now(w, c, buf, n, now_ns)) {
+		if (!judge_datagram_now(w, c, buf, n, now_ns)) {
 			bytes -= n;
 			count--;
 		}
@@ -598,7 +599,7 @@ drain_datagrams(struct np_worker *w)
 		while (marks > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
 			marks -= n == 0;
 			if ((w->codec & NP_C_WINDOW) != 0 && n > 0 &&
-			    !is_counted(w, c, buf, (size_t)n, np_now(), true)) {
+			    !judge_datagram(w, c, buf, (size_t)n, np_now(), true)) {
 				continue;
 			}
 			c->received += (uint64_t)n;

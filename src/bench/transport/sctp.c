@@ -211,6 +211,7 @@ sctp_look(struct np_run *run, int fd)
 	describe_paths(run, k, c);
 }
 
+/* np_transport.know: put sctp.* as it was when sctp_look() last looked. */
 static void
 sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
 {

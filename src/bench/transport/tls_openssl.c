@@ -261,6 +261,7 @@ np_tls_free(struct np_tls *tls)
 	free(tls);
 }
 
+/* Make the handshake within patience_ms, by the key and not by a certificate. */
 static int
 do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, unsigned patience_ms,
 	     struct np_err *err)

@@ -88,7 +88,7 @@ await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 		    np_run_accepts_from(run, &peer)) {
 			return found_peer(run, c, &peer, err);
 		}
-		if (n < 0 && errno != EINTR && !np_io_is_icmp(run->worker, c, NP_RECV, errno)) {
+		if (n < 0 && errno != EINTR && !np_io_note_icmp(run->worker, c, NP_RECV, errno)) {
 			return np_fail(err, NP_ESYS, errno, "wait for the client's echo");
 		}
 	}

@@ -247,6 +247,7 @@ look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 	}
 }
 
+/* How the thread spent its time, as shares of it. NAN: unknown. */
 static void
 look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 {
@@ -317,6 +318,7 @@ share_of_time(const struct np_facts_of_test *f, const char *name)
 	return f->seconds > 0 ? clamp(us / 1e6 / f->seconds) : (double)NAN;
 }
 
+/* What the sender's TCP tells: shares of time, loss, round trips, windows. */
 static void
 look_at_tcp(struct np_facts_of_test *f)
 {

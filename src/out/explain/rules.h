@@ -164,6 +164,7 @@ struct np_flows_found {
 	enum np_flows_kind kind;  /* NP_FLOWS_NONE: it depends on the cause */
 };
 
+/* Look for slow flows, and for what they have in common. Fills *found. */
 void np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *found);
 
 /*

@@ -191,6 +191,7 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 	}
 }
 
+/* The path, by its queue, BBR's pace or ECN marks; if by none of these, the congestion window. */
 void
 np_rule_path(FACTS, struct np_verdict *v)
 {
