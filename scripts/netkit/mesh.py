@@ -77,13 +77,14 @@ class Found(NamedTuple):
 
 def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN) -> Found:
     dead: "Dict[str, Dict[Pair, str]]" = {}
+    zeros: "Dict[str, Dict[Pair, float]]" = {}
     found = Found({}, [], [], {}, [])
     varying = [name for name in sweep.varying() if name not in ("client", "server")]
     speeds = {name: speed for name, known in (sweep.results.header.more.get("hosts") or {}).items()
               if isinstance(speed := known.get("speed_mbps"), (int, float))}
     several = figure in THROUGHPUTS and len({*speeds.values()} - {None}) > 1
     for cell in sweep.cells.values():
-        values = [value for value in cell.values(figure) if value > 0]
+        values = [value for value in cell.values(figure) if value > 0 or less_is_better]
         nothing = [run for run in cell.runs if not run.excluded and not (
             run.ok and run.figure(figure) is not None and (less_is_better or run.figure(figure)))]
         name = " ".join(f"{one}={show_value(cell.point.get(one))}" for one in varying) or "all"
@@ -94,6 +95,8 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
         found.meshes.setdefault(name, {})
         if len(nothing) > len(values):
             dead.setdefault(name, {})[client, server] = nothing[-1].reason() or "0"
+        elif values and not statistics.median(values):
+            zeros.setdefault(name, {})[client, server] = 0.0
         elif values:
             found.meshes[name][client, server] = statistics.median(values)
             found.notes.extend([f"{name}: {client} to {server}: {len(nothing)} of {len(cell.runs)} runs gave nothing"] * bool(nothing))
@@ -103,7 +106,11 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
                            "judged among themselves" for name, speed in speeds.items() if speed and speed != usual)
     of_groups = groups.of(sweep)
     for name, figures in found.meshes.items():
-        found.rows.extend([name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), figures))
+        found.rows.extend([name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), {**figures, **zeros.get(name, {})}))
+        if name in zeros and figures:
+            found.untold[name] = f"{len(zeros[name])} of {len(zeros[name]) + len(figures)} pairs have 0: others have no ratio to that"
+            continue
+        figures = figures or dict.fromkeys(zeros.get(name, ()), 1.0)     # all alike
         if hosts(figures) < LEAST_HOSTS or len(figures) < 2 * hosts(figures):
             found.untold[name] = f"fewer than {LEAST_HOSTS} hosts, or too few pairs, to tell which one differs"
             continue

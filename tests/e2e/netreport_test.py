@@ -1004,6 +1004,19 @@ class Meshes(Place):
             self.assertNotRegex(text, r"h5 to|to h5|nothing is worse|h2 to h3: (no route|0)")
             self.assertIn("h2 to h3: 1 of 2 runs gave nothing", text)
 
+    def test_what_cannot_be_told_is_not_good(self):
+        """Two hosts of six have losses and the others none; and too few hosts."""
+        names = [f"h{number}" for number in range(6)]
+        path = self.file([("client", names), ("server", names)], [
+            good({"client": a, "server": b}, value, LOST_REQUESTS=0, LOCAL_TRANSPORT_RETRANS=round(value / 10) if {a, b} & {"h1", "h2"} else 0)
+            for (a, b), value in self.figures(6, 0.02, 1, None).items()], {}, "losses.jsonl")
+        text = netreport("--mesh", path, "--figure", "LOCAL_TRANSPORT_RETRANS")[1]
+        self.assertIn("all: 12 of 30 pairs have 0", text)
+        self.assertNotIn("nothing is worse", text)
+        self.assertIn("nothing is worse", netreport("--mesh", path, "--figure", "LOST_REQUESTS")[1])
+        few = self.file_of(self.figures(3, 0.02, 1, None))
+        self.assertEqual(netreport("--bad-hosts", few), (0, "", "netreport: all: fewer than 5 hosts, or too few pairs, to tell which one differs\n"))
+
     def test_text(self):
         path = self.file_of(self.figures(6, 0.02, 1, self.planted))
         rc, text, err = netreport("--mesh", path)
