@@ -241,6 +241,22 @@ class Histories(Place):
                 got, text = self.run_it()
                 self.assertEqual((got, says in text), (status, True), text)
 
+    def test_losses_after_none_are_worse(self):
+        """Of a figure that is better small 0 is good, and has no logarithm; and a point that never gave anything."""
+        losses = Metric("LOCAL_TRANSPORT_RETRANS", more_is_better=False)
+        for lossy, status, says in ((10, 1, "worse: tcp_stream LOCAL_TRANSPORT_RETRANS_ABOVE_0"), (0, 0, "not worse")):
+            for day in range(1, 31):
+                made = [slot("tcp_stream", 9400.0, pair) for pair in (1, 2, 3)] + [slot("dead", 0.0, 1)]
+                for one in made:
+                    one.figures[losses.name] = 50.0 * (day > 30 - lossy)
+                made[-1].failed, made[-1].figures = "no answer", {}
+                (self.dir / f"gate-{day:02}.jsonl").unlink(missing_ok=True)
+                self.gate(day, made)
+            got, text = self.run_it(metrics=[losses])
+            self.assertEqual((got, says in text), (status, True), text)
+            self.assertIn("note: dead: no good slot in any session", text)
+            self.assertNotIn("correlation", text)
+
     def test_other_options_are_said_at_a_change(self):
         for day in range(1, 13):
             self.gate(day, [slot("tcp_rr", 100.0 + day - 50 * (day > 6))],

@@ -22,7 +22,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, TextIO, Tuple
 
 import numpy as np
 
@@ -109,7 +109,7 @@ def correlation(values: "Any", ends: "Sequence[int]") -> float:
     less, by (1 + 3 r) / n; ends that were chosen for what they take off count as one more each."""
     rests = [values[begin:end] - np.mean(values[begin:end]) for begin, end in zip(ends, ends[1:])]
     total, n, means = sum(float(rest @ rest) for rest in rests), len(values), 2 * len(rests)
-    if total <= 1e-12 * n * float(np.var(values)) or n <= len(rests):
+    if total <= 1e-12 * n * max(1e-12, float(np.var(values))) or n <= len(rests):
         return 0.0
     found = sum(float(rest[1:] @ rest[:-1]) for rest in rests) / total * n / (n - len(rests))
     return min(MOST_CORRELATION, max(0.0, (found + means / n) / max(0.2, 1 - 1.5 * means / n)))
@@ -302,12 +302,16 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
               for metric in metrics or session.metrics(point)}
     made = [series_of(point, metric, sessions, clean) for (point, _), metric in sorted(
         wanted.items(), key=lambda one: one[0])]
-    made = [one for one in made if one.means]
+    known = {one.point: one.metric for one in reversed(made) if one.means or not one.metric.more_is_better}
+    giving = [shares_of(point, GIVING, sessions, functools.partial(gave, point, metric)) for point, metric in sorted(known.items())]
+    above = [shares_of(one.point, Metric(f"{one.metric.name}_ABOVE_0", GIVING.margin, False), sessions,
+                       functools.partial(above_0, one.point, one.metric)) for one in made if not one.metric.more_is_better]
+    made = [one for one in made if one.means] + [one for one in above if one.means and min(one.means) < math.log(100)]
     if not made:
         raise GateError(f"{folder}: no session has {', '.join(one.name for one in metrics) or 'a figure'}")
-    giving = (giving_of(point, next(one.metric for one in made if one.point == point), sessions)
-              for point in dict.fromkeys(one.point for one in made))
     made += [one for one in giving if min(one.means) < math.log(100)]
+    never = {point for session in sessions for point in session.failed} - {point for point, _ in wanted}
+    notes += [f"{point}: no good slot in any session" for point in sorted(never)]
     for one in made:
         one.find((1 - confidence / 100) / len(made), seed, since, accepted.get(one.point, {}).get("until", ""))
         if one.metric is GIVING and not one.worse and one.means[-1] == math.log(NOTHING):
@@ -332,15 +336,27 @@ def series_of(point: str, metric: Metric, sessions: "Sequence[Session]", clean: 
     return made
 
 
-def giving_of(point: str, metric: Metric, sessions: "Sequence[Session]") -> Series:
-    made = Series(point, GIVING, [], [], [], [], unit="%")
+def gave(point: str, metric: Metric, session: Session) -> "Tuple[int, int]":
+    """How many slots gave something, and of how many."""
+    silent, tried = session.silent(point, metric)
+    return tried - silent, tried
+
+
+def above_0(point: str, metric: Metric, session: Session) -> "Tuple[int, int]":
+    """Of a figure that is better small, such as losses."""
+    figures = session.slots.get(point, past.NO_SLOTS).all(metric)
+    return sum(value > 0 for value in figures), len(figures)
+
+
+def shares_of(point: str, metric: Metric, sessions: "Sequence[Session]", counts: "Callable[[Session], Tuple[int, int]]") -> Series:
+    made = Series(point, metric, [], [], [], [], unit="%")
     for session in sessions:
-        silent, tried = session.silent(point, metric)
-        if tried:
+        some, of = counts(session)
+        if of:
             made.sessions.append(session)
-            made.means.append(math.log(max(NOTHING, 100 * (1 - silent / tried))))
+            made.means.append(math.log(max(NOTHING, 100 * some / of)))
             made.spreads.append(0.0)
-            made.counts.append(tried)
+            made.counts.append(of)
     return made
 
 
