@@ -1162,6 +1162,11 @@ class Comparisons(Place):
         path = self.file([("size", [1])], [good({"size": 1}, 5e4, n, "Trans/s", LOCAL_SEND_THROUGHPUT=0.4) for n in (1, 2)], {"test": "TCP_RR"})
         self.assertIn("Mbit/s", netreport("--compare", path, path, "--figure", "LOCAL_SEND_THROUGHPUT")[1])
 
+    def test_points_of_any_alphabet(self):
+        path = self.file([("route", ["\u6771\u4eac", "\u5927\u962a"])], [good({"route": name}, rate, n) for name, rate in (
+            ("\u6771\u4eac", 100.0), ("\u5927\u962a", 200.0)) for n in (1, 2, 3)])
+        self.assertIn("run.route\u5927\u962a  200.00  200.00", netreport("--compare", path, path)[1])
+
     def test_sessions_of_both_sides_count(self):
         """Ten days against ten, 5 % apart, which differ by 2 %: found nine times in ten; without a difference seldom."""
         told = json.loads(document("stream").read_text())

@@ -239,7 +239,7 @@ def sweep_point(header: results.Header, run: results.Run, names: "Sequence[str] 
     test = str(known.get("test", "run")).lower()
     axes = [f"{name}{units.show_value(known.get(name))}" for name in (
         run.point if names is None else names) if name != "test"]
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", ".".join([test, *axes]))
+    return re.sub(r"[^\w.-]+", "_", ".".join([test, *axes]))
 
 
 def facts(environment: "Dict[str, Any]") -> "Dict[str, str]":
