@@ -181,9 +181,11 @@ class Comparison:
 
     def _differing(self) -> "Iterator[str]":
         old, new = (side.parts[-1].header for side in (self.a, self.b))
-        for name in dict.fromkeys([*old.constants, *new.constants]):
-            values = [show_value(known.get(name)) for known in (old.constants, new.constants)]
-            if values[0] != values[1]:
+        sides = [{**one.constants, **{axis.name: axis.values[0] for axis in one.axes if len(axis.values) == 1}} for one in (old, new)]
+        named = {*self.a.axes(), *self.b.axes()}        # in the points
+        for name in dict.fromkeys([*sides[0], *sides[1]]):
+            values = [show_value(known.get(name)) for known in sides]
+            if values[0] != values[1] and name not in named:
                 yield f"{name}: {values[0]} -> {values[1]}"
         yield from (line for part in past.differing(old.environment, new.environment) for line in part)
 

@@ -1237,6 +1237,14 @@ class Comparisons(Place):
                       "no verdict without two runs of either side: run.size576"):
             self.assertIn(words, text)
 
+    def test_axes_of_one_value_differ_too(self):
+        """They are in no point's name, as those of several values are."""
+        def side(name, *sizes):
+            return self.file([("size", list(sizes))], [good({"size": size}, 10.0, n) for size in sizes for n in (1, 2)], {}, name)
+        self.assertIn("differs: size: 64 -> 1024", netreport("--compare", side("a.jsonl", 64), side("b.jsonl", 1024))[1])
+        fixed = self.file([], [good({}, 10.0, n) for n in (1, 2)], {"size": 64}, "c.jsonl")
+        self.assertNotIn("differs: size", netreport("--compare", fixed, side("d.jsonl", 64, 576))[1])
+
     def test_folders_and_documents(self):
         """A folder is a side; a day is a session."""
         told = json.loads(document("stream").read_text())
