@@ -1027,6 +1027,8 @@ class Meshes(Place):
         self.assertIn("nothing is worse", netreport("--mesh", self.file_of(self.figures(6, 0.02, 1, None)))[1])
         self.assertIn("fewer than 5 hosts", netreport("--mesh", self.file_of(self.figures(3, 0.02, 1, None)))[1])
         self.assertIn("--rows: not together with --mesh", netreport("--mesh", path, "--rows", "client")[2])
+        self.assertIn("--paths: not together with --mesh", netreport("--mesh", path, "--paths")[2])
+        self.assertIn("--mesh: not together with --format tidy", netreport("--bad-hosts", path, "--format", "tidy")[2])
         self.assertIn("--figure FOO: say", netreport("--mesh", path, "--figure", "FOO")[2])
         other = self.file([("size", [64, 576])], [good({"size": size}, 1.0) for size in (64, 576)], {}, "other.jsonl")
         self.assertIn("several clients and servers", netreport("--mesh", other)[2])
@@ -1276,6 +1278,7 @@ class Comparisons(Place):
     def test_refusals(self):
         mon, tue = self.sets()
         for args, words in (((mon,), "two results, not 1"), ((mon, tue, "--html", "x"), "not together with --compare"),
+                            ((mon, tue, "--format", "tidy"), "--compare: not together with --format tidy"),
                             ((mon, tue, "--margin", "0"), "--margin: '0' is not a percentage"), ((mon, tue, "--figure", "FOO"), "FOO:more or FOO:less"),
                             ((mon, document("stream")), "no good run of the same point")):
             self.refused(words, "--compare", *args, status=1 if "good run" in words else 2)
