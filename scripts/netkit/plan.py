@@ -28,6 +28,7 @@ LAB_ADDRESS = {4: "10.77.0.2", 6: "fd77::2"}
 LOCAL_ADDRESS = {4: "127.0.0.1", 6: "::1"}
 LEAST_RUNS, MOST_RUNS = 3, 10   # of a point that is repeated until its confidence is reached
 MOST_POINTS = 1000000    # each is held, and checked, before the first run
+A_DAY = 86400
 SEARCH = 40                 # steps at the most of netperf --rate auto
 PLACE = re.compile(r"\{\{(\w+)\}\}|(\$?)\{([A-Za-z_]\w*)\}")
 NAME = re.compile(r"[A-Za-z_]\w*")
@@ -203,7 +204,8 @@ class Plan:
         length = units.seconds(known.get("length", 10)) or 10.0     # where it counts bytes, who knows
         most = 1
         if known.get("confidence") is not None or known.get("iterations") is not None:
-            most = int(str(known.get("iterations") or "10").split(",")[0] or 10)
+            told = options.number(str(known.get("iterations") or "10").split(",")[0])
+            most = told if isinstance(told, int) else 10
         if re.match("auto|ndr", str(known.get("asked_rate"))):
             most *= SEARCH
         alone = min(max(length, 1.0), 5.0) if known.get("beside") else 0.0
@@ -542,8 +544,8 @@ def check(plan: Plan) -> None:
         raise PlanError(f"order {plan.order}: one of {', '.join(ORDERS)}")
     if plan.order == "random" and plan.seed is None:
         plan.seed = random.SystemRandom().randrange(1, 2**31)
-    if plan.repetitions < 1 or plan.pause < 0:
-        raise PlanError("repetitions from 1, a pause from 0")
+    if plan.repetitions < 1 or not 0 <= plan.pause <= A_DAY:
+        raise PlanError(f"repetitions from 1, a pause from 0 to {A_DAY} s")
     plan.least = min(plan.least, plan.repetitions)
     for axis in plan.axes:
         seen = [json.dumps(value) for value in axis.values]

@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
 
 from netkit import adaptive, calls, engines, environment, ioengines, machine, options, progress
 from netkit.calls import fail
-from netkit.plan import EACH_RUN, HERE, TOGETHER, Plan, Point, Task, confident
+from netkit.plan import A_DAY, EACH_RUN, HERE, TOGETHER, Plan, Point, Task, confident
 from netkit.results import Run, point_key
 from netkit.units import show_duration, show_point, show_value
 
@@ -359,9 +359,8 @@ def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
         order = f"as many values of {plan.adaptive[0]} as bring lines to {plan.adaptive[1]:g} % of the curve's span"
     yield f"  {points} point{'s' * (points != 1)}{each}, {order}{done}"
     seconds = expected(plan, tasks)
-    end = datetime.datetime.now() + datetime.timedelta(seconds=seconds)
-    yield (f"  expected to take {'at most ' if plan.until or plan.adaptive else ''}{show_duration(seconds)}, "
-           f"until {end:%H:%M}")
+    end = f", until {datetime.datetime.now() + datetime.timedelta(seconds=seconds):%H:%M}" if seconds < A_DAY else ""
+    yield f"  expected to take {'at most ' if plan.until or plan.adaptive else ''}{show_duration(seconds)}{end}"
 
 
 def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,

@@ -104,6 +104,7 @@ class Plans(unittest.TestCase):
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = '<64KB'", "'<64KB' is no bound"),
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, '=> 3']", "'=> 3' is no bound"),
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, nan]", "skip: buffer: nan and inf"),
+                ("pause = nan\n", "a pause from 0 to"), ("pause = inf\n", "a pause from 0 to"),
                 ("[axes]\nlength = [1.0, nan]", "nan and inf"), ("[constants]\nlength = inf", "constant length: a number"),
                 ("[axes]\nx = [1]\n[before]\nx = 'set {y}'", "{y} is neither"),
                 ("[axes]\nbuffer = [1]\n[[skip]]\nbuffer = 1", "everything is skipped"),
@@ -123,6 +124,12 @@ class Plans(unittest.TestCase):
                 ("[constants]\nlength = -0.5", "a count is a whole number"), ("x =", "t: "),
                 ("[constants]\noptions = \"'\"", "No closing quotation")):
             self.refused(text, re.escape(words).replace("\\ ", " "))
+
+    def test_how_long_any_plan_takes_is_told(self):
+        """Also of one that ends in no year, and of iterations that netperf is to refuse."""
+        for more, words in (("length = 1e12", "h [0-9]* min$"), ("iterations = 'many'", "s, until [0-9:]*$")):
+            plan = made(f"[constants]\nhost = 'h'\n{more}\n[axes]\nsize = [1, 2]\n")
+            self.assertRegex(list(sweep.describe(plan, plan.tasks(), 2))[-1], words)
 
     def test_no_host(self):
         with self.assertRaisesRegex(plans.PlanError, "--host NAME, --local"):
