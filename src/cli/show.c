@@ -242,13 +242,19 @@ show_interim(struct np_show_interim *s, const struct np_plan *p, const struct np
 {
 	const struct np_unit *unit = np_cli_unit(s->cli);
 	double work = np_cli_work(s->cli, p, c);
-	uint64_t then = s->then_ns != 0 ? s->then_ns : started_ns;
+	uint64_t then = np_max(s->then_ns, started_ns);
 	struct np_interim i = {
 		.number = s->number++,
 		.seconds = (double)(now_ns - then) / 1e9,
 		.ending_ms = np_wall_ms(now_ns),
 	};
 
+	if (then == started_ns) { /* the first one of a run */
+		s->work = 0;
+		for (uint32_t n = 0; n < s->flows; n++) {
+			s->flow_work[n] = 0;
+		}
+	}
 	if (p->pattern->transactions && !p->pattern->sized) {
 		unit = np_unit('x'); /* connections have no size in bytes */
 	}
@@ -493,19 +499,10 @@ np_show_iteration(struct np_show_interim *i, bool interim_lines, const struct np
 	char reasons[256];
 	bool limited;
 
-	if (interim_lines) {
-		uint64_t then = i->then_ns != 0 ? i->then_ns : t->started_ns;
-
-		/* The rest since the last one; netperf's older tests do not print it. */
-		if ((cli->bench.flags & NP_B_OLD) == 0 && t->ended_ns > then) {
-			show_interim(i, t->plan, &t->count, note_flow_work(i, t->plan, NULL, t),
-				     t->started_ns, t->ended_ns);
-		}
-		for (uint32_t flow = 0; flow < i->flows; flow++) {
-			i->flow_work[flow] = 0;
-		}
-		i->work = 0;
-		i->then_ns = 0;
+	/* The rest since the last one; netperf's older tests do not print it. */
+	if (interim_lines && (cli->bench.flags & NP_B_OLD) == 0 && t->ended_ns > i->then_ns) {
+		show_interim(i, t->plan, &t->count, note_flow_work(i, t->plan, NULL, t),
+			     t->started_ns, t->ended_ns);
 	}
 	if (debug > 0) {
 		show_outcome(i->out != NULL ? i->out : stderr, o);

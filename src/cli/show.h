@@ -27,8 +27,8 @@ struct np_show_interim {
 	struct np_document *doc; /* they are added to it, too; NULL: none */
 	struct np_shown *progress;
 	unsigned number;
-	double work;      /* in this iteration, until the last interim result */
-	uint64_t then_ns; /* when that was; 0: there was none */
+	double work;      /* in its run, until the last interim result */
+	uint64_t then_ns; /* when that was, in this run or an earlier one; 0: there was none */
 
 	/* The work of each flow until then, and its rate since; NULL: only totals are shown. */
 	double *flow_work, *flow_rate;

@@ -457,6 +457,13 @@ def the_banner_of_a_search_has_no_rate(port: int) -> None:
     assert " : rate auto constant\n" in got.out, got
 
 
+def interim_results_of_a_search_are_of_one_run_each(port: int) -> None:
+    got = lib.run([lib.netperf(), "-p", str(port), "-t", "TCP_RR", "-l", "0.3", "-D", "0.1", "--rate", "auto", "--json"],
+                  3 * PATIENCE)
+    rates = [(one["rate"], one["seconds"]) for one in document_of(got)["interim"]]
+    assert len(rates) > 2 and all(rate >= 0 for rate, _ in rates), rates
+
+
 def the_knee_is_the_rate_of_the_link(lab: lib.Lab, port: int) -> str:
     """Of 20 Mbit/s, datagrams of 1400 bytes have 1400 in 1466 bytes of Ethernet. A busy machine may end it before, and
     what the send buffer still holds at the end is beyond it, as is a late wake-up of 30 ms."""
@@ -570,6 +577,8 @@ def suite(report: lib.Report) -> None:
             report.case(f"a stream sends what it is asked for: {test} {args}",
                         partial(a_stream_sends_what_it_is_asked_for, daemon.port, test, rate, *args.split()))
         report.case("the banner of a search has no rate", partial(the_banner_of_a_search_has_no_rate, daemon.port))
+        report.case("interim results of a search are of one run each",
+                    partial(interim_results_of_a_search_are_of_one_run_each, daemon.port))
         report.case("each way has its rate", partial(each_way_has_its_rate, daemon.port))
         report.case("a stream that can't says so", partial(a_stream_that_can_not_says_so, daemon.port))
         report.case("a rate beyond what it can is said", partial(a_rate_beyond_what_it_can_is_said, daemon.port))
