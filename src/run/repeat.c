@@ -36,8 +36,11 @@ np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct 
 	for (int i = 0; i < NP_REPEAT_FIGURES; i++) {
 		double v = np_record_get_real(record, figures[i].id);
 
-		np_series_add(series_of(r, i), v);
-		r->by_time[i] += v * seconds;
+		if (v >= 0) { /* else unknown, as of a far end that did not report */
+			np_series_add(series_of(r, i), v);
+			r->by_time[i] += v * seconds;
+			r->known_s[i] += seconds;
+		}
 	}
 	np_series_add(&r->elapsed, seconds);
 	r->elapsed_s += seconds;
@@ -68,11 +71,11 @@ np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
 	}
 }
 
-/* The confidence interval's full width, in percent of the mean. */
+/* The confidence interval's full width, in percent of the mean; 0 if it was never measured. */
 static double
 width(const struct np_repeat *r, const struct np_series *s)
 {
-	return 100 * np_series_width(s, r->plan.level);
+	return s->count > 0 ? 100 * np_series_width(s, r->plan.level) : 0;
 }
 
 static bool
@@ -144,8 +147,12 @@ np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 	bool by_time = r->plan.clean_s > 0 && r->elapsed_s > 0;
 
 	for (int i = 0; i < NP_REPEAT_FIGURES; i++) {
+		const struct np_series *s = series_of(r, i);
+
 		np_record_real(record, figures[i].id,
-			       by_time ? r->by_time[i] / r->elapsed_s : series_of(r, i)->mean);
+			       s->count == 0 ? -1
+			       : by_time     ? r->by_time[i] / r->known_s[i]
+					     : s->mean);
 	}
 	np_record_real(record, NP_M_ELAPSED_TIME, by_time ? r->elapsed_s : r->elapsed.mean);
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);

@@ -34,8 +34,9 @@ struct np_repeat {
 	unsigned done;
 	struct np_series throughput, elapsed, local_cpu, remote_cpu, local_sd, remote_sd;
 	double elapsed_s; /* of all iterations */
-	/* With --clean iterations differ in length: sums of each figure times the seconds. */
-	double by_time[NP_REPEAT_FIGURES];
+	/* With --clean iterations differ in length: sums of each figure times the seconds, and the
+	 * seconds. */
+	double by_time[NP_REPEAT_FIGURES], known_s[NP_REPEAT_FIGURES];
 	struct np_hist *hist; /* of all iterations together; NULL before the first */
 	struct np_repeat_clean clean;
 };

@@ -106,6 +106,24 @@ TEST(the_conclusion_is_over_all_iterations)
 	assert_true(np_record_get_real(&record, NP_M_REMOTE_CPU_CONFID) == 0);
 }
 
+TEST(an_unknown_figure_is_not_part_of_its_mean)
+{
+	for (int clean_s = 0; clean_s < 2; clean_s++) {
+		FREED_BY(np_repeat_free)
+		struct np_repeat r = { .plan = { .level = 95, .width = 5, .clean_s = clean_s } };
+		struct np_record record;
+
+		memset(&record, 0, sizeof(record));
+		iterate(&r, 90, 20, 10);
+		iterate(&r, 110, -1, 10);
+		np_repeat_conclude(&r, false, &record);
+		assert_true(np_record_get_real(&record, NP_M_THROUGHPUT) == 100);
+		assert_true(np_record_get_real(&record, NP_M_LOCAL_CPU_UTIL) == 20);
+		assert_true(np_record_get_real(&record, NP_M_LOCAL_CPU_CONFID) == 0);
+		assert_true(np_record_get_real(&record, NP_M_REMOTE_CPU_UTIL) == -1);
+	}
+}
+
 /* One figure is one number in all outputs: a sum of products divided again is not always the same.
  */
 TEST(of_one_iteration_the_clean_throughput_is_the_mean)
