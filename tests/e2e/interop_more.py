@@ -474,7 +474,7 @@ def middle() -> List[Cell]:
         *(omni(way, -way.count) for way in WAYS),
         *(cpu(test, counted(test)) for test in KINDS),
         cpu("TCP_RR", 1, load=True),
-        *(cell for test in KINDS for cell in confidence(test, counted(test))),
+        *(cell for test in KINDS for cell in confidence(test, counted(test) // 10)),
         *map(interim, ("TCP_STREAM", "TCP_SENDFILE")),
     ]
 
