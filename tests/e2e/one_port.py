@@ -319,12 +319,12 @@ def forged_datagrams(port: int) -> str:
         attacker.start()
         try:
             got = [lib.run([str(lib.real_netperf() / "netperf"), "-H", "127.0.0.1", "-p", str(port), "-t", "UDP_RR", "-P",
-                            "0", "-l", "1"], PATIENCE) for _ in range(3)]
+                            "0", "-l", "1"], 5) for _ in range(3)]
         finally:
             over.set()
             attacker.join()
-    answered = sum(figure(one) > 0 for one in got)
-    assert answered >= 2, got    # a request may be lost
+    answered = sum(one.rc == 0 and figure(one) > 0 for one in got)
+    assert answered >= 2, got    # a request may be lost, which the real netperf waits for
     return f"{answered} of 3 answered"
 
 
