@@ -366,7 +366,7 @@ class Daemon:
         self._process.end()
 
 
-class Place(contextlib.AbstractContextManager):     # type: ignore[type-arg]
+class Place:
     """Where the runs happen: what to put in front of netperf, and a daemon to talk to. As a context it is left in the end."""
     own = False     # is the daemon ours?
     prefix: "List[str]" = []
@@ -388,6 +388,9 @@ class Place(contextlib.AbstractContextManager):     # type: ignore[type-arg]
 
     def leave(self) -> None:
         """Removes what ready() made."""
+
+    def __enter__(self) -> "Place":
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.leave()

@@ -19,7 +19,7 @@ from typing import Callable, Dict, Iterator, List, Sequence, Tuple
 from unittest import mock
 
 import lib
-from netkit import script
+from netkit import Fault, script
 from netkit.gate import bench, ends, keeper, nic, output
 from netkit.gate.model import EQUAL, Gate, GateError, Judgement, Metric
 
@@ -610,7 +610,7 @@ def complaint(do: "Callable[[], object]") -> str:
     """The line that it refuses with."""
     try:
         do()
-    except (GateError, keeper.machine.MachineError) as fault:
+    except Fault as fault:
         assert "\n" not in str(fault), fault
         return str(fault)
     raise AssertionError("it was not refused")
@@ -741,6 +741,7 @@ def what_an_interface_lacks() -> str:
     assert "--only matches none" in complaint(lambda: nic.suite(one, options("--only", "sctp*")))
     one.device = "lo"
     assert "NETIF names one" in complaint(lambda: nic.suite(one, chosen))
+    assert "--set-a 'tso'" in complaint(lambda: nic.suite(one, options("--set-a", "tso")))
     return ""
 
 
@@ -802,7 +803,7 @@ def a_gate_that_is_killed() -> str:
 def settings_of_the_suite() -> str:
     """They take, and are put back."""
     before = machine_now()
-    chosen = nic.suite(found({}), nic.Chosen(only=("*.v6.mtu9000.*",))).points
+    chosen = nic.suite(found({}), options("--only", "*.v6.mtu9000.*")).points
     with kept() as one:
         for point in chosen:
             one.set(point.a.settings)

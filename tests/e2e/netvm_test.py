@@ -38,7 +38,7 @@ def obstacle() -> str:
         guest.program()
         programs = netvm.programs_of(mock.Mock(build=""))
         image.Image(modules.find(), programs, str(lib.SCRIPTS)).write(io.BytesIO())
-    except netvm.VmError as fault:
+    except netvm.Fault as fault:
         return str(fault)
     return ""
 
@@ -117,8 +117,9 @@ class Refusals(unittest.TestCase):
             self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["kvm", "tcg"])
             guest.note_kvm_hung()
             self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["tcg"])
-            with mock.patch.object(guest, "kvm_note", return_value=(guest.kvm_note()[0], b"another\n")):
-                self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["kvm", "tcg"])
+            for note in ({"return_value": (guest.kvm_note()[0], b"another\n")}, {"side_effect": FileNotFoundError}):
+                with mock.patch.object(guest, "kvm_note", **note):
+                    self.assertEqual(guest.Guest(mock.Mock()).accelerators(), ["kvm", "tcg"])
 
 
 class LyingGuests(unittest.TestCase):

@@ -11,11 +11,11 @@ from argparse import Namespace
 from dataclasses import dataclass, field, replace
 from typing import List, Sequence, Tuple
 
-from .. import files, machine, options
+from .. import UsageError, files, machine, options
 from . import ends as both, keeper
 from .ends import Ends
 from .model import Metric, Point, Side
-from .points import UsageError, side as side_of
+from .points import side as side_of
 
 MTUS = (1500, 9000)
 LEAST_SECONDS = 15.0        # of a point: A/A slots, and pairs enough for a verdict where there is no noise
@@ -95,9 +95,10 @@ def suite(ends: Ends, args: Namespace) -> Suite:
     for option, given in (("--test", args.test), ("--metric", args.metric), ("--host-a", args.host_a), ("--host-b", args.host_b)):
         if given:
             raise UsageError(f"nic has its own tests, metrics and ends: no {option} beside it")
+    sides = [side_of(vars(args), letter) for letter in "ab"]
     if ends.device in ("", "lo"):
         raise UsageError("nic: no network interface (NETIF names one, or --lab or --host leads to one)")
-    made, by_mtu, sides = Suite(), mtus(ends), [side_of(vars(args), letter) for letter in "ab"]
+    made, by_mtu = Suite(), mtus(ends)
     theirs = {setting for one in sides for setting, _ in one.settings}
     for test in TESTS:
         turned: "List[Way]" = [Way("", changes=False), *offloads(ends, test.offloads)]

@@ -5,8 +5,8 @@ import re
 import shlex
 from typing import Any, Dict, Iterator, List, Tuple
 
-from netkit import options, plan as plans
-from netkit.gate.model import GateError, Metric, Point, Side
+from netkit import UsageError, options, plan as plans
+from netkit.gate.model import Metric, Point, Side
 
 # Which figures are to be small, and which large; of the others somebody has to say it.
 LESS = re.compile(r"_LATENCY$|^CONNECT_|_CPU_(UTIL|PERCENT_\w+|PEAK_UTIL)$|_SD$|_RETRANS$|^(FAILED|LOST|LATE|STRAY|"
@@ -21,11 +21,6 @@ OWN = {"-H": "--host", "-p": "--port", "-l": "--slot", "-t": "--test", "-P": "",
        "-i": "--budget", "-f": "", "-N": "", "--host": "--host", "--port": "--port", "--length": "--slot",
        "--test": "--test", "--json": "--output", "--warm-up": "--warm-up", "--interim": "", "--units": ""}
 OF_TEST = {"-k": "--metric", "-o": "--metric", "-O": "--metric"}
-
-
-class UsageError(GateError):
-    """Options that cannot be meant; one line."""
-    status = 2
 
 
 def split(option: str, text: str) -> "Tuple[Tuple[str, ...], Tuple[str, ...]]":

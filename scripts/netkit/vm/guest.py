@@ -74,9 +74,10 @@ def kvm_note() -> "Tuple[str, bytes]":
 
 
 def kvm_hung() -> bool:
-    path, boot = kvm_note()
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        return file.read() == boot
+    with contextlib.suppress(OSError):
+        path, boot = kvm_note()
+        with open(path, "rb") as file:
+            return file.read() == boot
     return False
 
 
