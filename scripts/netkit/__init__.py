@@ -18,7 +18,7 @@ VERSION = "0.1.0"   # of NEWS; make install puts that of the commit here
 
 
 class Fault(Exception):
-    """One line for the user, which says what to do; status is the program's then."""
+    """One line for the user; `status` is the exit status of the program."""
     status = 1
 
 

@@ -11,7 +11,6 @@ from netkit import machine, numbers, options
 from netkit.engines import ROWS
 from netkit.results import Run, is_number, within
 
-
 WRITE = "--json=/dev/fd/{}"     # a file without a name: nothing is left of it, whatever ends us
 ANSWER_LIMIT = 10               # seconds for what is no test
 NUMBER = 3                      # of documents, the highest that is understood: doc/json.md

@@ -21,7 +21,6 @@ LEAST_FRAME = 64            # header and check sum included
 STREAMS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "UDP_STREAM")
 TRANSACTIONS = ("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC")
 
-
 MISSED: "List[str]" = []    # why of_point() could ask nobody
 
 

@@ -15,8 +15,8 @@ FOR_ALL = "in a directory where everybody may create files"
 
 
 @contextlib.contextmanager
-def named(what: str, fault: "Type[Exception]") -> "Iterator[None]":
-    """An OSError becomes a fault that names what failed."""
+def raising(fault: "Type[Exception]", what: str) -> "Iterator[None]":
+    """Turns an OSError into a fault of that class, which names what failed."""
     try:
         yield
     except OSError as why:
@@ -77,7 +77,8 @@ def find(path: str, check: "Callable[[str, os.stat_result, os.stat_result], None
     try:
         while left and not path.endswith("/"):
             name, inside = left.pop(0), os.fstat(at)
-            here, is_kernels = os.path.join(shown, name), os.path.exists("/proc/self") and inside.st_dev == os.stat("/proc/self").st_dev
+            here = os.path.join(shown, name)
+            is_kernels = os.path.exists("/proc/self") and inside.st_dev == os.stat("/proc/self").st_dev
             try:
                 one = os.open(name, os.O_PATH | (0 if is_kernels else os.O_NOFOLLOW), dir_fd=at)
             except FileNotFoundError:

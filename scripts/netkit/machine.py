@@ -126,7 +126,7 @@ class Process:
     def __init__(self, command: Sequence[str], fds: Sequence[int] = ()) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
         self._since = time.monotonic()
-        with files.named(command[0], MachineError):
+        with files.raising(MachineError, command[0]):
             self.popen = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=self._out, stderr=self._err,
                 start_new_session=True, preexec_fn=tied(), pass_fds=fds)

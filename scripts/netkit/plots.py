@@ -666,7 +666,7 @@ def spans(run: Run) -> "List[Tuple[float, float, float]]":
 
 
 def seconds_of(run: Run) -> "Iterator[Tuple[float, float, float]]":
-    """Begin, end and mean throughput of all stretches of whole samples that last a second, or as near above one as the samples allow."""
+    """Begin, end and mean throughput of all stretches of whole samples that last a second, or just above."""
     pieces = spans(run)
     for i, (begin, _, _) in enumerate(pieces):
         amount = 0.0

@@ -322,7 +322,7 @@ def only(found: Results, conditions: "Sequence[str]") -> Results:
 
 def read(path: str, figures: "Collection[str] | None" = None) -> Results:
     """A result file; '-' is standard input. Of a sweep's runs only these figures, or all. Raises ResultsError."""
-    with files.named(path, ResultsError), contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
+    with files.raising(ResultsError, path), contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
         return parse(file, "standard input" if path == "-" else path, figures)
 
 

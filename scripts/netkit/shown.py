@@ -36,7 +36,7 @@ def clean(value: Any) -> Any:
 def read(path: str) -> "List[Document]":
     """Those of a file; "-" is standard input. Raises ResultsError."""
     name = "standard input" if path == "-" else path
-    with files.named(path, ResultsError), contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
+    with files.raising(ResultsError, path), contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
         data = file.read()
     found = [clean(one) for one in documents.objects(data.decode("utf-8", "replace"), name)]
     for one in found:

@@ -39,7 +39,6 @@ UNITS = {"LOCAL_CPU_UTIL": "%", "REMOTE_CPU_UTIL": "%", "LOCAL_SD": "us/KB", "RE
          "IDLE_P99_LATENCY": "us", "LOADED_P50_LATENCY": "us", "LOADED_P99_LATENCY": "us", "LOAD_LATENCY": "us", "ELAPSED_TIME": "s", "CLEAN_SECONDS": "s",
          "DROPS": "packets", **{name: "%" for name in DERIVED if name.endswith("PERCENT")}}
 
-
 # What a document calls these percentiles among its `intervals`, and how many transactions it takes to tell each.
 PERCENTILES = {"P50_LATENCY": ("p50", 6), "P90_LATENCY": ("p90", 36), "P99_LATENCY": ("p99", 368)}
 

@@ -40,7 +40,8 @@ def rows(sweeps: "Sequence[Sweep]") -> "List[Dict[str, Any]]":
 def as_csv(sweeps: "Sequence[Sweep]") -> str:
     """Missing values are empty, true and false in words."""
     made = rows(sweeps)
-    return csv_text([list(made[0]), *([str(value).lower() if isinstance(value, bool) else value for value in row.values()] for row in made)])
+    cells = [[str(value).lower() if isinstance(value, bool) else value for value in row.values()] for row in made]
+    return csv_text([list(made[0]), *cells])
 
 
 def as_parquet(sweeps: "Sequence[Sweep]") -> bytes:

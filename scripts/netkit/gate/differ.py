@@ -22,7 +22,6 @@ LEAST_RATIO = 1.03      # counters that differ by less explain nothing
 MOST_ERROR = 0.05       # of all counters together
 FEW = 12                # slots of a side
 
-
 # One shell, since there may be a network between; what a host lacks says nothing.
 SCRIPT = r"""
 exec 2> /dev/null

@@ -460,7 +460,7 @@ def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, o
         accept_points(folder, history, accept)
         history = read(folder, **choices)
     if plot:
-        with files.named(f"--plot {plot}", GateError):
+        with files.raising(GateError, f"--plot {plot}"):
             files.write(plot, draw.draw(figure(history), form_of))
     out.write(as_json(history) if form == "json" else text(history))
     return history.status(strict)
@@ -478,7 +478,7 @@ def accept_points(folder: str, history: History, pattern: str) -> None:
         raise GateError(f"--accept {pattern}: no such point (there are "
                         f"{', '.join(sorted({one.point for one in history.series}))})")
     path = os.path.join(folder, past.ACCEPTED)
-    with files.named(path, GateError), open(path, "a", encoding="utf-8", opener=files.opener) as file:
+    with files.raising(GateError, path), open(path, "a", encoding="utf-8", opener=files.opener) as file:
         file.writelines(json.dumps({"schema": past.ACCEPTED_SCHEMA, "point": point, "from": begin,
                                     "until": history.sessions[-1].started}) + "\n" for point, begin in begins.items())
 

@@ -66,7 +66,7 @@ def wrapped(prefix: Sequence[str], command: Sequence[str]) -> "List[str]":
 
 def call(prefix: Sequence[str], command: Sequence[str], fds: Sequence[int] = ()) -> str:
     """What a command prints. Raises GateError with the last line of its complaint."""
-    with files.named((*prefix, *command)[0], GateError):
+    with files.raising(GateError, (*prefix, *command)[0]):
         done = machine.ask(wrapped(prefix, command), COMMAND_LIMIT, env={**os.environ, "LC_ALL": "C"}, pass_fds=fds,
                            preexec_fn=machine.tied())
     if done.exit != 0:
@@ -291,7 +291,7 @@ def folder() -> str:
         raise GateError("no place for the journal of settings: neither /run nor XDG_RUNTIME_DIR can be "
                         "written (run it as root)")
     path = os.path.join(base, "plumbline")
-    with files.named(path, GateError):
+    with files.raising(GateError, path):
         files.own_folder(path)
     return path
 

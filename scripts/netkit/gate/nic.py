@@ -165,7 +165,7 @@ def ends_of(args: Namespace, netlab: str) -> Ends:
 
 def of_host(host: str, port: int) -> Ends:
     """A far end where a netserver runs, and no commands can be run."""
-    with files.named(f"--host {host}", UsageError):
+    with files.raising(UsageError, f"--host {host}"):
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     remote = {6 if row[0] == socket.AF_INET6 else 4: str(row[4][0]) for row in reversed(rows)}
     first = next(iter(remote.values()))

@@ -93,7 +93,7 @@ def objects(data: bytes, path: str) -> "Iterator[Tuple[str, Dict[str, Any]]]":
 def sessions(path: str) -> "List[Gate]":
     """The gates of a file, in its order: one, or more where files were put together. What was killed reads as far as it got,
     and says so in `over`. Raises GateError."""
-    with files.named(path, GateError), open(path, "rb") as file:
+    with files.raising(GateError, path), open(path, "rb") as file:
         data = file.read()
     found: "List[Gate]" = []
     for where, known in objects(data, path):

@@ -184,7 +184,7 @@ def read(path: str, side: str) -> "Tuple[List[Session], List[str]]":
 def accepted(folder: str) -> "Dict[str, Dict[str, str]]":
     """By point: from which session on, and up to which, what it became was accepted. Raises GateError."""
     path = os.path.join(folder, ACCEPTED)
-    with files.named(path, GateError), contextlib.suppress(FileNotFoundError, NotADirectoryError), open(path, "rb") as file:
+    with files.raising(GateError, path), contextlib.suppress(FileNotFoundError, NotADirectoryError), open(path, "rb") as file:
         return {known.get("point", ""): known for _, known in output.objects(file.read(), path)}
     return {}
 
@@ -197,7 +197,7 @@ def in_order(found: "Sequence[Session]") -> "List[Session]":
 
 
 def read_file(path: str, side: str) -> "List[Session]":
-    with files.named(path, GateError), open(path, "rb") as file:
+    with files.raising(GateError, path), open(path, "rb") as file:
         first = file.readline()
     if GATE_SCHEMA.encode() in first:
         return [of_gate(path, gate, side) for gate in output.sessions(path)]

@@ -51,7 +51,7 @@ PVH = struct.pack("<I", 18) + b"Xen\0"
 def unpacked(path: str) -> bytes:
     """The kernel within a compressed one, if it is such a one and qemu can start it; else the file as it is. Without KVM
     a guest takes seconds to unpack it."""
-    with files.named(path, VmError), open(path, "rb") as file:
+    with files.raising(VmError, path), open(path, "rb") as file:
         image = file.read()
     if image[HEAD] != b"HdrS":
         return image

@@ -93,7 +93,7 @@ class Archive:
 
     def file(self, name: str, path: str) -> None:
         """The times stay, as Python compares its compiled files with those they are of."""
-        with files.named(path, VmError), open(path, "rb") as source:
+        with files.raising(VmError, path), open(path, "rb") as source:
             about = os.fstat(source.fileno())
             self.put(name, stat.S_IFREG | stat.S_IMODE(about.st_mode), source.read(), int(about.st_mtime))
 
