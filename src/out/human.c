@@ -101,7 +101,7 @@ is_datagrams(const struct np_figures *f)
 	return strncasecmp(np_record_get_text(f->record, NP_M_PROTOCOL), "UDP", 3) == 0;
 }
 
-/* Print a label and a row, wrapped between words; nothing if the row is empty. It is empty then. */
+/* Print a label and a row, wrapped between words; nothing if the row is empty. Empties the row. */
 static void
 put_row(FILE *out, const char *label, struct row *row)
 {
