@@ -866,13 +866,13 @@ set_wire(const struct np_setting *set)
 }
 
 /*
- * -o, -O and -k set offsets and dirty bytes here, and select figures after "--": a letter and
- * one more, or a digit, begin no number, but the name of a figure, misspelled or not.
+ * -o, -O and -k set offsets and dirty bytes here, and select figures after "--": two letters, or
+ * one and a _, begin no number, but the name of a figure, misspelled or not.
  */
 static bool
 names_figures(const char *arg)
 {
-	return isalpha((unsigned char)arg[0]) && isalnum((unsigned char)arg[1]);
+	return isalpha((unsigned char)arg[0]) && (isalpha((unsigned char)arg[1]) || arg[1] == '_');
 }
 
 static int

@@ -248,7 +248,7 @@ FAULTS = (
     # options with a grammar of their own
     fault("-i x", "-i", "x", "try"),
     fault("-I 99,x", "-I", "x", "try 5"),
-    fault("-k x", "-k", "x", "try"),
+    *(fault(args, *args.split(), "try") for args in ("-k x", "-k x8", "-o l6", "-O o8")),
     fault("-k -2", "-k", "-2", "out of range"),
     fault("-n x", "-n", "x", "try"),
     fault("-- -c", "-c", "try -d rr"),
