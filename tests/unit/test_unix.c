@@ -4,10 +4,14 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
+#include "bench/transport/many.h"
 #include "bench/transport/unix.h"
+#include "net/sock.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
+#include "tests/lib/sockets.h"
 
 /* The path of a flow's socket and the directory made for it. */
 static void
@@ -162,6 +166,28 @@ TEST(a_client_has_a_name_only_where_it_is_answered_by_datagrams)
 		}
 	}
 	assert_int_equal(rmdir(where), 0);
+}
+
+TEST(a_listener_may_go_once_it_has_accepted)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	FREED_BY(close_fd) int accepted = -1, fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct np_stop stop = { 0 };
+	struct np_plan p;
+	FREED_BY(np_run_free) struct np_run run;
+	struct np_err err;
+
+	client_params(&p, np_bench_find("STREAM_STREAM"), AF_INET, 1);
+	p.flows = 2;
+	fail_if(np_run_open(&run, &p, NULL, &stop, &err) != NP_OK, "%s", err.msg);
+	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(np_sock_local(fd, &run.end.peer, &err), NP_OK);
+	assert_int_equal(np_many_begin(&run, 1, &err), NP_OK);
+	accepted = accept(fd, NULL, NULL);
+	close_fd(&fd);
+	fd = -1;
+	fail_if(np_many_await(&run, 1, &err) != NP_OK, "%s", err.msg);
 }
 
 TEST(a_directory_that_will_not_do_is_named)

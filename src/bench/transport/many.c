@@ -135,12 +135,13 @@ int
 np_many_await(struct np_run *run, uint32_t number, struct np_err *err)
 {
 	struct pollfd p = { .fd = run->conn[number].fd, .events = POLLOUT };
-	struct np_addr peer;
 	int error;
 
-	peer_of(run, number, &peer);
-	if (run->plan->transport->connected) {
+	if (run->plan->transport->ip_protocol == IPPROTO_TCP) {
+		struct np_addr peer;
+
 		/* In one call instead of two: has the connection been made, or why not? */
+		peer_of(run, number, &peer);
 		error = np_sys_connect(p.fd, &peer.sa, peer.len) == 0 ? EISCONN : errno;
 		if (error != EALREADY && error != EINPROGRESS) {
 			return error == EISCONN ? NP_OK : fail_connect(run, number, error, err);
