@@ -79,6 +79,13 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 	};
 }
 
+/* How much of a count is of the window; -1: one is unknown, or of what has gone since. */
+static int64_t
+since(int64_t before, int64_t count)
+{
+	return before < 0 || count < before ? -1 : count - before;
+}
+
 /* Fill in what the kernel knows of a connection; -1: not known, also if it is closed. */
 static void
 read_kernel(const struct np_run *run, const struct np_conn *c, int fd, struct np_flow_result *row)
@@ -91,9 +98,10 @@ read_kernel(const struct np_run *run, const struct np_conn *c, int fd, struct np
 	if (np_tcp_look(t->tcp_info ? fd : -1, &row->tcp) && run->before != NULL) {
 		const struct np_tcp_brief *before = &run->before[c - run->conn];
 
-		row->tcp.data_segments -= before->data_segments;
-		row->tcp.retransmitted_segments -= before->retransmitted_segments;
-		row->tcp.rwnd_limited_us -= before->rwnd_limited_us;
+		row->tcp.data_segments = since(before->data_segments, row->tcp.data_segments);
+		row->tcp.retransmitted_segments =
+		    since(before->retransmitted_segments, row->tcp.retransmitted_segments);
+		row->tcp.rwnd_limited_us = since(before->rwnd_limited_us, row->tcp.rwnd_limited_us);
 	}
 	if (fd >= 0 && t->ip_protocol != 0) {
 		if (np_sock_local(fd, &local, &unknown) == NP_OK) {
@@ -303,7 +311,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.spread = run->spread,
 	};
 	w->hist = NULL;
-	t->closing.retrans -= t->closing.retrans > 0 ? run->retrans_before : 0;
+	t->closing.retrans = (int)since(run->retrans_before, t->closing.retrans);
 	if (run->window.started_ns != 0) {
 		t->started_ns = run->window.opened_ns;
 		t->ended_ns = np_max(run->window.ended_ns, t->started_ns);

@@ -139,15 +139,16 @@ np_worker_mark(struct np_worker *w)
 	struct np_run *run = w->run;
 
 	w->reached = w->reached || was_reached(w);
-	forget_counts(w);
-	w->acked_before = np_worker_acked(w);
 	for (uint32_t i = 0; i < w->conns && run->before != NULL; i++) {
 		np_tcp_look(w->conn[i].fd, &run->before[&w->conn[i] - run->conn]);
 	}
-	if (w == run->worker && !run->plan->pattern->connection_test) {
+	if (w == run->worker && np_delivers(run->plan->transport) &&
+	    !run->plan->pattern->connection_test) {
 		np_run_look(run);
-		run->retrans_before = run->closing.retrans > 0 ? run->closing.retrans : 0;
+		run->retrans_before = run->closing.retrans;
 	}
+	forget_counts(w);
+	w->acked_before = np_worker_acked(w);
 	memset(w->engine.count, 0, sizeof(w->engine.count));
 	w->more = w->load.paced_ns = 0;
 	w->retransmitted = 0;

@@ -80,6 +80,32 @@ TEST(each_flow_has_its_row)
 	assert_int_equal(t.closing.retrans, -1);
 }
 
+/* Of MPTCP's subflows the count may be less than before: one of them has gone. */
+TEST(a_window_counts_what_is_known_before_and_after)
+{
+	static const int before[] = { 0, -1, 4, 5 }, left[] = { 4, -1, 0, -1 };
+	struct np_err err = { .code = NP_OK };
+	struct np_plan p;
+	struct np_stop stop = { 0 };
+
+	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	p.warm_up_ms = 1;
+	for (size_t i = 0; i < LEN(before); i++) {
+		FREED_BY(np_tally_free) struct np_tally flow, first;
+		FREED_BY(np_run_free) struct np_run run;
+
+		assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
+		run.before->retransmitted_segments = before[i];
+		assert_int_equal(np_tally_take(&run, &flow, &err), NP_OK);
+		assert_int_equal(flow.only.tcp.retransmitted_segments, before[i] == 0 ? 0 : -1);
+		np_run_close_conns(&run); /* so that the kernel is not asked again */
+		run.closing.retrans = 4;
+		run.retrans_before = before[i];
+		assert_int_equal(np_tally_take(&run, &first, &err), NP_OK);
+		assert_int_equal(first.closing.retrans, left[i]);
+	}
+}
+
 #ifndef SYS_socketcall /* else src/base/multiplex.c has one of its own */
 static int lossy_fd = -1;
 
