@@ -179,7 +179,8 @@ np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t 
 	if (e->bytes != NULL && __builtin_add_overflow(*bytes, e->bytes(plan), bytes)) {
 		*bytes = UINT64_MAX;
 	}
-	conns = sizeof(struct np_conn) * (uint64_t)plan->flows;
+	conns = sizeof(struct np_conn) + (plan->warm_up_ms > 0 ? sizeof(struct np_tcp_brief) : 0);
+	conns *= plan->flows;
 	/* The first worker, but for its rings, is part of what any session needs. */
 	if (__builtin_mul_overflow(*bytes, np_plan_workers(plan), bytes) ||
 	    __builtin_add_overflow(*bytes, conns + each * (np_plan_workers(plan) - 1), bytes)) {
