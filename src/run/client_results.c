@@ -88,6 +88,14 @@ await_results(struct np_client *c, struct np_client_test *t, uint64_t deadline, 
 	}
 }
 
+/* End the daemon's test by the end of the control connection, which is of no use after it. */
+static void
+end_control(struct np_client *c)
+{
+	shutdown(c->chan.fd, SHUT_WR);
+	c->is_over = true;
+}
+
 /* Wait a moment for results that are not needed. Ignores errors of the daemon. */
 static int
 collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
@@ -103,8 +111,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_c
 		return NP_OK; /* the request for evidence ends the test there */
 	}
 	if (floods || p->pattern->connection_test) {
-		/* Our daemon ends the test by this; netperf's does not look. */
-		shutdown(c->chan.fd, SHUT_WR);
+		end_control(c); /* our daemon ends the test by this; netperf's does not look */
 	}
 	rc = await_results(c, t, np_client_within(NP_SPARED_MS), &ignored);
 	if (rc == NP_ETIME && p->role == NP_FOLLOW) {
@@ -141,8 +148,7 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		/* If the path was silent the daemon's time begins later. */
 		until = np_run_patience(&t->run, -1, until - rest_ns) + rest_ns;
 		if (t->run.cut && np_now() + LAST_MS * NP_MSEC >= until) {
-			/* The reset was lost, and the daemon has no clock: this ends its test. */
-			shutdown(c->chan.fd, SHUT_WR);
+			end_control(c); /* the reset was lost, and the daemon has no clock */
 		}
 		if (np_now() >= until && until < latest && np_cpu_crowded("")) {
 			until += rest_ns;
@@ -245,6 +251,8 @@ np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc)
 	} else if (t->out->cause == NP_BY_SIGNAL && (t->run.plan->pattern->connection_test ||
 						     t->run.plan->far.call.interval_burst > 0)) {
 		why = "the test was interrupted, which ends the control connection";
+	} else if (why[0] == '\0' && c->is_over) {
+		why = "the control connection was closed to end the test";
 	} else if (why[0] == '\0' &&
 		   np_client_fetch(c, NP_ABOUT_TEST, &t->out->far_bag, &err) != NP_OK) {
 		why = err.msg;

@@ -70,8 +70,7 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 		}
 		np_report(&r->out, t->unit, &r->record);
 	}
-	if (p->pattern->connection_test && !p->no_control) {
-		/* Its sending half was shut down to end the test. */
+	if (t->client->is_over || (p->pattern->connection_test && !p->no_control)) {
 		np_chan_close(&t->client->chan);
 	}
 	return rc;

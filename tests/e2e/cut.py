@@ -102,10 +102,10 @@ def cut(report: lib.Report, way: str, lab: Lab, how: Callable[[], None]) -> None
 
 def ends_in_silence(lab: Lab) -> str:
     """The reset is lost, and the daemon of a TCP_SENDFILE has no clock: before the client gives up, it ends the test over
-    the control connection."""
+    the control connection, and makes another one for the second test."""
     with lab, lib.Daemon(lab.server) as daemon:
         with lib.Started([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(daemon.port), "-t", "TCP_SENDFILE", "-l", "2",
-                          "-P", "0"]) as one:
+                          "-P", "0", "-i", "2,2"]) as one:
             assert one.measuring()
             lab.silence()
             time.sleep(3)
