@@ -57,7 +57,7 @@ extern const struct ns_resource {
 	    first; /* two default tests take this; the reserve is for addresses that hold less */
 	uint32_t reserve; /* at least this is reserved, unless the limit is lower */
 	bool is_bytes;
-	bool none_at_0; /* a limit of 0 means none of it, not any number */
+	bool none_at_0; /* a limit of 0 allows none of it; of others, any number */
 } ns_resources[NP_RESOURCES];
 
 /* The resource whose limit led to the refusal; NP_RESOURCES: none. */

@@ -162,7 +162,7 @@ open_raw(void *ctx)
 	}
 }
 
-/* Why a session has no capture, or no tests of the link layer; not meant for one that has them. */
+/* Why a session that lacks a capture, or tests of the link layer, lacks them. */
 static const char *
 why_none(const struct ns_daemon *d, const struct np_err *failed)
 {

@@ -16,6 +16,9 @@ static const double BUSY = 0.9, WAITED = 0.01;
 /* How much longer latency may be from when requests were due; if too few for intervals. */
 static const double LONGER = 1.1, LONGER_OF_FEW = 2;
 
+/* Share of the due requests that are sent unless the generator limits. */
+static const double SENT_LEAST = 0.999;
+
 bool
 np_open_make(struct np_worker *w)
 {
@@ -313,7 +316,7 @@ np_open_judge(struct np_open_result *r, const struct np_hist *latency)
 	for (size_t i = 0; i < sizeof(percent) / sizeof(percent[0]) && p == 0; i++) {
 		p = is_longer(latency, r->sent, percent[i] / 100.0) ? percent[i] : 0;
 	}
-	if (sent < 0.999 * due) {
+	if (sent < SENT_LEAST * due) {
 		n = np_text_add(text, sizeof(r->limits), 0, "%.4g %% of the due requests were sent",
 				100 * sent / due);
 	} else if (p != 0) {

@@ -82,9 +82,9 @@ np_conn_queued(const struct np_conn *c)
 }
 
 /*
- * Reset the counts at the end of the warm-up, while the loop stands still. Open-loop requests and
- * numbered datagrams of the warm-up were not counted, only what belonged to none of them, and sends
- * that were refused.
+ * Reset the counts at the end of the warm-up, while the loop stands still. Of open-loop requests
+ * and numbered datagrams only those of the window were counted: keep them, and reset refused sends
+ * and what belonged to none of them.
  */
 static void
 forget_counts(struct np_worker *w)

@@ -49,7 +49,7 @@ keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 	return NP_OK;
 }
 
-/* Are there names, and all unknown? (A file may have none: its columns are empty.) */
+/* Are all names of figures unknown? False if there are none: a file's columns may be empty. */
 static bool
 names_none(const struct np_selection *sel)
 {

@@ -6,9 +6,9 @@
 #include "run/client.h"
 
 /*
- * Print this end's findings, and the daemon's unless no host was named or there is no control
- * connection (-N). Connects by *target, and closes. An unreachable daemon is an error, after this
- * end is printed; no test is run.
+ * Print this end's findings and, if a host was named and -N was not given, the daemon's. Connects
+ * by *target, and closes; runs no test. An unreachable daemon is an error, after this end is
+ * printed.
  */
 int np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_target *target,
 		     struct np_err *err);

@@ -119,7 +119,7 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 	}
 	np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " at %s (%s), MTU %.0f",
 		    np_rate_words(c->rate_bps).text, c->source, f->mtu);
-	if (c->reached > 1.05) {
+	if (c->reached > NP_TOO_FULL) {
 		np_explain_add(text,
 			       "%.3g times as much arrived: the data did not go over that link",
 			       c->reached);

@@ -196,9 +196,11 @@ void
 np_rule_path(FACTS, struct np_verdict *v)
 {
 	double score = 0, pace = f->paces_bps / f->in->throughput_bps;
+	bool sleeps = f->sender.idle >= 0.3; /* else its processor may be the cause */
+	bool fills_buffer = f->outq_full >= 0.4;
 
-	if (path_has_queue(f) && !is_reordered(f) && f->sender.idle >= 0.3 &&
-	    !(f->rwnd >= NP_WINDOW) && !(f->outq_full >= 0.4)) {
+	if (path_has_queue(f) && !is_reordered(f) && sleeps && !(f->rwnd >= NP_WINDOW) &&
+	    !fills_buffer) {
 		score = f->steady <= NP_STEADY || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
 		/* Waiting for a processor looks like a queue on the path. */
 		score *= np_thread_starved(&f->sender) || np_thread_starved(&f->reader) ? 0.75 : 1;
@@ -209,15 +211,15 @@ np_rule_path(FACTS, struct np_verdict *v)
 		return;
 	}
 	/* BBR keeps queues short: it paces at the rate that it has measured. */
-	if (!f->by_loss && pace >= 0.7 && pace <= 1.6 && f->sender.idle >= 0.3 &&
-	    !(f->rwnd >= NP_WINDOW || f->outq_full >= 0.4 || f->sender.pausing >= NP_BLOCKED)) {
+	if (!f->by_loss && pace >= 0.7 && pace <= 1.6 && sleeps &&
+	    !(f->rwnd >= NP_WINDOW || fills_buffer || f->sender.pausing >= NP_BLOCKED)) {
 		np_decide(v, NP_LIMIT_PATH, 0.8, pace,
 			  "limited by the rate of the path, as BBR has measured it: it paces at %s",
 			  np_rate_words(f->paces_bps).text);
 		v->allows = np_measured(f);
 		return;
 	}
-	if (f->marked >= NP_LOSSY && f->sender.idle >= 0.3) {
+	if (f->marked >= NP_LOSSY && sleeps) {
 		np_decide(v, NP_LIMIT_PATH, 0.8, f->marked,
 			  "limited by the rate of the path: the path marks %s of the segments for "
 			  "congestion (ECN), which keeps the congestion window small (%s)",
@@ -225,8 +227,7 @@ np_rule_path(FACTS, struct np_verdict *v)
 		v->allows = np_measured(f);
 		return;
 	}
-	np_decide(v, NP_LIMIT_CWND, f->cwnd_full >= 0.5 && f->sender.idle >= 0.3 ? 0.55 : 0,
-		  f->cwnd_full,
+	np_decide(v, NP_LIMIT_CWND, f->cwnd_full >= 0.5 && sleeps ? 0.55 : 0, f->cwnd_full,
 		  "limited by the congestion window (%s) for %s of the time, %s and without a "
 		  "queue on the path",
 		  np_segments_words(f->cwnd).text, np_share_words(f->cwnd_full).text,
