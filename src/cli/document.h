@@ -39,7 +39,7 @@ void np_document_iteration(struct np_document *d, const struct np_outcome *out,
 void np_document_result(struct np_document *d, const struct np_look *look,
 			const struct np_figures *figures);
 
-/* The steps of --rate auto. */
+/* The steps of --rate auto, and the knee: rates in bit/s or operations a second, times in us. */
 void np_document_curve(struct np_document *d, const struct np_plan *p, const struct np_knee *k);
 
 /* What --beside measured: the latencies of its transactions, by its plan. */

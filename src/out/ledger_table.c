@@ -88,7 +88,7 @@ print_values(FILE *out, const struct np_bag *const ends[2])
 	}
 }
 
-/* Without a capture: the counters of the interface, which include other traffic. */
+/* Without a capture, below the line about that end: its interface's counters, if known. */
 static void
 print_counters(FILE *out, const struct np_bag *end)
 {

@@ -192,6 +192,7 @@ size_t
 np_hist_us(double ns, char *out, size_t size)
 {
 	unsigned cell = np_hist_cell(ns < 1 ? 1 : (uint64_t)fmin(ns, 1e18));
+	/* unit: the power of ten, in ns, that covers a cell. */
 	double unit = 1, width = (double)(cell_top(cell) - np_hist_bottom(cell) + 1);
 	int digits = 3, n;
 

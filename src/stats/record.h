@@ -194,7 +194,7 @@ int np_figure_find(const char *name);
 /* Is it a percentile, and not a row of the metric table? */
 bool np_figure_is_percentile(int id);
 
-/* Its name. text: room for a name that has to be made. */
+/* Its name: the metric's own, or, for a percentile, `text`. */
 const char *np_figure_name(int id, char text[NP_FIGURE_NAME]);
 
 /* Line 0 to 3 of its column heads. */
