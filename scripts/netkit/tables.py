@@ -23,7 +23,7 @@ SIZES = ("size", "request", "response", "buffer", "local_buffer", "remote_buffer
 
 STATISTICS: "Dict[str, Callable[[Sequence[float]], float]]" = {
     "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
-    "stddev": lambda values: statistics.stdev(values) if len(values) > 1 else 0.0, "n": len}
+    "stddev": statistics.stdev, "n": len}
 
 LEAST_BEYOND, MOST_BEYOND = 100.2, 110.0   # percent of a ceiling: a run is above it, and the ceiling is another one's
 MOST_LISTED = 6     # points not measured, or of which something is to be said, that are listed one by one
@@ -464,6 +464,8 @@ def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
     if not values:
         return Entry(), why or ("its ceiling is not known" if wanted.of_ceiling
                                 else f"no {wanted.figure}")
+    if wanted.statistic == "stddev" and len(values) < 2:
+        return Entry(), why or "one run has no standard deviation"
     spread = statistics.stdev(values) if wanted.spread and wanted.statistic == "mean" and len(
         values) > 1 else None
     between = cells[0].between(wanted.figure) if wanted.spread and wanted.statistic == "mean" and len(values) == 1 else None

@@ -524,6 +524,8 @@ class Tables(Place):
                       self.made(path, "--figure", "P99_LATENCY", "--spread", "none"))
         self.assertRegex(self.made(path, "--statistic", "n"), r"(?m)^TCP_RR +3\.00$")
         self.assertNotIn("average", self.made(self.lab(), "--no-averages"))
+        alone = self.file(axes, [good({"test": "TCP_RR"}, 17000.0, unit="Trans/s")])
+        self.assertRegex(self.made(alone, "--statistic", "stddev"), r"(?m)^TCP_RR +-$[^$]*one run has no standard deviation")
 
     def test_flows_and_threads(self):
         runs = [good({"flows": flows, "threads": threads}, 90.0 + flows, JAIN_INDEX=1 - flows / 100,
