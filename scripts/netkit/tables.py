@@ -4,6 +4,7 @@ import csv
 import functools
 import io
 import itertools
+import math
 import re
 import statistics
 from dataclasses import dataclass, field, replace
@@ -505,11 +506,12 @@ class Block:
 
 
 def digits_for(tables: "Sequence[Table]") -> int:
-    """The digits after the point: enough that the largest has four digits or more, and no fewer than two
-    where there is room: 94.15, 812.4, 68681."""
-    most = max((abs(entry.value) for table in tables for line in table.entries for entry in line
-                if entry.value is not None), default=0.0)
-    return 0 if most >= 10000 else 1 if most >= 1000 else 2 if most >= 1 else 4
+    """The digits after the point: enough that the largest has four digits or more, no fewer than two
+    where there is room: 94.15, 812.4, 68681; and that the least does not look like 0."""
+    values = [abs(entry.value) for table in tables for line in table.entries for entry in line if entry.value] or [0.0]
+    most, least = max(values), min(values)
+    return max(0 if most >= 10000 else 1 if most >= 1000 else 2 if most >= 1 else 4,
+               min(4, 1 - math.floor(math.log10(least))) if 0 < least < 1 else 0)
 
 
 def block(table: Table, digits: int, averages: bool = True) -> Block:

@@ -524,6 +524,7 @@ class Tables(Place):
                       self.made(path, "--figure", "P99_LATENCY", "--spread", "none"))
         self.assertRegex(self.made(path, "--statistic", "n"), r"(?m)^TCP_RR +3\.00$")
         self.assertNotIn("average", self.made(self.lab(), "--no-averages"))
+        self.assertRegex(self.made(self.file([("size", [1, 2])], [good({"size": 1}, 0.044), good({"size": 2}, 20000.0)])), r"(?m)^1 +0\.044$")
         alone = self.file(axes, [good({"test": "TCP_RR"}, 17000.0, unit="Trans/s")])
         self.assertRegex(self.made(alone, "--statistic", "stddev"), r"(?m)^TCP_RR +-$[^$]*one run has no standard deviation")
 
