@@ -143,6 +143,7 @@ def rows_of(found: "Sequence[Document]", wanted: str) -> str:
 def prometheus(found: "Sequence[Document]") -> str:
     """A gauge for each number that is known, and a summary of the times in seconds."""
     lines: "Dict[str, List[str]]" = {}
+    several: "List[Dict[str, Any]]" = []
 
     def put(name: str, kind: str, words: str, labels: "Dict[str, Any]", value: float, end: str = "") -> None:
         told = ",".join(f'{key}="{str(text).translate(QUOTED)}"' for key, text in labels.items() if text is not None)
@@ -152,6 +153,10 @@ def prometheus(found: "Sequence[Document]") -> str:
     for one in found:
         test, times = one.get("test") or {}, Times.of(one)
         labels = {name: test.get(key) for name, key in (("test", "name"), ("host", "host"), ("protocol", "protocol"), ("brand", "brand"))}
+        if labels in several:
+            raise ResultsError(f"two runs of {labels['test']} to {labels['host']} have the same labels, which Prometheus refuses (netperf -B "
+                               "tells them apart)")
+        several.append(labels)
         put("netperf_complete", "gauge", "1: the run is complete; 0: a part of it, or nothing, was measured", labels,
             float(one.get("result") == "complete"))
         unit = within(one, "final", "THROUGHPUT_UNITS")

@@ -874,6 +874,7 @@ class Documents(Place):
         self.assertIn(f"\nnetperf_complete{{{labels}}} 1\n", text)
         for line in text.splitlines():
             self.assertRegex(line, r"# (HELP|TYPE) netperf_\w+ .|netperf_\w+\{.*\} ([0-9.e+-]+|\+Inf)$")
+        self.refused("have the same labels", "--prometheus", document("stream"), document("stream"))
         heads = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
         self.assertEqual(len(heads), len(set(heads)))
 
