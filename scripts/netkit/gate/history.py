@@ -22,7 +22,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Sequence, TextIO, Tuple
+from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
 import numpy as np
 
@@ -303,9 +303,12 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
     made = [series_of(point, metric, sessions, clean) for (point, _), metric in sorted(
         wanted.items(), key=lambda one: one[0])]
     known = {one.point: one.metric for one in reversed(made) if one.means or not one.metric.more_is_better}
-    giving = [shares_of(point, GIVING, sessions, functools.partial(gave, point, metric)) for point, metric in sorted(known.items())]
-    above = [shares_of(one.point, Metric(f"{one.metric.name}_ABOVE_0", GIVING.margin, False), sessions,
-                       functools.partial(above_0, one.point, one.metric)) for one in made if not one.metric.more_is_better]
+    silent = {point: [(one, *one.silent(point, metric)) for one in sessions] for point, metric in sorted(known.items())}
+    giving = [shares_of(point, GIVING, [(one, tried - none, tried) for one, none, tried in counts]) for point, counts in silent.items()]
+    above = [shares_of(one.point, Metric(f"{one.metric.name}_ABOVE_0", GIVING.margin, False), [
+        (session, sum(value > 0 for value in figures), len(figures)) for session, figures in (
+            (session, session.slots.get(one.point, past.NO_SLOTS).all(one.metric)) for session in sessions)])
+        for one in made if not one.metric.more_is_better]
     made = [one for one in made if one.means] + [one for one in above if one.means and min(one.means) < math.log(100)]
     if not made:
         raise GateError(f"{folder}: no session has {', '.join(one.name for one in metrics) or 'a figure'}")
@@ -336,27 +339,15 @@ def series_of(point: str, metric: Metric, sessions: "Sequence[Session]", clean: 
     return made
 
 
-def gave(point: str, metric: Metric, session: Session) -> "Tuple[int, int]":
-    """How many slots gave something, and of how many."""
-    silent, tried = session.silent(point, metric)
-    return tried - silent, tried
-
-
-def above_0(point: str, metric: Metric, session: Session) -> "Tuple[int, int]":
-    """Of a figure that is better small, such as losses."""
-    figures = session.slots.get(point, past.NO_SLOTS).all(metric)
-    return sum(value > 0 for value in figures), len(figures)
-
-
-def shares_of(point: str, metric: Metric, sessions: "Sequence[Session]", counts: "Callable[[Session], Tuple[int, int]]") -> Series:
+def shares_of(point: str, metric: Metric, counts: "Sequence[Tuple[Session, int, int]]") -> Series:
+    """Of each session's slots, in percent."""
     made = Series(point, metric, [], [], [], [], unit="%")
-    for session in sessions:
-        some, of = counts(session)
-        if of:
+    for session, some, tried in counts:
+        if tried:
             made.sessions.append(session)
-            made.means.append(math.log(max(NOTHING, 100 * some / of)))
+            made.means.append(math.log(max(NOTHING, 100 * some / tried)))
             made.spreads.append(0.0)
-            made.counts.append(of)
+            made.counts.append(tried)
     return made
 
 
