@@ -1442,7 +1442,7 @@ class Every(Sweeping):
     def test_what_can_not_be(self):
         self.plan(self.PLAN)
         for words, says in ((["--every", "20s", "--budget", "1"], "here is in runs for 2 s of each cycle, which is 10 % of the time, not 1 %: "
-                             "--every 3 min 20 s would do"), (["--every", "1s"], "a cycle takes about"), (["--budget", "1"], "only with --every"),
+                             "--every 3 min 20 s would do"), (["--every", "1s"], "a cycle takes about"), (["--every", "0s"], "'0s' is not a time"), (["--budget", "1"], "only with --every"),
                             (["--history", "h", "--output", "o"], "--output: not together with --history"),
                             (["--every", "5s", "--output", "o"], "--output: not together with --every"),
                             (["--every", "9s", "--metrics-listen", "x"], "--metrics-listen x: try 127.0.0.1:9464")):
