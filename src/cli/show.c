@@ -65,13 +65,15 @@ np_show_knee(const struct np_plan *p, const struct np_knee *k)
 
 /* --rate of a stream: tell if less was sent or received. Returns whether it was. */
 static bool
-show_offered(const struct np_cli *cli, const struct np_tally *t, bool far)
+show_offered(const struct np_cli *cli, const struct np_outcome *o, bool far)
 {
+	const struct np_tally *t = &o->tally;
 	const struct np_plan *p = t->plan;
 	const struct np_end *e = far ? &p->far : &p->near;
 	double seconds = np_tally_sending_s(t), asked = (double)e->call.offered,
 	       moved = (double)(far ? t->count.received : t->count.sent) * 8 / seconds,
 	       size = far ? (double)t->recv_size : (double)t->send_size;
+	double message = far ? o->far.send_size : size;
 	/* Messages that may be missing: one in flight, or the spread of a Poisson process. */
 	double slack = p->arrivals == NP_ARRIVE_POISSON ? 4 * sqrt(asked * seconds / 8 / size) : 1;
 	bool less = asked > 0 && moved < REACHED * asked - slack * size * 8 / seconds;
@@ -81,25 +83,27 @@ show_offered(const struct np_cli *cli, const struct np_tally *t, bool far)
 			"netperf: %s: %.2f of the %.2f Mbit/s that --rate asks for were %s\n",
 			cli->bench.name, moved / 1e6, asked / 1e6, far ? "received" : "sent");
 	}
-	if (asked > 0 && size * 8 / seconds > asked / 10 && moved > 1.1 * asked) {
+	if (asked > 0 && message * 8 / seconds > asked / 10 && moved > 1.1 * asked) {
 		fprintf(stderr,
 			"netperf: %s: %.6f Mbit/s, more than the %.6f that --rate asks for: a "
-			"message alone is %.0f bytes (try -- -m)\n",
-			cli->bench.name, moved / 1e6, asked / 1e6, size);
+			"message alone is %.0f bytes (try -- -m %s)\n",
+			cli->bench.name, moved / 1e6, asked / 1e6, message,
+			far ? ",BYTES" : "BYTES");
 	}
 	return less;
 }
 
 static bool
-show_open(const struct np_cli *cli, const struct np_tally *t)
+show_open(const struct np_cli *cli, const struct np_outcome *o)
 {
+	const struct np_tally *t = &o->tally;
 	const struct np_open_result *r = &t->open;
 	const char *name = cli->bench.name;
 
 	if (cli->plan.pattern->offers) {
-		bool less = show_offered(cli, t, false);
+		bool less = show_offered(cli, o, false);
 
-		return show_offered(cli, t, true) || less;
+		return show_offered(cli, o, true) || less;
 	}
 	if (r->rate == 0 || t->hist == NULL || r->lateness == NULL) {
 		return false;
@@ -523,7 +527,7 @@ np_show_iteration(struct np_show_interim *i, bool interim_lines, const struct np
 		fprintf(stderr, "netperf: %s: %u of %u data connections failed: %s\n",
 			cli->bench.name, ramp->failed.count, ramp->asked, reasons);
 	}
-	limited = show_open(cli, t);
+	limited = show_open(cli, o);
 	if (i->out != NULL && o->stations != NULL) {
 		show_stations(cli, o->stations);
 	}

@@ -268,6 +268,14 @@ def each_way_has_its_rate(port: int) -> str:
     return f"{rates[0]:.2f} and {rates[1]:.2f} Mbit/s; {only.out.strip()} of 16"
 
 
+def a_large_message_of_the_far_end_is_told(port: int) -> None:
+    """Its own size, which is not that of the calls that receive it, and the option that changes it."""
+    got = lib.run([lib.netperf(), "-p", str(port), "-l", "0.3", "-t", "TCP_MAERTS", "--rate", "50k"], PATIENCE)
+    assert "a message alone is 16384 bytes (try -- -m ,BYTES)" in got.err, got
+    got = lib.run([lib.netperf(), "-p", str(port), "-l", "0.3", "-t", "TCP_MAERTS", "--rate", "1m", "--", "-m", ",1000"], PATIENCE)
+    assert got.rc == 0 and "a message alone" not in got.err, got
+
+
 def a_stream_that_can_not_says_so(port: int) -> None:
     got = lib.run([lib.netperf(), "-p", str(port), "-l", "1", "--rate", "900gbit", "--strict"], PATIENCE)
     assert got.rc == 1 and "that --rate asks for were sent" in got.err and "--strict" in got.err, got
@@ -580,6 +588,7 @@ def suite(report: lib.Report) -> None:
         report.case("interim results of a search are of one run each",
                     partial(interim_results_of_a_search_are_of_one_run_each, daemon.port))
         report.case("each way has its rate", partial(each_way_has_its_rate, daemon.port))
+        report.case("a large message of the far end is told", partial(a_large_message_of_the_far_end_is_told, daemon.port))
         report.case("a stream that can't says so", partial(a_stream_that_can_not_says_so, daemon.port))
         report.case("a rate beyond what it can is said", partial(a_rate_beyond_what_it_can_is_said, daemon.port))
         report.case("a generator that stands still is told", partial(a_generator_that_stands_still_is_told, daemon.port))
