@@ -66,10 +66,15 @@ report_transactions(const struct sums *s, struct np_record *r)
 {
 	bool any = s->p->pattern->transactions;
 	double burst = s->p->pattern->connection_test ? 0 : s->p->burst;
-	double flows = s->out->tally.flows > 0 ? s->out->tally.flows : 1;
-	double each = per(s->seconds - s->paced, s->transactions);
-	/* Of a small count some flows get none. */
-	double in_flight = (1 + burst) * (s->p->length < 0 ? fmin(flows, s->transactions) : flows);
+	const struct np_tally *t = &s->out->tally;
+	double flows = t->flows > 0 ? t->flows : 1, most = 0;
+	double each = per(s->seconds - s->paced, s->transactions), in_flight;
+
+	for (uint32_t i = 0; t->flow != NULL && i < t->flows; i++) {
+		most = fmax(most, (double)t->flow[i].transactions);
+	}
+	/* A flow that gets less of a count than another one is done before it. */
+	in_flight = (1 + burst) * (s->p->length < 0 && most > 0 ? s->transactions / most : flows);
 
 	if ((s->p->rate > 0 || s->p->ramp > 0) && s->out->tally.hist != NULL) {
 		struct np_hist_summary times;

@@ -188,6 +188,7 @@ TEST(latency_knows_of_flows)
 /* In flight are no more than a count asks for, and of a ramp as many as had come about. */
 TEST(latency_knows_of_flows_that_are_not_there)
 {
+	struct np_flow_result flow[8] = { { .transactions = 1 }, { .transactions = 1 } };
 	struct reported t;
 
 	two_seconds(&t, "TCP_RR");
@@ -196,8 +197,13 @@ TEST(latency_knows_of_flows_that_are_not_there)
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_RT_LATENCY, 8e6); /* of all that wait for an answer */
 	t.p.length = -2;
+	t.out.tally.flow = flow;
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_RT_LATENCY, 2e6);
+	flow[0].transactions = 4; /* the second flow was done after a quarter of the time */
+	t.out.tally.count.transactions = 5;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_RT_LATENCY, 5e5);
 	t.p.ramp = 4;
 	t.out.tally.count.transactions = 1000;
 	t.out.tally.hist = np_hist_new();
