@@ -76,10 +76,13 @@ report_transactions(const struct sums *s, struct np_record *r)
 	/* A flow that gets less of a count than another one is done before it. */
 	in_flight = (1 + burst) * (s->p->length < 0 && most > 0 ? s->transactions / most : flows);
 
-	if ((s->p->rate > 0 || s->p->ramp > 0) && s->out->tally.hist != NULL) {
+	/* Waits for an interval's end (-w) overlap with requests of other flows, or of a burst. */
+	if ((s->p->rate > 0 || s->p->ramp > 0 ||
+	     (s->paced > 0 && (burst > 0 || flows > t->workers))) &&
+	    t->hist != NULL) {
 		struct np_hist_summary times;
 
-		np_hist_summarise(s->out->tally.hist, &times);
+		np_hist_summarise(t->hist, &times);
 		each = times.mean / 1e9;
 		in_flight = 1;
 	}

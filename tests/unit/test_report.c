@@ -162,6 +162,20 @@ TEST(latency_knows_of_bursts_and_pacing)
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_TRANSACTION_RATE, 500);
 	assert_real(&t.r, NP_M_RT_LATENCY, 4000);
+	/* Each wait is also part of the times of requests in flight: only these are right. */
+	t.out.tally.hist = np_hist_new();
+	np_hist_record(t.out.tally.hist, 8 * NP_MSEC);
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_RT_LATENCY, 8000);
+	t.p.burst = 0;
+	t.out.tally.flows = 2;
+	t.out.tally.workers = 1;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_RT_LATENCY, 8000);
+	t.out.tally.workers = 2;
+	report(&t, 'x');
+	assert_real(&t.r, NP_M_RT_LATENCY, 2000);
+	free(t.out.tally.hist);
 }
 
 /* Each flow has its own transactions under way. */
