@@ -70,7 +70,9 @@ zshcomp_DATA += %D%/zsh/_netgate %D%/zsh/_netlab %D%/zsh/_netmesh %D%/zsh/_netre
 
 completed = $(top_srcdir)/scripts/mkdoc $(dist_bin_SCRIPTS) $(dist_netkit_DATA) $(dist_gate_DATA) $(dist_vm_DATA) \
 	$(dist_plans_DATA) $(top_srcdir)/src/stats/metrics.def
-mkdoc = $(MKDIR_P) $(@D) && $(PYTHON) $(top_srcdir)/scripts/mkdoc
+# Half of what one start takes is to compile netkit, if not kept.
+run_mkdoc = PYTHONPYCACHEPREFIX='$(abs_top_builddir)/pycache' $(PYTHON) $(top_srcdir)/scripts/mkdoc
+mkdoc = $(MKDIR_P) $(@D) && $(run_mkdoc)
 
 # One process makes those of all scripts, which are newer than the stamp.
 script_completions = \
@@ -81,7 +83,7 @@ $(script_completions): %D%/completions.stamp
 	@test -f $@ || { rm -f %D%/completions.stamp; $(MAKE) $(AM_MAKEFLAGS) %D%/completions.stamp; }
 %D%/completions.stamp: $(completed)
 	$(AM_V_GEN)$(MKDIR_P) %D%/bash %D%/fish %D%/zsh && : > $@.tmp && \
-		$(PYTHON) $(top_srcdir)/scripts/mkdoc completions %D% && mv $@.tmp $@
+		$(run_mkdoc) completions %D% && mv $@.tmp $@
 CLEANFILES += %D%/completions.stamp
 
 script_pages = %D%/netgate.1 %D%/netlab.1 %D%/netmesh.1 %D%/netreport.1 %D%/netsweep.1 %D%/netvm.1
