@@ -281,7 +281,7 @@ def watched(started: lib.Started, flows: int) -> int:
 def peak_with(port: int, flows: int) -> int:
     """That of a client with that many flows."""
     with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "3", "--flows", str(flows), "--engine",
-                      "epoll"]) as started:
+                      "epoll", *lib.PACED]) as started:
         seen = watched(started, flows)
         got = started.finish(60)
     assert got.rc == 0 and not got.err, f"--flows {flows}: {got.rc}: {got.err!r}"

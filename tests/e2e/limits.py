@@ -224,7 +224,7 @@ def behind_its_window() -> str:
 
 def shared_memory() -> None:
     """What one session holds, another can't have, until its test ends."""
-    args = ("TCP_STREAM", "-l", "4", "--", "-M", "4m", "-s", "100k", "-S", "100k")
+    args = ("TCP_STREAM", "-l", "4", *lib.PACED, "--", "-M", "4m", "-s", "100k", "-S", "100k")
     with lib.Daemon(args=["--max-total-memory", "13M"]) as daemon:
         with lib.Started(client(daemon.port, *args)) as first:
             assert first.measuring()
@@ -259,7 +259,7 @@ def exclusive() -> str:
 
 def line_ends() -> None:
     with lib.Daemon(args=["--exclusive", "1"]) as daemon:
-        with lib.Started(client(daemon.port, "TCP_RR", "-l", "6")) as first:
+        with lib.Started(client(daemon.port, "TCP_RR", "-l", "6", *lib.PACED)) as first:
             assert first.measuring()
             must_refuse(run(daemon.port), "--exclusive")
             assert first.finish(90).rc == 0

@@ -77,7 +77,7 @@ def a_session_binds_its_threads(daemon: lib.Daemon, cpus: List[int]) -> None:
 
     before = daemon.log()
     cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-l", "3", "--flows", "4", "--threads", "1,2",
-           "-T", f",{NOWHERE}+{listed(cpus)}"]
+           *lib.PACED, "-T", f",{NOWHERE}+{listed(cpus)}"]
     with lib.Started(cmd) as started:
         assert lib.wait_for(bound, 20), seen
         assert max(len(one) for one in seen) > 1, seen
@@ -90,7 +90,7 @@ def a_session_binds_its_threads(daemon: lib.Daemon, cpus: List[int]) -> None:
 
 def sessions_take_turns(port: int, cpus: List[int]) -> None:
     """Where a test is several sessions, each of them has the next processor at both ends."""
-    cmd = [lib.netperf(), "-H", HOST, "-p", str(port), "-l", "3", "--both", "-T", listed(cpus)]
+    cmd = [lib.netperf(), "-H", HOST, "-p", str(port), "-l", "3", "--both", *lib.PACED, "-T", listed(cpus)]
     seen: List[Set[int]] = []
     with lib.Started(cmd) as started:
 

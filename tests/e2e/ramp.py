@@ -182,7 +182,7 @@ def they_go_round(port: int, test: str, *args: str) -> None:
 
 def strangers_are_not_heard(port: int) -> None:
     """While the ramp lasts the daemon has room for connections: for those of the range's prefix."""
-    cmd = client(port, "TCP_RR", "--source-range", f"{NET}.{FIRST}-{NET}.{LAST}", flows=100, rate=1, length=6)
+    cmd = client(port, "TCP_RR", "--source-range", f"{NET}.{FIRST}-{NET}.{LAST}", *lib.PACED, flows=100, rate=1, length=6)
     with lib.Started(cmd) as started:
         assert lib.wait_for(lambda: bool(connections_from()[FIRST]), 20), started.said()
         data = next(iter(connections_from()[FIRST].values()))
