@@ -264,6 +264,8 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/words.c %D%/lib/words.h
 
 # The options of netperf stand in no library.
+%C%_unit_test_beside_SOURCES = %D%/unit/test_beside.c src/cli/look.c src/cli/aim.c src/cli/args.c src/cli/beside.c \
+	src/cli/conflicts.c src/cli/flows.c src/cli/help.c src/cli/omni.c src/cli/options.c src/cli/stray.c src/cli/tests.c
 %C%_unit_test_ceiling_SOURCES = %D%/unit/test_ceiling.c src/cli/ceilings.c
 %C%_unit_test_progress_SOURCES = %D%/unit/test_progress.c src/cli/progress_text.c
 %C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/conflicts.c src/cli/flows.c \

@@ -118,7 +118,7 @@ np_cli_beside_show(const struct np_cli_beside *p, bool line, FILE *out)
 			b->limits);
 	}
 	due = np_hist_count(b->loaded);
-	silent = b->died[0] == '\0' && 2 * b->unanswered >= due;
+	silent = 2 * b->unanswered > due;
 	if (b->died[0] != '\0') {
 		fprintf(out, "netperf: --beside: no latency under load: %s\n", b->died);
 	} else if (silent) {
@@ -130,7 +130,7 @@ np_cli_beside_show(const struct np_cli_beside *p, bool line, FILE *out)
 	if (line) {
 		fprintf(out, "netperf: --beside: %s: ", p->cli.bench.name);
 		show_times(out, "alone", b->idle);
-		if (b->died[0] == '\0' && !silent) {
+		if (b->died[0] == '\0' && !silent && due > 0) {
 			show_times(out, "; under load", b->loaded);
 			if (b->own_us > 0) {
 				fprintf(out, "; over the load's own connections %.0f us",

@@ -1,6 +1,10 @@
 /* The latency over a load's own connections, by what its sender's end told. */
 #include "run/beside.h"
 
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/beside.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
@@ -50,6 +54,31 @@ TEST(what_a_far_end_tells_may_be_anything)
 	judge(&(struct told){ at_once, still, still, LEN(still), LEN(still) }, (double)NAN);
 	assert_true(isnan(np_beside_own_us(b)));
 	assert_true(isnan(np_beside_own_us(NULL)));
+}
+
+/* Of 18 the ninth is the median: answered, or not. */
+TEST(a_median_needs_half_of_the_answers)
+{
+	for (uint64_t unanswered = 9; unanswered <= 10; unanswered++) {
+		struct np_cli_beside p = { .run = { .unanswered = unanswered } };
+		char *said = NULL;
+		size_t length;
+		FILE *out = open_memstream(&said, &length);
+
+		p.run.idle = p.run.loaded = np_hist_new();
+		np_hist_record_never(p.run.loaded, unanswered);
+		for (uint64_t i = unanswered; i < 18; i++) {
+			np_hist_record(p.run.loaded, 1000000);
+		}
+		np_cli_beside_show(&p, true, out);
+		fclose(out);
+		assert_true((strstr(said, "; under load P50 1000 us") != NULL) ==
+			    (unanswered == 9));
+		assert_true((strstr(said, "no median under load: 10 of 18") != NULL) ==
+			    (unanswered == 10));
+		free(said);
+		free(p.run.loaded);
+	}
 }
 
 TEST_MAIN()
