@@ -104,14 +104,15 @@ def ends_in_silence(lab: Lab) -> str:
     """The reset is lost, and the daemon of a TCP_SENDFILE has no clock: before the client gives up, it ends the test over
     the control connection, and makes another one for the second test."""
     with lab, lib.Daemon(lab.server) as daemon:
-        with lib.Started([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(daemon.port), "-t", "TCP_SENDFILE", "-l", "2",
+        with lib.Started([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(daemon.port), "-t", "TCP_SENDFILE", "-l", "4",
                           "-P", "0", "-i", "2,2"]) as one:
             assert one.measuring()
             lab.silence()
-            time.sleep(3)
+            time.sleep(5)
             lab.heal()
             got = one.finish(60)
     assert got.rc == 0 and float(got.out.split()[-1]) > 0, got
+    assert got.seconds > 10, f"the reset was not lost: {got}"
     return f"{got.seconds:.1f} s"
 
 

@@ -827,7 +827,7 @@ class Loopback(Calling):
             self.assertEqual(results.read(f"{self.place}/{name}").warnings, [])
 
     def test_a_signal_that_is_ignored(self):
-        """By nohup, which SIGHUP is."""
+        """nohup ignores SIGHUP, so the sweep must go on."""
         plan = self.plan(f"repetitions = 4\n{BRIEF}[before]\neach_run = 'kill -HUP $PPID'\n")
         with lib.Started(["nohup", *self.command(plan, "--local", "--output", "o.jsonl")], cwd=self.place) as started:
             got = started.finish(60)

@@ -1,5 +1,6 @@
 """The engine uring with a daemon that has rings, and one that has none: evidence, a pace, refusals. Counts are in test_engine."""
 
+import resource
 import time
 from functools import partial
 from typing import Any, List
@@ -85,12 +86,15 @@ def tests_of_one_session_take_turns(port: int) -> None:
 
 
 def many_requests_end_at_little_cost(port: int) -> None:
-    """Processor time of a short test of many connections, of which the end was 20 times the rest."""
+    """Processor time of a short test of many connections, of which the end was 12 times all of epoll's."""
     def seconds(engine: str) -> float:
         doc = lib.document_of(port, "TCP_RR", "--engine", engine, "--flows", "2000", "-l", "-4000")
         near = doc["iterations"][0]["near"]
         return near["work.user_s"] + near["work.system_s"]
-    assert seconds("uring,uring") < 3 * seconds("epoll,epoll")
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < 2100:
+        raise lib.Skipped("no 2000 connections: the limit of descriptors (ulimit -Hn) is less than 2100")
+    pairs = [(seconds("uring,uring"), seconds("epoll,epoll")) for _ in range(3)]
+    assert min(uring for uring, _ in pairs) < 3 * min(epoll for _, epoll in pairs), pairs
 
 
 def what_it_does_not_drive_is_refused(port: int) -> None:
