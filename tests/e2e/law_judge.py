@@ -89,6 +89,8 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("1_bytes_are", STREAM, lambda s: figure(s, THROUGHPUT=75.8)),
     ("1_bytes_are", OPEN, lambda s: figure(s, LOCAL_BYTES_RECVD=250)),
     ("1_bytes_are", UDP, lambda s: figure(s, LOCAL_BYTES_SENT=623_750)),
+    ("1_bytes_are", made(test="UDP_STREAM", rate="5M", warm=1.0, down="link", down_s=0.5),
+     lambda s: figure(s, REMOTE_BYTES_RECVD=1_750_000)),
     ("1_rate_by", STREAM, lambda s: figure(s, REMOTE_RECV_THROUGHPUT=9.0)),
     ("1_interim", made(mbit=1, interim=1.0), lambda s: fact(s, interim=[(4.19, 1.0)])),
     ("2_elapsed", RR, lambda s: figure(s, ELAPSED_TIME=1.22)),
@@ -109,6 +111,8 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("5_due", OPEN, lambda s: figure(s, UNANSWERED_OPERATIONS=3)),
     ("5_due", OPEN, lambda s: figure(s, UNANSWERED_OPERATIONS=5, THROUGHPUT=95.0, LOCAL_BYTES_RECVD=95)),
     ("5_a_stream", made(rate="5M"), lambda s: figure(s, REMOTE_RECV_THROUGHPUT=0.5)),
+    ("5_a_stream", made(rate="5M"), lambda s: fact(s, waits=[(BEGAN + 1.1, 6.0)]) or figure(s, REMOTE_RECV_THROUGHPUT=0.5)),
+    ("5_a_stream", made(test="UDP_STREAM", rate="5M", size=1400), lambda s: fact(s, full=400) or figure(s, REMOTE_RECV_THROUGHPUT=0.5)),
     ("6_parts", STREAM, lambda s: a_flow(s, bytes_sent=1)),
     ("6_parts", STREAM, lambda s: a_flow(s, bytes_sent=0, bytes_received=5, retransmissions=0)),
     ("6_parts", RR, lambda s: s.document["iterations"][0].update(latency={"count": 5})),    # type: ignore[index]

@@ -8,7 +8,7 @@ import re
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
-from bed import QUEUE, Seen
+from bed import FIRST, QUEUE, Seen
 from case import Case
 from witness import Course
 
@@ -165,8 +165,10 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
     for name, course, shift in ends:
         sends = "SENT" in name
         edge = v.slack + shift + (3.0 + c.down_s if lossy and not c.udp else 0.0)
-        # a receiver's window opens behind the queue, and behind what happens meanwhile
-        edge += (c.down_s + c.frozen_s) * (c.udp and c.stream and c.warm > 0)
+        # A receiver's window opens when the first datagram of the sender's has left the queue: a queue longer than FIRST,
+        # when the bed begins an outage, makes that wait for the outage, too
+        if c.udp and c.stream and c.warm and v.queue > FIRST and sends == (c.down_stream and not c.both):
+            edge += c.down_s
         begin = v.opens(s.near.out if course is s.near.out or course is s.far.inn else s.far.out)
         end = begin + v.elapsed
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
@@ -334,8 +336,9 @@ def law_5_a_stream_sends_at_its_rate(v: View) -> Found:
     if c.bits < min(0.7 * most if most < c.bits else c.bits + 1, window) and c.bits * 1.5 < (c.mbit or 1e9) * 1e6 and \
             v.seen.late < 0.2 * c.length:
         lag = 0 if c.udp else (2 * c.rtt + v.slack) * c.bits / c.length
-        # a machine that keeps a sender waiting, or a receiver until its buffer is full
-        lag += v.seen.kept(v.begin, v.end) * c.bits / c.length + v.seen.full * c.size * 8 / c.length
+        # a machine that keeps a sender waiting, which it tells, or a receiver until its buffer is full
+        kept = v.seen.kept(v.begin, v.end) * c.bits / c.length
+        lag += kept * v.word() + min(kept, v.seen.full * c.size * 8 / c.length)
         yield from about((v.figure(name) or 0) * 1e6, f"{name}, bits a second", 0.97 * c.bits - one - lag, 9e18)
 
 
