@@ -1146,6 +1146,8 @@ class Loopback(Calling):
                             "echo THROUGHPUT=1\n", "--engine")
         got = self.sweep("--resume", "--output", "o.jsonl", "--netperf", netperf)
         self.assertIn("6 runs ok, 0 failed", got.out)
+        got = self.sweep(self.plan(BRIEF + "engine = 'none'\n", "none.toml"), "--local", "--output", "none.jsonl", status=1)
+        self.assertIn("nothing was measured: all points were left out", got.err)
 
     def test_the_method_table(self):
         """The ready plan with two engines, and what netreport makes of it."""
