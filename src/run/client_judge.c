@@ -97,13 +97,13 @@ are_segments_too_large(const struct np_client_test *t)
 	    p->pattern->transactions && p->request <= NP_RACE_MSS && p->response <= NP_RACE_MSS;
 
 	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS && !small &&
-	       (here || (far->sent > 0 && far->retrans > 0));
+	       (here || ((far->sent > 0 || p->warm_up_ms > 0) && far->retrans > 0));
 }
 
 /*
  * Did the far end begin to send in the second half of the window, or not at all? It accepts a
- * connection a second late if the last segment of the handshake is lost: this end, which receives,
- * sends no other.
+ * connection a second late if the last segment of the handshake is lost, unless this end sends more
+ * (TLS, --one-port). After a warm-up its socket may be full, so that it sends nothing more.
  */
 static bool
 did_sender_begin_late(const struct np_client_test *t)
@@ -112,7 +112,7 @@ did_sender_begin_late(const struct np_client_test *t)
 	const struct np_far *far = &t->out->far;
 
 	return t->out->cause == NP_BY_CLOCK && p->role == NP_FOLLOW && p->transport->tcp_info &&
-	       (far->sent == 0 || far->elapsed < np_plan_time_s(p) / 2);
+	       p->warm_up_ms == 0 && (far->sent == 0 || far->elapsed < np_plan_time_s(p) / 2);
 }
 
 /* A hint if no data arrived: perhaps because of their size, else firewall_hint(). */
@@ -292,8 +292,7 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 	if (hint == NULL || p->pattern->transactions || p->both || !far->reported ||
 	    received != 0 ||
 	    !(is_test_too_short(t) || did_sender_begin_late(t) ||
-	      ((sent > 0 || t->run.cut) &&
-	       (p->transport->connected ? are_segments_too_large(t) : leads)))) {
+	      (p->transport->connected ? are_segments_too_large(t) : leads && sent > 0))) {
 		return;
 	}
 	t->out->measured = true; /* the sender's evidence can explain it */
