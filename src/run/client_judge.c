@@ -56,7 +56,7 @@ something_counted(const struct np_run *run)
 	if (run->plan->pattern->probe) {
 		return run->closing.mss > 0;
 	}
-	return np_counts_bytes(&count) > 0 || run->cut; /* cut: it sent, but nothing arrived */
+	return np_counts_bytes(&count) > 0;
 }
 
 /*
@@ -321,6 +321,7 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			       np_plan_time_s(p), hint != NULL ? " " : "",
 			       hint != NULL ? hint : "");
 	}
+	t->out->measured |= t->run.cut; /* it sent, but nothing may have arrived */
 	tell_none_arrived(c, t);
 	/* LLC2: a close drops data in flight, and the kernel loses some: the counts show how much.
 	 */

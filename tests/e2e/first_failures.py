@@ -141,6 +141,20 @@ def handshake_loses_its_last_segment(port: int) -> str:
     return lib.error_line(got, "netperf", "nothing of what was sent has arrived", "began to send too late", "longer -l")
 
 
+def abandoned_before_anything_arrives(port: int) -> str:
+    """Twice ^C: an error alone, no partial result of 0."""
+    with Wall(SERVER, "prerouting", "meta length > 1000 drop"):
+        with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "30", "-P", "0", "-t", "TCP_STREAM"]) as client:
+            assert lib.wait_for(lambda: lib.run([*CLIENT, "ss", "-tnH", "state", "established"], 20).out.count("\n") > 1, 60)
+            time.sleep(0.5)     # it has begun
+            client.signal(signal.SIGINT)
+            time.sleep(0.1)
+            client.signal(signal.SIGINT)
+            got = client.finish(60)
+    assert got.rc == 1 and got.out == "" and "partial" not in got.err, got
+    return lib.error_line(got, "netperf", "interrupted before the far end had received all data")
+
+
 def fragments_are_shown(port: int) -> str:
     got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-t", "UDP_STREAM", "--human",
                    "--explain"], 60)
@@ -240,6 +254,7 @@ def suite(report: lib.Report) -> None:
             for test, says in (("TCP_STREAM", "explain: mtu: "), ("TCP_MAERTS", "explain: mtu: "), ("TCP_RR -- -r 4000,1", "-r"),
                                ("TCP_MAERTS --warm-up 1", "try -G 720"), ("TCP_RR -- -r 1,4000", "not one transaction")):
                 report.case(f"{test}: small segments alone pass", partial(small_segments_alone_pass, daemon.port, test, says))
+            report.case("TCP_STREAM: abandoned", partial(abandoned_before_anything_arrives, daemon.port))
             report.case("UDP_STREAM: fragments are shown", partial(fragments_are_shown, daemon.port))
             report.case("TCP_MAERTS: the handshake loses its last segment", partial(handshake_loses_its_last_segment, daemon.port))
             report.case("TCP_RR: small requests are lost", partial(small_requests_are_lost, daemon.port))
