@@ -91,6 +91,7 @@ struct np_outcome {
 	enum np_cause cause;
 	uint32_t sessions;                 /* that it ran in; 0 or 1: one */
 	bool measured;                     /* there are figures, even if the run failed */
+	bool unanswered;                   /* that is why it failed: not one transaction ended */
 	struct np_bag *near_bag, *far_bag; /* evidence; NULL: none */
 	char far_lacks[512];               /* why the far end's is missing; empty: it is there */
 	struct np_stations *stations;      /* of --stations; NULL: none */

@@ -308,6 +308,7 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	uint64_t copied = 0, given = 0, sent = np_counts_of(&t->run).sent;
 	bool is_empty = !p->no_control && p->pattern->transactions && !something_counted(&t->run);
 
+	t->out->unanswered = is_empty && (d->cause == NP_BY_SIGNAL || d->cause == NP_BY_CLOCK);
 	if (is_empty && d->cause == NP_BY_SIGNAL) {
 		return np_fail(err, NP_ETIME, 0, "interrupted before a transaction was completed");
 	}
