@@ -559,23 +559,35 @@ cancel_all(struct uring *u)
 	}
 }
 
+/* Receives and sends in the ring. */
+static uint32_t
+transfers(const struct uring *u)
+{
+	uint32_t count = u->flying;
+
+	for (uint32_t i = 0; i < u->w->conns; i++) {
+		count += u->link[i].armed;
+	}
+	return count;
+}
+
 /*
  * Cancel all requests, so that later data stay in the sockets. The completions of cancelled sends
  * say how much was sent. A cancellation misses a request that is just being executed, and the chain
- * after it: repeat all when no more requests come to an end. The kernel ends a few in each turn, of
- * which a cancellation is one, so that no turn waits.
+ * after it: repeat all when a turn has ended no receive or send. No turn waits, as one request to
+ * cancel is answered in each.
  */
 static void
 leave(struct uring *u)
 {
-	uint32_t before = 0;
+	uint32_t left = 0;
 
 	u->leaving = true;
 	while (u->in_flight > 0 && !u->taken->is_lost) {
-		bool repeats = u->in_flight >= before;
+		uint32_t before = left;
 
-		before = u->in_flight;
-		if (repeats) {
+		left = transfers(u);
+		if (left >= before) {
 			cancel_all(u);
 		}
 		cancel(u, u->w->conns, WAKE);
