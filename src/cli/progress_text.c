@@ -44,13 +44,13 @@ put_step(const struct np_progress *p, char text[PART])
 		const char *what;
 		bool timed, names_host;
 	} steps[] = {
-		[NP_LIVE_CONNECTING] = { "connecting to ", .names_host = true },
-		[NP_LIVE_WAITING] = { "waiting", .timed = true },
-		[NP_LIVE_ASKING] = { "waiting for netserver at ", .names_host = true },
-		[NP_LIVE_MEETING] = { "making the data connection" },
-		[NP_LIVE_WARMING_UP] = { "warming up", .timed = true },
-		[NP_LIVE_MEASURING] = { "measuring", .timed = true },
-		[NP_LIVE_COLLECTING] = { "collecting the results" },
+		[NP_LIVE_CONNECTING] = { .what = "connecting to ", .names_host = true },
+		[NP_LIVE_WAITING] = { .what = "waiting", .timed = true },
+		[NP_LIVE_ASKING] = { .what = "waiting for netserver at ", .names_host = true },
+		[NP_LIVE_MEETING] = { .what = "making the data connection" },
+		[NP_LIVE_WARMING_UP] = { .what = "warming up", .timed = true },
+		[NP_LIVE_MEASURING] = { .what = "measuring", .timed = true },
+		[NP_LIVE_COLLECTING] = { .what = "collecting the results" },
 	};
 	const char *what = steps[p->step].what;
 	char meeting[64];
