@@ -47,8 +47,7 @@ struct ns_caller {
 /* An event about a client, to be logged. */
 void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
 
-/* The deadline of a caller's next message; later on a long path, where TCP may repeat a lost one.
- */
+/* The deadline of a caller's next message; later on a long path, where TCP may repeat it. */
 uint64_t ns_hello_until(int fd, uint64_t now_ns);
 
 /* What a client on that connection must send first. */

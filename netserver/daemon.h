@@ -114,8 +114,7 @@ int ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err);
 /* Read the access file, if there is one. On failure the rules are as they were. */
 int ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err);
 
-/* Write the metrics file, if there is one. Called at the start, too, so that errors show at once.
- */
+/* Write the metrics file, if there is one. Called at the start, too, to show errors at once. */
 int ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err);
 
 /*

@@ -34,8 +34,7 @@ ns_forkserver_end(struct ns_forkserver *f)
 	}
 }
 
-/* A fork server never waits for a client: an answer takes no longer than a fork on a busy machine.
- */
+/* A fork server never waits for a client: an answer takes as long as a fork on a busy machine. */
 enum { ANSWER_S = 5 };
 
 static bool

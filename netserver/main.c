@@ -259,8 +259,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		np_cgroup_forget(&d->cgroups); /* a leak checker needs descriptors, too */
 		return fault("%s", err.msg);
 	}
-	/* Its watches are counted for the user that makes it, which must not be that of sessions.
-	 */
+	/* Its watches count for the user that makes it, which must not be that of sessions. */
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if ((rc = go_unprivileged(a)) != 0) {
 		return rc;

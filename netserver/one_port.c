@@ -194,8 +194,7 @@ note_recent(struct ns_session *s, uint32_t port)
 	s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)port;
 }
 
-/* Does it come from a port of a test that has just ended? Not if the client of s named that port.
- */
+/* Is it from a port of a test that has just ended? Not if the client of s named that port. */
 static bool
 is_late(const struct ns_late *l, const struct ns_session *s, const struct np_addr *from)
 {
@@ -215,8 +214,7 @@ void
 ns_way_close(struct ns_daemon *d, struct ns_session *s)
 {
 	if (s->way.fd > 0 && s->wish.way.datagrams && !s->wish.way.tokens) {
-		/* Late datagrams without a token must not be mistaken for those of the next test.
-		 */
+		/* Late datagrams without a token must not be taken for those of the next test. */
 		for (uint32_t i = 0; i < s->way.recents && i < NS_RECENT; i++) {
 			uint32_t at = d->late.next++ % NS_LATE;
 

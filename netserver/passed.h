@@ -20,8 +20,7 @@ void ns_passed_begin(void);
  */
 void ns_passed_refuse(int fd);
 
-/* recv(2) without waiting. *more: the packet had more than these bytes, or descriptors: lost now.
- */
+/* recv(2) without waiting. *more: the packet had more bytes, or descriptors, which are lost. */
 ssize_t ns_passed_recv(int from, void *bytes, size_t size, bool *more);
 
 /* close(2), which never lingers, of a socket that descriptors may have been passed to. */

@@ -431,8 +431,7 @@ static void
 hang_up(struct ns_daemon *d, struct ns_session *s)
 {
 	if (s->fd >= 0) {
-		/* A process that was just forked may still have it open, so close(2) is not enough.
-		 */
+		/* A process that was just forked may still have it open: close(2) is not enough. */
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, s->fd, NULL);
 		ns_passed_close(s->fd);
 		s->fd = -1;

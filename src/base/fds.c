@@ -18,8 +18,7 @@ np_fds_fill(void)
 {
 	for (int fd = 0; fd <= 2; fd++) {
 		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
-			/* open() returns this number, the lowest free one. The direction is wrong.
-			 */
+			/* open() returns this number, the lowest free one, but its use fails. */
 			(void)!open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
 		}
 	}

@@ -53,8 +53,7 @@ on_signal(int sig)
 
 static void handle_fatal(int sig);
 
-/* Erase the line, then do what the signal does by default. Returns if a stopped program continues.
- */
+/* Erase the line, then do what the signal does by default. Returns if a stop was continued. */
 static void
 on_fatal(int sig)
 {
@@ -452,8 +451,7 @@ run_bench(struct session *s, struct np_err *err)
 	return measure(s, err);
 }
 
-/* netperf's "calibration rate", which on Linux is the clock tick; -v 2: the number of processors.
- */
+/* netperf's "calibration rate", on Linux the clock tick; -v 2: the number of processors. */
 static void
 print_cpu_rate(const struct np_cli *cli, const char *which, double rate, int cpus)
 {

@@ -73,8 +73,7 @@ read_burst(const char *word, void *to)
 	return true;
 }
 
-/* As in netperf, m anywhere in the suffix means milliseconds, else u, else s; none: milliseconds.
- */
+/* As in netperf, m anywhere in the suffix means milliseconds, else u, else s; no suffix: as m. */
 static bool
 read_interval(const char *word, void *to)
 {

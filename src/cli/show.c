@@ -213,8 +213,7 @@ np_show_interim_free(struct np_show_interim *s)
 	s->flows = 0;
 }
 
-/* Each flow's work so far, into flow_rate: of a run, or of a tally if run is NULL. False: unknown.
- */
+/* Each flow's work so far, into flow_rate: of a run, or (NULL) of a tally. False: unknown. */
 static bool
 note_flow_work(struct np_show_interim *s, const struct np_plan *p, const struct np_run *run,
 	       const struct np_tally *t)

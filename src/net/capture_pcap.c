@@ -393,8 +393,7 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 		f.far = c->far; /* fragments have no ports: the host shows their direction */
 		np_addr_set_port(&f.far, port);
 	}
-	/* Let the kernel filter by port; of several, or if the filter is locked, the ledger does.
-	 */
+	/* Let the kernel filter by port. The ledger does for several, or a locked filter. */
 	near = f.near;
 	far = f.far;
 	if (f.ports.count > 1) {

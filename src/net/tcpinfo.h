@@ -17,8 +17,7 @@
  */
 uint64_t np_tcp_moved(int fd);
 
-/* How long the peer's kernel has been silent; 0 unless two probes or retransmissions got no answer.
- */
+/* How long the peer's kernel is silent; 0 unless two probes or retransmissions had no answer. */
 uint64_t np_tcp_silent_ns(int fd);
 
 /* The smoothed round trip; 0 if the kernel does not tell. */

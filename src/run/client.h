@@ -36,8 +36,7 @@ struct np_target {
 /* What a client tells its caller while it works. */
 struct np_client_hooks {
 	void *ctx;
-	/* Called when both ends agree on the test, and the peer of the data is known. May be NULL.
-	 */
+	/* Called when both ends agree on the test, and the data's peer is known. May be NULL. */
 	void (*agreed)(void *ctx, const struct np_run *run);
 	/* A line for the user, such as: the daemon has not answered for patience_ns (told once), or
 	 * it granted less than was asked for. May be NULL. */

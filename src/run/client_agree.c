@@ -243,8 +243,7 @@ set_peer(const struct np_client *c, struct np_client_test *t, const struct np_ad
 		return np_addr_make_path(&t->run.end.peer, t->out->far.path, err);
 	}
 	if (t->run.end.shows) {
-		/* A NAT or load balancer on the path knows only the port of the control connection.
-		 */
+		/* A NAT or load balancer on the path knows only the control connection's port. */
 		t->out->far.port = np_addr_port(&c->used);
 		for (uint32_t i = 0; i < t->run.conns; i++) {
 			t->run.conn[i].port = t->run.plan->flows > 1 ? t->out->far.port : 0;

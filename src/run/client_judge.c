@@ -324,8 +324,7 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	}
 	t->out->measured |= t->run.cut; /* it sent, but nothing may have arrived */
 	tell_none_arrived(c, t);
-	/* LLC2: a close drops data in flight, and the kernel loses some: the counts show how much.
-	 */
+	/* LLC2: a close drops data in flight, and the kernel loses some: the counts show it. */
 	if (p->transport->ends.shut_drops && !p->pattern->transactions && p->warm_up_ms == 0 &&
 	    t->out->far.reported && t->out->far.received < sent) {
 		np_client_tell(

@@ -38,8 +38,7 @@ struct np_disturbed {
 	double squeezed; /* sum so far */
 	uint64_t top_khz[NP_METERS_CLOSE], throttled[NP_METERS_CLOSE];
 	uint64_t ahead; /* bytes sent that the interface has not counted yet, at most */
-	/* The last interval, which the next look may unmark, and the foreign bytes that marked it.
-	 */
+	/* The last interval, which the next look may unmark, and the foreign bytes in it. */
 	struct np_interval held;
 	uint32_t held_marks;
 	uint64_t owed_out, owed_in;

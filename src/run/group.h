@@ -25,8 +25,7 @@ struct np_group {
 	const struct np_plan *plan;     /* of all; its flows and its length are divided */
 	const struct np_terms *terms;   /* NULL: none */
 	const struct np_addr *peer;     /* see np_client_run() */
-	/* Called with the sum of all sessions' counts, by any thread, one at a time. May be NULL.
-	 */
+	/* Called with the sum of all sessions' counts, by one thread at a time. May be NULL. */
 	void (*look)(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 		     uint64_t started_ns, uint64_t now_ns);
 };

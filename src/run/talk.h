@@ -70,8 +70,7 @@ struct np_dialect {
 	int (*decode_results)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
 			      struct np_err *err);
 
-	/* The daemon's half. A request that can't be served is refused, with the errno to answer.
-	 */
+	/* The daemon's half. A request that can't be served is refused, with errno to answer. */
 	int (*decode_request)(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
 			      struct np_err *err);
 	void (*encode_response)(const struct np_dialect *d, const struct np_plan *p,

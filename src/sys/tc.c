@@ -184,8 +184,7 @@ read_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body,
 		item->counted = !is_class && body->tcm_parent == TC_H_ROOT;
 	}
 	item->rate_bps = rate_of(item->kind, at[TCA_OPTIONS]);
-	/* Don't let the many queues of mq take the half of the room kept for more important ones.
-	 */
+	/* Don't let the many queues of mq take the half of the room that is for other kinds. */
 	if (tc->count >= NP_TC_ITEMS / 2 && !item->counted && !item->in && !item->is_class &&
 	    item->rate_bps == 0) {
 		tc->left_out++;

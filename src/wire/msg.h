@@ -117,8 +117,7 @@ enum { NP_ECHO_SIZE = 16 };
 void np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants);
 bool np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants);
 
-/* Add it to a message that is written already; one that neither asks nor names a token adds none.
- */
+/* Add it to a message that is written; one that neither asks nor names a token adds none. */
 void np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo);
 void np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo);
 

@@ -87,8 +87,7 @@ extern const struct np_tagged np_tagged_plan, np_tagged_grant, np_tagged_result,
 /* ENGINES has the fields of a PLAN. */
 extern const struct np_tagged np_tagged_engines;
 
-/* Most bytes of fields in a message of this type to a daemon, or a client; 0: it gets no such one.
- */
+/* Most bytes of fields in a message of this type to a daemon or client; 0: it gets none. */
 size_t np_request_most(uint32_t type);
 size_t np_answer_most(uint32_t type);
 

@@ -1032,8 +1032,7 @@ TEST(who_is_answered_when_a_burst_is_due_passes_nobody)
 
 	client_engine = server_engine = &np_engine_epoll;
 	burst = 0;
-	/* Responses come when the next burst is due: who has one waits behind those that are held.
-	 */
+	/* Responses come when the next burst is due, and wait behind those that are held. */
 	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -4000);
 	take_flows(&e.client.plan);
 	e.client.plan.near.call.interval_burst = 1;

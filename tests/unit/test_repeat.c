@@ -124,8 +124,7 @@ TEST(an_unknown_figure_is_not_part_of_its_mean)
 	}
 }
 
-/* One figure is one number in all outputs: a sum of products divided again is not always the same.
- */
+/* One figure is one number in all outputs, but a sum of products divided again may differ. */
 TEST(of_one_iteration_the_clean_throughput_is_the_mean)
 {
 	static const double seconds[] = { 0.83, 0.991, 1.0 / 3 };

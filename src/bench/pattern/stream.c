@@ -458,8 +458,7 @@ judge_datagram(struct np_worker *w, const struct np_conn *c, const char *buf, si
 	return true;
 }
 
-/* As judge_datagram(), for a datagram that is late after the end mark, or once this end is stopped.
- */
+/* As judge_datagram(), for a datagram after the end mark, or once this end is stopped. */
 static bool
 judge_datagram_now(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
 		   uint64_t now_ns)
