@@ -100,6 +100,7 @@ def interrupted(port: int, test: str, *options: str) -> str:
 
 
 def session_of(daemon: lib.Daemon) -> int:
+    """Once the test runs: at its start a process that forks sessions does not have its name yet."""
     assert lib.wait_for(lambda: bool(daemon.children()), 20), "no session"
     return daemon.children()[0]
 
@@ -109,8 +110,8 @@ def the_far_end_hangs(test: str, *options: str) -> str:
     with lib.Daemon() as daemon:
         cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH, *options]
         with lib.Started(cmd) as client:
-            session = session_of(daemon)
             assert client.measuring(), client.said()
+            session = session_of(daemon)
             os.kill(session, signal.SIGSTOP)
             time.sleep(0.3)
             begun = time.monotonic()
@@ -128,8 +129,8 @@ def the_far_end_dies(test: str) -> None:
     with lib.Daemon() as daemon:
         cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH]
         with lib.Started(cmd) as client:
-            session = session_of(daemon)
             assert client.measuring(), client.said()
+            session = session_of(daemon)
             os.kill(session, signal.SIGKILL)
             got = client.finish(20)
     assert got.rc not in (0, None), got
