@@ -255,8 +255,8 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	for (uint32_t i = 0; i < run->conns; i++) {
 		run->conn[i].fd = -1;
 	}
-	if (plan->warm_up_ms > 0 && plan->transport->tcp_info) {
-		run->before = calloc(plan->flows, sizeof(*run->before)); /* or do without */
+	if (run->conns > 0 && plan->warm_up_ms > 0 && plan->transport->tcp_info) {
+		run->before = calloc(run->conns, sizeof(*run->before)); /* or do without */
 	}
 	if ((run->conn == NULL && no_memory(plan, err) != NP_OK) ||
 	    take_workers(run, err) != NP_OK || plan->transport->open(run, err) != NP_OK ||
