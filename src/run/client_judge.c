@@ -309,7 +309,7 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	bool is_empty = !p->no_control && p->pattern->transactions && !something_counted(&t->run);
 
 	t->out->unanswered = is_empty && (d->cause == NP_BY_SIGNAL || d->cause == NP_BY_CLOCK);
-	if (is_empty && d->cause == NP_BY_SIGNAL && c->gate == NULL) { /* else others have some */
+	if (is_empty && d->cause == NP_BY_SIGNAL && c->gate == NULL) { /* others may have some */
 		return np_fail(err, NP_ETIME, 0, "interrupted before a transaction was completed");
 	}
 	if (is_empty && d->cause == NP_BY_CLOCK) {

@@ -604,7 +604,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_samples(ev);
 		np_moved_end(ev->moved, bag);
-		/* After a warm-up, what it sent may still be counted, and TCP_INFO is of both. */
+		/* Not after a warm-up, which TCP_INFO and perhaps the interface count, too. */
 		if (link->mtu > 0 && run->plan->warm_up_ms == 0) {
 			np_foreign_put(bag, link);
 		}
