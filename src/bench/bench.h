@@ -219,7 +219,7 @@ struct np_transport {
 	int (*another)(struct np_run *run, uint32_t number, struct np_err *err);
 
 	/* Connect or accept. Blocks until done or np_stopped(). */
-	int (*meet)(struct np_run *run, struct np_err *err);
+	int (*establish)(struct np_run *run, struct np_err *err);
 
 	/* When all are connected, before the window opens. Blocks likewise. May be NULL. */
 	int (*greet)(struct np_run *run, struct np_err *err);
@@ -234,16 +234,16 @@ struct np_transport {
 	bool (*sends_again)(int fd, int error);
 
 	/* Record what the kernel knows of a connection at its end (np_closing). May be NULL. */
-	void (*look)(struct np_run *run, int fd);
+	void (*read_closing)(struct np_run *run, int fd);
 
 	/* Quickly record the same for the first one of a connection test. May be NULL. */
-	void (*look_first)(struct np_run *run, int fd);
+	void (*read_closing_first)(struct np_run *run, int fd);
 
 	/*
 	 * Put what the kernel knows of an open connection into the evidence (doc/evidence.md). Not
 	 * called in connection tests. May be NULL.
 	 */
-	void (*know)(const struct np_run *run, int fd, struct np_bag *bag);
+	void (*put_kernel)(const struct np_run *run, int fd, struct np_bag *bag);
 
 	/*
 	 * Make a connection that fails at once, so that accept(2) at the far end returns an error.
@@ -267,9 +267,9 @@ struct np_transport {
 		 * For transports that cannot receive the end of data after a half-close. NULL: they
 		 * can.
 		 */
-		int64_t (*left)(int fd);
+		int64_t (*unacked)(int fd);
 		/* Send the end mark, where an empty datagram is none. May be NULL. */
-		void (*mark)(struct np_run *run);
+		void (*send_mark)(struct np_run *run);
 	} ends;
 
 	/* Release what open took or left in the file system, once. May be NULL. */

@@ -34,7 +34,7 @@ first_fd(const struct np_run *run)
 }
 
 void
-np_run_look(struct np_run *run)
+np_run_read_closing(struct np_run *run)
 {
 	const struct np_transport *t = run->plan->transport;
 	int fd = first_fd(run);
@@ -43,8 +43,8 @@ np_run_look(struct np_run *run)
 		return;
 	}
 	np_endpoint_buffers(t, fd, &run->closing.sndbuf_end, &run->closing.rcvbuf_end);
-	if (t->look != NULL) {
-		t->look(run, fd);
+	if (t->read_closing != NULL) {
+		t->read_closing(run, fd);
 	}
 }
 
@@ -55,7 +55,7 @@ np_run_hang_up(struct np_run *run)
 
 	if (np_run_hung_up(run) && first_fd(run) >= 0 && !run->plan->active &&
 	    run->plan->transport->connected) {
-		np_run_look(run);
+		np_run_read_closing(run);
 		for (uint32_t i = 0; i < run->conns; i++) {
 			np_run_shut_one(run, run->stop, run->conn[i].fd, until);
 		}
@@ -63,7 +63,7 @@ np_run_hang_up(struct np_run *run)
 }
 
 uint64_t
-np_run_patience(const struct np_run *run, int fd, uint64_t until_ns)
+np_run_extend(const struct np_run *run, int fd, uint64_t until_ns)
 {
 	uint64_t silent_ns = np_max(np_tcp_silent_ns(run->control_fd), np_tcp_silent_ns(fd));
 
@@ -87,7 +87,7 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
 void
 np_run_close_conns(struct np_run *run)
 {
-	np_run_look(run);
+	np_run_read_closing(run);
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->conn[i].fd >= 0 && !run->end.borrowed) {
 			close(run->conn[i].fd);
@@ -99,7 +99,7 @@ np_run_close_conns(struct np_run *run)
 void
 np_run_reset(struct np_run *run)
 {
-	np_run_look(run);
+	np_run_read_closing(run);
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->conn[i].fd >= 0) {
 			np_sock_reset(run->conn[i].fd);

@@ -149,7 +149,7 @@ recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 		}
 		/* A stream of other peers' datagrams must not delay a stop or a time-out. */
 	} while (!np_stopped(&w->stop) &&
-		 (w->patience_ns == 0 || np_now() - c->since_ns < w->patience_ns));
+		 (w->timeout_ns == 0 || np_now() - c->since_ns < w->timeout_ns));
 	errno = EINTR;
 	return -1;
 }

@@ -83,7 +83,7 @@ np_ids_answers_oldest(struct np_ids *ids, uint64_t *sent_ns)
 		return false;
 	}
 	*sent_ns = slot->sent_ns;
-	ids->left_ns = slot->left_ns;
+	ids->departed_ns = slot->departed_ns;
 	slot->number_and_1 = 0;
 	ids->oldest++;
 	ids->in_flight--;
@@ -108,7 +108,7 @@ np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 	given_up = &ids->given_up[number & ids->given_up_mask];
 	if (*given_up == number + 1) {
 		*given_up = 0;
-		ids->here_ns = np_now(); /* no outage: an answer arrived */
+		ids->answered_ns = np_now(); /* no outage: an answer arrived */
 		ids->came_late = true;
 		np_add(&ids->count->late, 1);
 	} else {
@@ -117,7 +117,7 @@ np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 }
 
 uint32_t
-np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t left_until_ns)
+np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t departed_until_ns)
 {
 	uint32_t count = 0;
 
@@ -127,7 +127,7 @@ np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t left_until_ns)
 		if (slot->number_and_1 != ids->oldest + 1) {
 			continue; /* answered */
 		}
-		if (slot->sent_ns > until_ns || slot->left_ns > left_until_ns) {
+		if (slot->sent_ns > until_ns || slot->departed_ns > departed_until_ns) {
 			break;
 		}
 		slot->number_and_1 = 0;

@@ -49,7 +49,7 @@ const char *np_ids_why_none(const struct np_plan *p);
 struct np_id_slot {
 	uint64_t number_and_1; /* 0: the slot is free */
 	uint64_t sent_ns;      /* when it was sent; in an open loop, when it was due */
-	uint64_t left_ns;      /* only in an open loop: when it was sent */
+	uint64_t departed_ns;  /* only in an open loop: when it was sent */
 };
 
 /* The requests of one connection. Owned by its worker. */
@@ -60,10 +60,10 @@ struct np_ids {
 	uint64_t next, oldest; /* number of the next request; none below `oldest` is in flight */
 	struct np_counters *count; /* of its worker: duplicated, late, stray, surplus */
 	uint64_t begun_ns;         /* when the request that is being sent began */
-	uint64_t left_ns;          /* when the request that was just answered was sent */
+	uint64_t departed_ns;      /* when the request that was just answered was sent */
 	uint64_t answered_and_1;   /* its number + 1 */
 	/* Open loop: the last answered request in order: number + 1, when due, when answered. */
-	uint64_t last_and_1, due_ns, here_ns;
+	uint64_t last_and_1, due_ns, answered_ns;
 	bool came_late; /* a response to a given-up request arrived; the pattern resets it */
 	uint32_t given_up_mask;
 	uint64_t *given_up; /* numbers + 1 of requests that were given up; after the slots */
@@ -140,7 +140,7 @@ np_ids_sent(struct np_ids *ids, uint64_t now_ns)
 
 	slot->number_and_1 = ++ids->next;
 	slot->sent_ns = now_ns;
-	slot->left_ns = ids->begun_ns;
+	slot->departed_ns = ids->begun_ns;
 	ids->in_flight++;
 }
 
@@ -179,7 +179,7 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 		return false;
 	}
 	*sent_ns = slot->sent_ns;
-	ids->left_ns = slot->left_ns;
+	ids->departed_ns = slot->departed_ns;
 	ids->answered_and_1 = slot->number_and_1;
 	slot->number_and_1 = 0;
 	ids->in_flight--;
@@ -187,10 +187,10 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 }
 
 /*
- * Give up requests with sent_ns up to until_ns, and in an open loop left_ns up to left_until_ns.
- * Returns how many.
+ * Give up requests with sent_ns up to until_ns, and in an open loop departed_ns up to
+ * departed_until_ns. Returns how many.
  */
-uint32_t np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t left_until_ns);
+uint32_t np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t departed_until_ns);
 
 /*
  * Put a requester's counts: flow.requests_lost; with ids flow.id_bytes and flow.responses_

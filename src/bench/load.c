@@ -138,7 +138,7 @@ np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_
 	}
 	l->interval_ns = np_load_pause_of(e);
 	l->burst = e->call.interval_burst;
-	l->left = l->burst - (begun < l->burst ? begun : l->burst);
+	l->allowed = l->burst - (begun < l->burst ? begun : l->burst);
 	l->end_ns = now_ns + l->interval_ns;
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0UL, 0UL, 0UL);
 }
@@ -162,7 +162,7 @@ np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rat
 }
 
 void
-np_load_pause(struct np_load *l, uint64_t now_ns)
+np_load_count_held(struct np_load *l, uint64_t now_ns)
 {
 	if (l->holds && now_ns > l->held_ns) {
 		l->paced_ns += now_ns - l->held_ns;
@@ -173,7 +173,7 @@ np_load_pause(struct np_load *l, uint64_t now_ns)
 void
 np_load_unblock(struct np_load *l, uint64_t now_ns)
 {
-	np_load_pause(l, now_ns);
+	np_load_count_held(l, now_ns);
 	l->holds = false;
 }
 
@@ -189,19 +189,19 @@ np_load_block(struct np_load *l, uint64_t now_ns)
 bool
 np_load_may(struct np_load *l, uint64_t now_ns)
 {
-	if (l->left == 0) {
+	if (l->allowed == 0) {
 		if (l->holds && now_ns < l->due_ns) {
 			return false;
 		}
-		l->left = l->kind->more(l, now_ns);
-		if (l->left == 0) {
+		l->allowed = l->kind->more(l, now_ns);
+		if (l->allowed == 0) {
 			l->held_ns = l->holds ? l->held_ns : now_ns;
 			l->holds = true;
 			return false;
 		}
 		np_load_unblock(l, now_ns);
 	}
-	l->left--;
+	l->allowed--;
 	return true;
 }
 
@@ -214,13 +214,13 @@ np_load_wake(struct np_worker *w)
 }
 
 bool
-np_load_rest(struct np_worker *w)
+np_load_wait(struct np_worker *w)
 {
 	struct np_load *l = &w->load;
 	bool others_wait = l->holds, may = false;
 	uint64_t now;
 
-	atomic_store_explicit(&l->resting, true, memory_order_relaxed);
+	atomic_store_explicit(&l->waiting, true, memory_order_relaxed);
 	/* A signal interrupts the sleep, but only the stop flag ends it. */
 	while (!np_stopped(&w->stop) && !(may = np_load_may(l, np_now()))) {
 		struct timespec due = { .tv_sec = (time_t)(l->due_ns / NP_SEC),
@@ -228,7 +228,7 @@ np_load_rest(struct np_worker *w)
 
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 	}
-	atomic_store_explicit(&l->resting, false, memory_order_relaxed);
+	atomic_store_explicit(&l->waiting, false, memory_order_relaxed);
 	now = np_now();
 	np_load_unblock(l, now);
 	if (others_wait) {

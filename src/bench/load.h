@@ -3,7 +3,7 @@
  * due; each kind of load is a row (struct np_load_kind). The pattern says what an operation is (a
  * message, a transaction, a connection).
  *
- * A step takes an operation from those left (np_paced()). If none is left, it adds NP_REST to the
+ * A step takes an operation from those left (np_paced()). If none is left, it adds NP_HELD to the
  * need, and the engine asks np_load_may() before the next call. With several in flight, the first
  * requests take none, nor do those that replace lost ones.
  */
@@ -45,14 +45,14 @@ void np_arrivals_next(struct np_arrivals *a);
 enum { NP_ARRIVALS_TEXT = 24 };
 const char *np_arrivals_text(uint32_t how, char text[NP_ARRIVALS_TEXT]);
 
-/* Owned by one worker, but for `resting`. Times are CLOCK_MONOTONIC. */
+/* Owned by one worker, but for `waiting`. Times are CLOCK_MONOTONIC. */
 struct np_load {
 	const struct np_load_kind *kind;
-	uint32_t left;        /* operations that may begin now */
+	uint32_t allowed;     /* operations that may begin now */
 	bool holds;           /* operations wait, none may begin before due_ns */
 	bool is_open;         /* the kind is np_load_open, with all members of np_load_kind */
 	bool drains;          /* open: the test is over, and the last answers are awaited */
-	_Atomic bool resting; /* the worker sleeps until due_ns */
+	_Atomic bool waiting; /* the worker sleeps until due_ns */
 	uint64_t due_ns;
 	uint64_t held_ns;  /* since when it holds */
 	uint64_t paced_ns; /* time in the window that it held */
@@ -122,7 +122,7 @@ void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, doubl
 bool np_load_may(struct np_load *l, uint64_t now_ns);
 
 /* End of the loop or of the warm-up: count the time held until now. */
-void np_load_pause(struct np_load *l, uint64_t now_ns);
+void np_load_count_held(struct np_load *l, uint64_t now_ns);
 
 /* No operation waits any more; or some still wait, and may ask again at once. */
 void np_load_unblock(struct np_load *l, uint64_t now_ns);
@@ -132,16 +132,16 @@ void np_load_block(struct np_load *l, uint64_t now_ns);
 uint64_t np_load_wake(struct np_worker *w);
 
 /* Sleep until an operation may begin. False: told to leave the loop. */
-bool np_load_rest(struct np_worker *w);
+bool np_load_wait(struct np_worker *w);
 
 /* The longest pause of an end between operations, in ns; 0: none. */
 uint64_t np_load_pause_of(const struct np_end *e);
 
 /* For the controller: is the worker asleep until an operation is due? */
 static inline bool
-np_load_resting(const struct np_load *l)
+np_load_is_waiting(const struct np_load *l)
 {
-	return atomic_load_explicit(&l->resting, memory_order_relaxed);
+	return atomic_load_explicit(&l->waiting, memory_order_relaxed);
 }
 
 #endif

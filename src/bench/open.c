@@ -71,7 +71,7 @@ np_open_mark(struct np_worker *w)
 	o->skip = 1;
 	for (uint32_t i = 0; i < w->conns && w->conn[i].ids != NULL; i++) {
 		w->conn[i].ids->last_and_1 = w->conn[i].ids->next;
-		w->conn[i].ids->due_ns = w->conn[i].ids->here_ns = w->began_ns;
+		w->conn[i].ids->due_ns = w->conn[i].ids->answered_ns = w->began_ns;
 	}
 }
 
@@ -197,7 +197,8 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 	w->reached = true;
 	if (counts) {
 		np_hist_record(w->hist, now_ns - due_ns);
-		np_hist_record(w->open->sent, now_ns - (ids == NULL ? c->begun_ns : ids->left_ns));
+		np_hist_record(w->open->sent,
+			       now_ns - (ids == NULL ? c->begun_ns : ids->departed_ns));
 		np_add(&w->count->transactions, 1);
 		c->transactions++;
 	}
@@ -212,20 +213,20 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 		 */
 		const struct np_run *run = w->run;
 		uint64_t interval = (uint64_t)run->conns * NP_SEC / run->plan->rate;
-		uint64_t due = due_ns - c->ids->due_ns, answered = now_ns - c->ids->here_ns;
+		uint64_t due = due_ns - c->ids->due_ns, answered = now_ns - c->ids->answered_ns;
 		uint64_t ns = due < answered ? due : answered;
 
 		if (c->ids->answered_and_1 > c->ids->last_and_1 + 1 && ns > interval &&
 		    ns - interval > w->open->outage.ns) {
 			w->open->outage =
 			    (struct np_outage){ .ns = ns - interval,
-						.at_ns = c->ids->here_ns - w->began_ns,
+						.at_ns = c->ids->answered_ns - w->began_ns,
 						.flow = (uint32_t)(c - run->conn) };
 		}
 	}
 	ids->last_and_1 = ids->answered_and_1;
 	ids->due_ns = due_ns;
-	ids->here_ns = now_ns;
+	ids->answered_ns = now_ns;
 	return counts;
 }
 
@@ -267,7 +268,7 @@ np_open_drains(struct np_worker *w)
 	}
 	w->ended_ns = np_min(w->left_ns, w->open->closes_ns);
 	w->open->until_ns =
-	    w->ended_ns + (w->patience_ns > 0 && w->patience_ns < most ? w->patience_ns : most);
+	    w->ended_ns + (w->timeout_ns > 0 && w->timeout_ns < most ? w->timeout_ns : most);
 	w->load.drains = w->goes_on = true;
 	return true;
 }

@@ -77,7 +77,7 @@ np_ramp_begin(struct np_worker *w, uint64_t now_ns)
 	}
 	c = &w->conn[r->begun++];
 	c->since_ns = np_now();
-	c->need = NP_COME;
+	c->need = NP_CONNECTING;
 	peer = w->run->end.peer;
 	np_endpoint_spread(&peer, w->run->plan->far.sock.mask);
 	np_sock_block(c->fd, false);
@@ -106,7 +106,7 @@ np_ramp_up(struct np_worker *w, struct np_conn *c)
 {
 	c->is_up = true;
 	c->since_ns = np_now();
-	c->timeout_check_ns = c->since_ns + w->patience_ns;
+	c->timeout_check_ns = c->since_ns + w->timeout_ns;
 	c->need = np_io_first_need(w, (uint32_t)(c - w->conn));
 	np_add(&w->count->up, 1);
 }

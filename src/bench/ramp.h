@@ -43,8 +43,8 @@ bool np_ramp_make(struct np_worker *w);
 uint64_t np_ramp_due(const struct np_worker *w);
 
 /*
- * Begin the next connection, if due: c->need is NP_COME, or NP_OVER if it failed at once. NULL:
- * none is due.
+ * Begin the next connection, if due: c->need is NP_CONNECTING, or NP_OVER if it failed at once.
+ * NULL: none is due.
  */
 struct np_conn *np_ramp_begin(struct np_worker *w, uint64_t now_ns);
 

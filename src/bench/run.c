@@ -327,16 +327,17 @@ upgrade_accepted(struct np_run *run, struct pollfd *waits, struct np_err *err)
 }
 
 int
-np_run_meet(struct np_run *run, struct np_err *err)
+np_run_establish(struct np_run *run, struct np_err *err)
 {
 	const struct np_transport *t = run->plan->transport;
 	bool spread = run->plan->spread, accepts = spread && !run->plan->active;
 
-	if ((accepts ? np_many_wait(run, np_spread_accept, err) : t->meet(run, err)) != NP_OK) {
+	if ((accepts ? np_many_wait(run, np_spread_accept, err) : t->establish(run, err)) !=
+	    NP_OK) {
 		return err->code;
 	}
 	if (!accepts && run->conn->fd >= 0 &&
-	    (spread ? np_spread_connect(run, err) : np_many_meet(run, err)) != NP_OK) {
+	    (spread ? np_spread_connect(run, err) : np_many_establish(run, err)) != NP_OK) {
 		return err->code;
 	}
 	if ((run->end.shows && run->conn->fd >= 0 &&

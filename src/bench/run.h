@@ -185,7 +185,7 @@ void np_run_trim(struct np_run *run, uint32_t flows);
  * Connect or accept, and upgrade the connections. Blocks until done or np_stopped(); then some may
  * be missing.
  */
-int np_run_meet(struct np_run *run, struct np_err *err);
+int np_run_establish(struct np_run *run, struct np_err *err);
 
 /* Tell the run and all its workers to stop (np_stop()). */
 void np_run_stop(struct np_run *run, int level);
@@ -216,7 +216,7 @@ np_run_used(size_t here, int32_t asked)
  * When a wait on that connection ends: at until_ns. While the path is silent, later: as long again
  * as it has been silent, as TCP doubles its time-outs; but not beyond a silence of plan->silence_s.
  */
-uint64_t np_run_patience(const struct np_run *run, int fd, uint64_t until_ns);
+uint64_t np_run_extend(const struct np_run *run, int fd, uint64_t until_ns);
 
 /* Close the sockets; the counts stay. The kernel is asked for its figures first. */
 void np_run_close(struct np_run *run);
@@ -242,7 +242,7 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
  * Record what the kernel knows of the data connection (sizes, MSS, retransmissions) while it is
  * open.
  */
-void np_run_look(struct np_run *run);
+void np_run_read_closing(struct np_run *run);
 
 /*
  * If the far end has ended its data, end this end's, too, as the far end waits for that. The

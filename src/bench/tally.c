@@ -95,7 +95,7 @@ read_kernel(const struct np_run *run, const struct np_conn *c, int fd, struct np
 	struct np_err unknown;
 
 	row->cpu = row->napi_id = row->local_port = row->remote_port = -1;
-	if (np_tcp_look(t->tcp_info ? fd : -1, &row->tcp) && run->before != NULL) {
+	if (np_tcp_read(t->tcp_info ? fd : -1, &row->tcp) && run->before != NULL) {
 		const struct np_tcp_brief *before = &run->before[c - run->conn];
 
 		row->tcp.data_segments = since(before->data_segments, row->tcp.data_segments);
@@ -287,7 +287,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	struct np_addr local;
 	struct np_err ignored;
 
-	np_run_look(run);
+	np_run_read_closing(run);
 	*t = (struct np_tally){
 		.plan = run->plan,
 		.engine = run->engine,

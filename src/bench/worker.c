@@ -54,7 +54,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
 		w->conn[i].since_ns = now_ns;
-		w->conn[i].timeout_check_ns = now_ns + w->patience_ns;
+		w->conn[i].timeout_check_ns = now_ns + w->timeout_ns;
 	}
 	if ((w->codec & NP_C_SHARE) != 0) {
 		w->in_flight = w->conns < w->budget ? w->conns : w->budget;
@@ -140,11 +140,11 @@ np_worker_mark(struct np_worker *w)
 
 	w->reached = w->reached || was_reached(w);
 	for (uint32_t i = 0; i < w->conns && run->before != NULL; i++) {
-		np_tcp_look(w->conn[i].fd, &run->before[&w->conn[i] - run->conn]);
+		np_tcp_read(w->conn[i].fd, &run->before[&w->conn[i] - run->conn]);
 	}
 	if (w == run->worker && np_delivers(run->plan->transport) &&
 	    !run->plan->pattern->connection_test) {
-		np_run_look(run);
+		np_run_read_closing(run);
 		run->retrans_before = run->closing.retrans;
 	}
 	forget_counts(w);
@@ -244,10 +244,10 @@ np_worker_acked(const struct np_worker *w)
 }
 
 void
-np_worker_look(struct np_worker *w)
+np_worker_read_closing(struct np_worker *w)
 {
 	if (w == w->run->worker) {
-		np_run_look(w->run);
+		np_run_read_closing(w->run);
 	}
 }
 

@@ -49,11 +49,11 @@ enum np_need {
 	NP_AWAIT, /* to wait for the far end's close, then NP_CLOSE */
 	NP_CLOSE, /* to close */
 	/* In a ramp (bench/ramp.h). At the far end they are NP_OPEN until accepted: */
-	NP_CONNECT, /* to start connecting, when due */
-	NP_COME,    /* to wait until connected */
+	NP_CONNECT,    /* to start connecting, when due */
+	NP_CONNECTING, /* to wait until connected */
 	/* Flags: */
 	NP_PART = 1 << 4,   /* the rest of a message: c->part bytes are done */
-	NP_REST = 1 << 5,   /* only when the load allows (bench/load.h) */
+	NP_HELD = 1 << 5,   /* only when the load allows (bench/load.h) */
 	NP_BLOCKED = 1 << 6 /* the call would block */
 };
 
@@ -206,7 +206,7 @@ struct np_worker {
 	struct np_ramp *ramp; /* its part of a ramp; NULL: none, all are connected before */
 	struct np_open *open; /* its part of an open loop; NULL: closed loop */
 	/* Time-out of a response; 0: none. Grows when one is late. */
-	_Atomic uint64_t patience_ns;
+	_Atomic uint64_t timeout_ns;
 	uint64_t grew_ns; /* when it grew last; 0: never */
 
 	uint64_t acked_before;        /* bytes, when the window opened; see np_counts_arrived() */
@@ -253,9 +253,10 @@ void np_worker_end(struct np_worker *w);
 bool np_worker_route_is_lost(const struct np_worker *w, int error);
 
 /*
- * Record the kernel's figures of the run's first connection, if this worker has it (np_run_look()).
+ * Record the kernel's figures of the run's first connection, if this worker has it
+ * (np_run_read_closing()).
  */
-void np_worker_look(struct np_worker *w);
+void np_worker_read_closing(struct np_worker *w);
 
 /* Bytes in its send buffer that are not acknowledged. */
 uint64_t np_conn_queued(const struct np_conn *c);
@@ -276,17 +277,17 @@ int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct n
 int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 
 /*
- * An operation is done. If the load allows no more, add NP_REST to what is needed next, even after
+ * An operation is done. If the load allows no more, add NP_HELD to what is needed next, even after
  * the last one: netperf waits for the last interval, too.
  */
 static inline enum np_need
 np_paced(struct np_worker *w, enum np_need need)
 {
 	if (__builtin_expect((w->codec & NP_C_PACE) != 0, 0)) {
-		if (w->load.left == 0) {
-			return need | NP_REST;
+		if (w->load.allowed == 0) {
+			return need | NP_HELD;
 		}
-		w->load.left -= need != NP_OVER;
+		w->load.allowed -= need != NP_OVER;
 	}
 	return need;
 }
@@ -297,7 +298,7 @@ np_paced_row(const struct np_worker *w, uint64_t most)
 {
 	bool paced = (w->codec & NP_C_PACE) != 0;
 
-	return paced && w->load.left + 1ull < most ? w->load.left + 1ull : most;
+	return paced && w->load.allowed + 1ull < most ? w->load.allowed + 1ull : most;
 }
 
 /* Continue after a signal (EINTR); other errors end the test. */

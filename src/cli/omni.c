@@ -11,7 +11,8 @@ take_default(struct np_cli *cli, const struct np_transport *base)
 	cli->transport = *base;
 	cli->transport.name = "IP Default";
 	cli->transport.protocol = 0;
-	cli->transport.look = cli->transport.look_first = NULL; /* netperf goes by the number */
+	cli->transport.read_closing = cli->transport.read_closing_first =
+	    NULL;                     /* netperf goes by the number */
 	cli->transport.ramps = false; /* the daemon knows none of that name */
 	cli->bench.transport = &cli->transport;
 }

@@ -104,7 +104,7 @@ fell_back(size_t len, const struct info *info)
 }
 
 bool
-np_mptcp_look(int fd, struct np_mptcp_brief *b)
+np_mptcp_read(int fd, struct np_mptcp_brief *b)
 {
 	struct info info;
 	struct infos infos;

@@ -298,7 +298,7 @@ np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into)
 	     : -1)
 
 bool
-np_tcp_look(int fd, struct np_tcp_brief *b)
+np_tcp_read(int fd, struct np_tcp_brief *b)
 {
 	struct tcp_info info;
 	size_t len = read_info(fd, &info);

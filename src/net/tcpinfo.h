@@ -76,7 +76,7 @@ struct np_tcp_brief {
 };
 
 /* False, and all -1, if there is no TCP_INFO. */
-bool np_tcp_look(int fd, struct np_tcp_brief *b);
+bool np_tcp_read(int fd, struct np_tcp_brief *b);
 
 /* What several connections have carried, retransmissions included. A zeroed one is empty. */
 struct np_tcp_carried {

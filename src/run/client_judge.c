@@ -230,7 +230,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	const struct np_run *run = d->run;
 
 	tell_spread(c, t);
-	np_run_look(&t->run);
+	np_run_read_closing(&t->run);
 	t->out->cause = d->cause;
 	t->out->measured = run->window.ended_ns > run->window.started_ns && something_counted(run);
 	if ((d->lost != 0 || run->err.code != NP_OK) && stood_still(d, err) != NP_OK) {

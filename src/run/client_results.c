@@ -146,7 +146,7 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 	do {
 		rc = await_results(c, t, np_min(np_client_within(LOOK_MS), until), err);
 		/* If the path was silent the daemon's time begins later. */
-		until = np_run_patience(&t->run, -1, until - rest_ns) + rest_ns;
+		until = np_run_extend(&t->run, -1, until - rest_ns) + rest_ns;
 		if (t->run.cut && np_now() + LAST_MS * NP_MSEC >= until) {
 			end_control(c); /* the reset was lost, and the daemon has no clock */
 		}

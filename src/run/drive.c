@@ -25,7 +25,7 @@ enum {
 };
 
 /* How long a worker has waited for a response, and when it was last interrupted. */
-struct patience {
+struct response_wait {
 	uint64_t activity, since_ns; /* np_counters_activity(), and since when it has not changed */
 	uint64_t kicked_ns, kicked_lost; /* the last interruption, and the losses until then */
 };
@@ -45,13 +45,13 @@ struct still {
 struct control {
 	struct np_drive *d;
 	struct np_team *team;
-	struct patience *patience; /* of each worker */
-	struct pollfd *polls;      /* FIXED and one for each worker */
-	bool spoken;               /* the control connection has been readable already */
-	bool warm;                 /* the warm-up is over */
-	bool begun;                /* the warm-up has begun */
-	uint64_t ready_ns;         /* when this end was ready for the warm-up */
-	uint64_t warms_ns;         /* when the warm-up began */
+	struct response_wait *waits; /* of each worker */
+	struct pollfd *polls;        /* FIXED and one for each worker */
+	bool spoken;                 /* the control connection has been readable already */
+	bool warm;                   /* the warm-up is over */
+	bool begun;                  /* the warm-up has begun */
+	uint64_t ready_ns;           /* when this end was ready for the warm-up */
+	uint64_t warms_ns;           /* when the warm-up began */
 	uint64_t first_ns; /* first transaction of a daemon's connection test; 0: none yet */
 	bool saw_time_up;
 	bool arrived, let_go; /* at the gate; the workers were told to go on */
@@ -122,10 +122,10 @@ progress(const struct np_run *run)
 
 /* Does a worker sleep because its load makes it pause? */
 static bool
-any_rests(const struct np_run *run)
+any_held(const struct np_run *run)
 {
 	NP_EACH_WORKER (w, run) {
-		if (np_load_resting(&w->load)) {
+		if (np_load_is_waiting(&w->load)) {
 			return true;
 		}
 	}
@@ -134,9 +134,9 @@ any_rests(const struct np_run *run)
 
 /* How long the value has not changed. Pauses of a load do not count. */
 static uint64_t
-silence(struct still *s, uint64_t value, uint64_t now, bool resting)
+silence(struct still *s, uint64_t value, uint64_t now, bool held)
 {
-	if (value != s->value || s->since_ns == 0 || resting) {
+	if (value != s->value || s->since_ns == 0 || held) {
 		*s = (struct still){ value, now };
 	}
 	return now - s->since_ns;
@@ -144,14 +144,14 @@ silence(struct still *s, uint64_t value, uint64_t now, bool resting)
 
 /* Has it not changed for `limit`, or longer while the path is silent? */
 static bool
-check_stall(struct control *c, uint64_t did, uint64_t now, bool resting, uint64_t limit)
+check_stall(struct control *c, uint64_t did, uint64_t now, bool held, uint64_t limit)
 {
 	const struct np_run *run = c->d->run;
 
-	if (silence(&c->seen, did, now, resting) == 0 || c->until_ns == 0) {
+	if (silence(&c->seen, did, now, held) == 0 || c->until_ns == 0) {
 		c->until_ns = now + limit;
 	}
-	c->until_ns = np_run_patience(run, np_run_lasting_fd(run), c->until_ns);
+	c->until_ns = np_run_extend(run, np_run_lasting_fd(run), c->until_ns);
 	return now >= c->until_ns;
 }
 
@@ -203,7 +203,7 @@ await_own_end(struct control *c, uint64_t now)
 	bool transmits = !p->pattern->transactions && p->role == NP_LEAD;
 	uint64_t limit = LAST_WORD_S * NP_SEC;
 
-	if (silence(&c->seen, activity(c->d->run), now, any_rests(c->d->run)) >= limit ||
+	if (silence(&c->seen, activity(c->d->run), now, any_held(c->d->run)) >= limit ||
 	    (transmits && now - c->heard_ns >= limit)) {
 		end(c, NP_BY_CONTROL, 1);
 		return NP_NEVER;
@@ -230,7 +230,7 @@ await_count(struct control *c, uint64_t now)
 	NP_EACH_WORKER (w, run) {
 		done += np_seen(&w->count->transactions);
 	}
-	silent = silence(&c->seen, done, now, any_rests(run));
+	silent = silence(&c->seen, done, now, any_held(run));
 	if (warmed_up ? done + 2ULL * run->conns >= count && silent >= NP_SEC : done >= count) {
 		end(c, NP_BY_LOOP, 1);
 		return NP_NEVER;
@@ -248,7 +248,7 @@ await_progress(struct control *c, uint64_t now)
 	if (!p->active) {
 		return await_count(c, now);
 	}
-	if (check_stall(c, progress(c->d->run), now, any_rests(c->d->run),
+	if (check_stall(c, progress(c->d->run), now, any_held(c->d->run),
 			NP_STALL_S * NP_SEC + pause)) {
 		end(c, NP_BY_SILENCE, 2);
 		return NP_NEVER;
@@ -264,13 +264,13 @@ await_progress(struct control *c, uint64_t now)
 static uint64_t
 interrupt_late_workers(struct control *c, uint64_t now)
 {
-	uint64_t patience_ns = c->d->run->worker->patience_ns;
+	uint64_t timeout_ns = c->d->run->worker->timeout_ns;
 
-	if (patience_ns == 0 || c->d->run->worker->stop.wake_fd != 0) {
+	if (timeout_ns == 0 || c->d->run->worker->stop.wake_fd != 0) {
 		return NP_NEVER;
 	}
 	NP_EACH_WORKER (w, c->d->run) {
-		struct patience *p = &c->patience[w - c->d->run->worker];
+		struct response_wait *p = &c->waits[w - c->d->run->worker];
 		uint64_t lost = np_seen(&w->count->lost), moved = np_counters_activity(w->count);
 		bool is_missed = p->kicked_ns != 0 && lost == p->kicked_lost;
 
@@ -278,18 +278,18 @@ interrupt_late_workers(struct control *c, uint64_t now)
 			continue;
 		}
 		/* Not `!=`: less means that the counts were reset after the warm-up. */
-		if (moved > p->activity || p->since_ns == 0 || np_load_resting(&w->load)) {
+		if (moved > p->activity || p->since_ns == 0 || np_load_is_waiting(&w->load)) {
 			p->since_ns = now;
 		}
 		p->activity = moved;
-		if (now - p->since_ns >= w->patience_ns &&
-		    (is_missed || now - p->kicked_ns >= w->patience_ns)) {
+		if (now - p->since_ns >= w->timeout_ns &&
+		    (is_missed || now - p->kicked_ns >= w->timeout_ns)) {
 			p->kicked_ns = now;
 			p->kicked_lost = lost;
 			np_team_kick(c->team, w);
 		}
 	}
-	return now + patience_ns / 10;
+	return now + timeout_ns / 10;
 }
 
 /*
@@ -354,7 +354,7 @@ keep_warm_up(struct control *c, uint64_t now)
 	memset(c->looking, 0, sizeof(c->looking)); /* times are counted from the start */
 	NP_EACH_WORKER (w, run) {
 		np_stop_mark(&w->stop);
-		c->patience[w - run->worker].kicked_lost = UINT64_MAX; /* losses count anew */
+		c->waits[w - run->worker].kicked_lost = UINT64_MAX; /* losses count anew */
 	}
 	return now;
 }
@@ -557,7 +557,7 @@ kick(const struct control *c)
 		enum np_phase phase = np_team_phase_of(c->team, w);
 
 		/* An event wakes a loop that waits for events, unless its load makes it pause. */
-		if (phase == NP_LOOPING && w->stop.wake_fd > 0 && !np_load_resting(&w->load)) {
+		if (phase == NP_LOOPING && w->stop.wake_fd > 0 && !np_load_is_waiting(&w->load)) {
 			any |= np_stopped(&w->stop);
 		} else if ((np_stopped(&w->stop) && phase < NP_FINISHING) ||
 			   (np_abandoned(&w->stop) && phase < NP_DONE)) {
@@ -815,8 +815,8 @@ np_drive(struct np_drive *d, struct np_err *err)
 	d->run->control_fd = d->control_fd;
 	d->run->round_trips_ns = 2 * np_tcp_round_trip_ns(d->control_fd);
 	NP_EACH_WORKER (w, d->run) {
-		if (w->patience_ns > 0) {
-			w->patience_ns = np_max(w->patience_ns, d->run->round_trips_ns);
+		if (w->timeout_ns > 0) {
+			w->timeout_ns = np_max(w->timeout_ns, d->run->round_trips_ns);
 		}
 	}
 	d->late_ns = 0;
@@ -826,16 +826,16 @@ np_drive(struct np_drive *d, struct np_err *err)
 	}
 	c.team = d->team;
 	c.warm = d->run->plan->warm_up_ms == 0;
-	c.patience = calloc(d->run->workers, sizeof(*c.patience));
+	c.waits = calloc(d->run->workers, sizeof(*c.waits));
 	c.polls = calloc(FIXED + d->run->workers, sizeof(*c.polls));
-	if (c.patience == NULL || c.polls == NULL) {
+	if (c.waits == NULL || c.polls == NULL) {
 		rc = np_fail(err, NP_ESYS, ENOMEM, "memory for %u threads", d->run->workers);
 	} else {
 		np_team_go_on(c.team);
 		control_team(&c);
 		conclude(&c);
 	}
-	free(c.patience);
+	free(c.waits);
 	free(c.polls);
 	np_drive_release(d);
 	return rc;

@@ -284,10 +284,10 @@ put_transport(struct np_run *run, struct np_bag *bag)
 	const struct np_transport *t = run->plan->transport;
 
 	if (!run->plan->pattern->connection_test && run->closing.detail[0] == '\0') {
-		np_run_look(run);
+		np_run_read_closing(run);
 	}
-	if (t->know != NULL && !run->plan->pattern->connection_test && run->conn->fd >= 0) {
-		t->know(run, run->conn->fd, bag);
+	if (t->put_kernel != NULL && !run->plan->pattern->connection_test && run->conn->fd >= 0) {
+		t->put_kernel(run, run->conn->fd, bag);
 	}
 	if (run->closing.min_rtt_us > 0) {
 		np_bag_int(bag, run->closing.min_rtt_us, "tcp.min_rtt_us");

@@ -220,7 +220,7 @@ work(void *arg)
 		bool later = run->plan->ramp > 0 ||
 			     (run->side->steps != NULL && run->side->steps->open != NULL);
 
-		team->met = later || np_run_meet(run, &run->err) == NP_OK;
+		team->met = later || np_run_establish(run, &run->err) == NP_OK;
 		for (uint32_t i = 0; i < run->conns && !later; i++) {
 			team->met &= run->conn[i].fd >= 0;
 		}

@@ -43,7 +43,7 @@ blocked_in(const struct np_worker *w)
 {
 	const struct np_plan *p = w->run->plan;
 
-	if (np_load_resting(&w->load)) {
+	if (np_load_is_waiting(&w->load)) {
 		return NP_DOING_PAUSES;
 	}
 	if (p->pattern->connection_test) {

@@ -95,7 +95,7 @@ TEST(every_transport_says_whom_it_admits)
 		fail_if(t->admit == NP_ADMIT_UNSAID,
 			"transport %s does not say which peers it admits", t->name);
 		assert_non_null(t->open);
-		assert_non_null(t->meet);
+		assert_non_null(t->establish);
 		assert_true(t->connected || t->bounded);
 		/* A filter knows packets of IP alone. */
 		assert_true(t->admit != NP_ADMIT_IP || t->ip_protocol != 0);

@@ -134,7 +134,7 @@ TEST(late_ones_of_a_large_burst_are_known)
 	}
 	assert_account(ids, 0, BURST, 0);
 	assert_true(ids->came_late);
-	assert_in_range(ids->here_ns, 1, np_now()); /* so that the wait is no outage */
+	assert_in_range(ids->answered_ns, 1, np_now()); /* so that the wait is no outage */
 }
 
 /* One request is never answered, while ids of one byte come round again and again. */

@@ -184,10 +184,10 @@ TEST(messages_that_are_due_begin_together)
 
 	np_load_begin_due(&l, &np_load_offered, 2.5, NP_ARRIVE_EVENLY, 0, 1, START);
 	assert_true(np_load_may(&l, START));
-	assert_int_equal(l.left, 0);
+	assert_int_equal(l.allowed, 0);
 	assert_false(np_load_may(&l, START + 4 * NP_SEC / 10 - 1));
 	assert_true(np_load_may(&l, START + 2 * NP_SEC)); /* at 0.4, 0.8, 1.2, 1.6 and 2.0 s */
-	assert_int_equal(l.left, 4);
+	assert_int_equal(l.allowed, 4);
 	assert_int_equal(begin_all(&l, START + 2 * NP_SEC), 4);
 	assert_int_equal(l.due_ns, START + 24 * NP_SEC / 10);
 	assert_int_equal(begin_all(&l, START + 34 * NP_SEC), 80);
@@ -239,7 +239,7 @@ TEST(a_pause_is_counted_until_now)
 
 	np_load_begin(&l, &e, 0, START);
 	assert_int_equal(begin_all(&l, START), 1);
-	np_load_pause(&l, START + INTERVAL / 4);
+	np_load_count_held(&l, START + INTERVAL / 4);
 	assert_int_equal(l.paced_ns, INTERVAL / 4);
 	l.paced_ns = 0;
 	assert_int_equal(begin_all(&l, START + INTERVAL), 1);
@@ -280,13 +280,13 @@ TEST(a_worker_sleeps_until_it_may)
 
 	memset(&w, 0, sizeof(w));
 	np_load_begin(&w.load, &e, 1, start);
-	assert_true(np_load_rest(&w));
+	assert_true(np_load_wait(&w));
 	assert_true(np_now() >= start + INTERVAL);
 	assert_true(w.load.paced_ns > 0 && w.load.paced_ns <= np_now() - start);
-	assert_false(np_load_resting(&w.load));
+	assert_false(np_load_is_waiting(&w.load));
 	/* One that is late does not sleep. */
 	np_load_begin(&w.load, &e, 1, np_now() - NP_SEC);
-	assert_true(np_load_rest(&w));
+	assert_true(np_load_wait(&w));
 	assert_int_equal(w.load.paced_ns, 0);
 }
 

@@ -140,7 +140,7 @@ static struct {
 static enum np_need
 give_up(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	given_up.too_early += error == EINTR && np_now() - c->since_ns < w->patience_ns;
+	given_up.too_early += error == EINTR && np_now() - c->since_ns < w->timeout_ns;
 	return given_up.real->failed(w, c, need, error);
 }
 
@@ -220,7 +220,7 @@ TEST(many_late_answers_double_the_time_out_once)
 	}
 	end_join(&e);
 	assert_true(np_seen(&count->late) > FLIGHT / 2);
-	assert_true(e.run.worker->patience_ns <= 8 * TIMEOUT_MS * NP_MSEC);
+	assert_true(e.run.worker->timeout_ns <= 8 * TIMEOUT_MS * NP_MSEC);
 }
 
 /* The port is closed: an ICMP message tells a connected socket so, which neither ends the test nor
@@ -452,11 +452,11 @@ TEST(what_a_warm_up_did_not_send_is_of_no_window)
 	e.run.window = (struct np_window){ .started_ns = now, .length_ns = NP_SEC };
 	np_worker_begin(w, now);
 	assert_true(np_load_may(&w->load, now + 500 * NP_MSEC));
-	assert_int_equal(w->load.left, 500);
+	assert_int_equal(w->load.allowed, 500);
 	e.run.window.started_ns = now + NP_SEC;
 	np_worker_mark(w);
 	assert_true(np_load_may(&w->load, now + NP_SEC + 5 * NP_MSEC));
-	assert_int_equal(w->load.left, 5);
+	assert_int_equal(w->load.allowed, 5);
 }
 
 /* Stand in for a transport whose end of the data needs room. */

@@ -318,7 +318,7 @@ TEST(what_nobody_answers_is_at_the_top)
 	aim_at(&client, &far);
 	flows = 1;
 	client.plan.timeout_ms = 50; /* what was due in the last of it is not given up */
-	client.run.worker->patience_ns = 50 * NP_MSEC;
+	client.run.worker->timeout_ns = 50 * NP_MSEC;
 	end_start(&client);
 	end_join(&client);
 	take(&client, &t);

@@ -71,7 +71,7 @@ TEST(what_is_refused_when_the_time_is_up_has_not_failed)
 		np_worker_begin(w, np_now() - second * NP_SEC);
 		c = np_ramp_begin(w, np_now());
 		assert_non_null(c);
-		if (c->need == NP_COME) { /* else it was refused at once */
+		if (c->need == NP_CONNECTING) { /* else it was refused at once */
 			np_ramp_decided(w, c);
 		}
 		assert_int_equal(w->ramp->failed.count, 1); /* that of 5 s */

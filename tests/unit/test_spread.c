@@ -41,7 +41,7 @@ meet(void *arg)
 {
 	struct side *s = arg;
 
-	s->rc = np_run_meet(&s->run, &s->err);
+	s->rc = np_run_establish(&s->run, &s->err);
 	return NULL;
 }
 

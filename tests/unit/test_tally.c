@@ -129,7 +129,7 @@ TEST(no_number_of_retransmissions_is_none)
 
 	lossy_fd = socket(AF_INET, SOCK_STREAM, 0);
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
-	tcp->look(&run, lossy_fd);
+	tcp->read_closing(&run, lossy_fd);
 	assert_int_equal(run.closing.retrans, INT32_MAX);
 	close(lossy_fd);
 	lossy_fd = -1;

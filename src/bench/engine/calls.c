@@ -76,20 +76,20 @@ batch_send(struct np_worker *w, struct np_conn *c)
 
 /* What is to be done after the steps of received messages. */
 struct todo {
-	enum np_need need; /* of the last step, without NP_REST */
-	unsigned rest;     /* NP_REST, if a step asked for it */
+	enum np_need need; /* of the last step, without NP_HELD */
+	unsigned held;     /* NP_HELD, if a step asked for it */
 	bool sends;        /* there is something to send that is no answer */
 	uint32_t answers;  /* prepared, at the start of `out` */
 };
 
 /* If a step asked for it, wait for the load between messages of one receive. */
 static void
-rest_between(struct np_worker *w, struct np_conn *c, struct todo *t)
+wait_between(struct np_worker *w, struct np_conn *c, struct todo *t)
 {
 	/* A mark may end the wait early: all that was received is answered nevertheless. */
-	if (t->rest != 0) {
-		(void)np_io_rest(w, c, NP_SEND);
-		t->rest = 0;
+	if (t->held != 0) {
+		(void)np_io_wait_held(w, c, NP_SEND);
+		t->held = 0;
 	}
 }
 
@@ -104,12 +104,12 @@ put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 	while (done < t->answers && need != NP_OVER) {
 		int sent;
 
-		rest_between(w, c, t);
+		wait_between(w, c, t);
 		sent = b->calls->put(w, c, done, (uint32_t)np_paced_row(w, t->answers - done));
 		if (sent >= 0) {
 			need = take_sent(w, c, sent);
-			t->rest |= need & NP_REST;
-			need &= ~(unsigned)NP_REST;
+			t->held |= need & NP_HELD;
+			need &= ~(unsigned)NP_HELD;
 			done += (uint32_t)sent;
 			continue;
 		}
@@ -154,14 +154,14 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 		char *buf;
 		size_t n;
 
-		rest_between(w, c, t);
+		wait_between(w, c, t);
 		n = next_message(w, b, &buf);
 		need = np_io_received(w, c, w->steps, buf, (ssize_t)n);
 		if ((w->codec & NP_C_TOUCH) != 0) {
 			np_codec_touch(w, buf, n);
 		}
-		t->rest |= need & NP_REST;
-		t->need = need & ~(unsigned)NP_REST;
+		t->held |= need & NP_HELD;
+		t->need = need & ~(unsigned)NP_HELD;
 		if (t->need != NP_SEND) {
 			continue;
 		}
@@ -231,7 +231,7 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 	if (t.need == NP_OVER) {
 		return NP_OVER;
 	}
-	return (t.sends ? NP_SEND : t.need) | t.rest;
+	return (t.sends ? NP_SEND : t.need) | t.held;
 }
 
 /* Receive trains. False with errno: none. */

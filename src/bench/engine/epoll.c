@@ -24,14 +24,14 @@
 #include "bench/transport/endpoint.h"
 
 enum {
-	BATCH = 256,             /* events of one wait */
-	CALLS_A_TURN = 8,        /* calls in a row for one connection */
-	FITS = 4096,             /* bytes of a response that fit into any socket buffer */
-	NONE = -1,               /* no connection */
-	COMING = 64,             /* connecting sockets checked together */
-	COMING_CHECK_NS = 50000, /* between two checks of those */
-	ROUNDS = 64,             /* turns of all connections between two clock reads of `spin` */
-	IDLE_MS = 1000           /* idle time before `spin` sleeps at a passive end */
+	BATCH = 256,                 /* events of one wait */
+	CALLS_A_TURN = 8,            /* calls in a row for one connection */
+	FITS = 4096,                 /* bytes of a response that fit into any socket buffer */
+	NONE = -1,                   /* no connection */
+	CONNECTING = 64,             /* connecting sockets checked together */
+	CONNECTING_CHECK_NS = 50000, /* between two checks of those */
+	ROUNDS = 64,   /* turns of all connections between two clock reads of `spin` */
+	IDLE_MS = 1000 /* idle time before `spin` sleeps at a passive end */
 };
 
 struct loop {
@@ -53,9 +53,9 @@ struct loop {
 	uint32_t free;     /* first of the list of unused connections; NONE */
 	bool ramp_ends;    /* the far end ended the test: no more connections */
 	/* Connecting sockets of a ramp, in an epoll set of their own: */
-	int coming_fd;              /* that set, a member of the other one; -1: none */
-	uint32_t coming;            /* how many */
-	uint64_t coming_checked_ns; /* last check */
+	int connecting_fd;              /* that set, a member of the other one; -1: none */
+	uint32_t connecting;            /* how many */
+	uint64_t connecting_checked_ns; /* last check */
 	/* Open loop: */
 	int timer_fd;      /* timer for the next operation; -1: none */
 	uint64_t timer_ns; /* when it expires */
@@ -119,14 +119,14 @@ end_conn(struct loop *l, struct np_conn *c)
 static bool
 hold_back(struct loop *l, struct np_conn *c)
 {
-	if ((c->need & NP_REST) == 0) {
+	if ((c->need & NP_HELD) == 0) {
 		return false;
 	}
 	if (l->begins != NP_OVER) {
 		return (!l->spins && l->w->load.holds) || !np_io_begins(l->w, c);
 	}
-	c->need = np_io_rest(l->w, c, c->need);
-	return (c->need & NP_REST) != 0;
+	c->need = np_io_wait_held(l->w, c, c->need);
+	return (c->need & NP_HELD) != 0;
 }
 
 /*
@@ -215,8 +215,8 @@ resume_send(struct np_conn *c)
 	}
 	c->is_aside = false;
 	if (c->need != NP_OVER) {
-		/* NP_REST: the load may delay this message, unless part of it was sent. */
-		c->need = NP_SEND | (c->aside_part > 0 ? (unsigned)NP_PART : c->need & NP_REST);
+		/* NP_HELD: the load may delay this message, unless part of it was sent. */
+		c->need = NP_SEND | (c->aside_part > 0 ? (unsigned)NP_PART : c->need & NP_HELD);
 		c->part = c->aside_part;
 		c->since_ns = c->aside_since_ns;
 	}
@@ -410,11 +410,11 @@ accept_some(struct loop *l)
 }
 
 static void
-end_coming(struct loop *l)
+close_connecting(struct loop *l)
 {
-	np_fds_close(l->coming_fd);
-	l->coming_fd = -1;
-	l->coming = 0;
+	np_fds_close(l->connecting_fd);
+	l->connecting_fd = -1;
+	l->connecting = 0;
 }
 
 /*
@@ -433,11 +433,11 @@ end_ramp(struct loop *l)
 		accept_some(l);
 	}
 	is_last = l->accepted_all || w->run->workers == 1; /* nothing is left for others */
-	end_coming(l);
+	close_connecting(l);
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		if (c->need == NP_OPEN || c->need == NP_CONNECT || c->need == NP_COME) {
+		if (c->need == NP_OPEN || c->need == NP_CONNECT || c->need == NP_CONNECTING) {
 			remove_conn(l, c);
 		}
 	}
@@ -460,7 +460,7 @@ end_ramp(struct loop *l)
 static void
 advance_ramp(struct loop *l)
 {
-	struct epoll_event events[COMING];
+	struct epoll_event events[CONNECTING];
 	uint64_t now = np_now();
 	struct np_conn *c;
 	int n = 0;
@@ -469,18 +469,18 @@ advance_ramp(struct loop *l)
 		if (c->need == NP_OVER) {
 			remove_conn(l, c);
 		} else {
-			l->coming++;
-			change_epoll(l, l->coming_fd, EPOLL_CTL_ADD, c->fd, EPOLLOUT, c);
+			l->connecting++;
+			change_epoll(l, l->connecting_fd, EPOLL_CTL_ADD, c->fd, EPOLLOUT, c);
 		}
 	}
-	if (l->coming > 0 && now - l->coming_checked_ns >= COMING_CHECK_NS) {
-		l->coming_checked_ns = now;
-		n = epoll_wait(l->coming_fd, events, COMING, 0);
+	if (l->connecting > 0 && now - l->connecting_checked_ns >= CONNECTING_CHECK_NS) {
+		l->connecting_checked_ns = now;
+		n = epoll_wait(l->connecting_fd, events, CONNECTING, 0);
 	}
 	for (int i = 0; i < n && l->live > 0; i++) {
 		c = events[i].data.ptr;
-		epoll_ctl(l->coming_fd, EPOLL_CTL_DEL, c->fd, NULL);
-		l->coming--;
+		epoll_ctl(l->connecting_fd, EPOLL_CTL_DEL, c->fd, NULL);
+		l->connecting--;
 		np_ramp_decided(l->w, c);
 		if (c->need == NP_OVER) {
 			remove_conn(l, c);
@@ -488,8 +488,8 @@ advance_ramp(struct loop *l)
 			advance(l, c);
 		}
 	}
-	if (l->coming == 0 && np_ramp_due(l->w) == UINT64_MAX) {
-		end_coming(l);
+	if (l->connecting == 0 && np_ramp_due(l->w) == UINT64_MAX) {
+		close_connecting(l);
 	}
 }
 
@@ -529,13 +529,13 @@ expire_requests(struct loop *l, uint64_t now)
 {
 	struct np_worker *w = l->w;
 
-	l->timeout_check_ns = now + w->patience_ns / 8;
+	l->timeout_check_ns = now + w->timeout_ns / 8;
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
 		/* A sum, not a difference: since_ns may be later than `now`. */
 		if (c->need == NP_RECV && !c->is_aside &&
-		    (w->load.is_open || now >= c->since_ns + w->patience_ns)) {
+		    (w->load.is_open || now >= c->since_ns + w->timeout_ns)) {
 			c->need = w->steps->failed(w, c, NP_RECV, EINTR);
 			advance(l, c);
 		}
@@ -548,7 +548,7 @@ wait_ms(const struct loop *l, uint64_t now)
 {
 	uint64_t next = l->w->load.holds ? l->w->load.due_ns : UINT64_MAX;
 
-	if (l->w->patience_ns > 0 && l->timeout_check_ns < next) {
+	if (l->w->timeout_ns > 0 && l->timeout_check_ns < next) {
 		next = l->timeout_check_ns;
 	}
 	if (np_ramp_due(l->w) < next) {
@@ -569,8 +569,8 @@ handle_event(struct loop *l, const struct epoll_event *event)
 		accept_some(l);
 		/* Another worker has shut it down, at the end of a ramp. */
 		l->ramp_ends = l->ramp_ends || (event->events & EPOLLHUP) != 0;
-	} else if (event->data.ptr == &l->coming_fd) {
-		l->coming_checked_ns = 0; /* advance_ramp() comes next, and checks */
+	} else if (event->data.ptr == &l->connecting_fd) {
+		l->connecting_checked_ns = 0; /* advance_ramp() comes next, and checks */
 	} else if (c != NULL && l->watches_end && (event->events & EPOLLRDHUP) != 0) {
 		l->w->hung_up = true;
 		end_conn(l, c);
@@ -585,13 +585,13 @@ static void
 turn(struct loop *l)
 {
 	struct epoll_event events[BATCH];
-	bool timed = l->w->load.holds || l->w->patience_ns > 0 || np_ramp_due(l->w) != UINT64_MAX;
+	bool timed = l->w->load.holds || l->w->timeout_ns > 0 || np_ramp_due(l->w) != UINT64_MAX;
 	uint64_t now = timed ? np_now() : 0;
 	int n = epoll_wait(l->fd, events, BATCH, l->is_near ? 0 : l->drains ? 1 : wait_ms(l, now));
 
 	for (int i = 0; i < n && l->live > 0 && (l->drains || !np_stopped(&l->w->stop)); i++) {
 		handle_event(l, &events[i]);
-		if (l->coming_fd >= 0) {
+		if (l->connecting_fd >= 0) {
 			advance_ramp(l);
 		}
 	}
@@ -601,14 +601,14 @@ turn(struct loop *l)
 	if (!timed) {
 		return;
 	}
-	if (n <= 0 && l->coming_fd >= 0) {
+	if (n <= 0 && l->connecting_fd >= 0) {
 		advance_ramp(l);
 	}
 	now = np_now();
 	if (l->w->load.holds && now >= l->w->load.due_ns) {
 		begin_due(l);
 	}
-	if (l->w->patience_ns > 0 && now >= l->timeout_check_ns && !l->drains) {
+	if (l->w->timeout_ns > 0 && now >= l->timeout_check_ns && !l->drains) {
 		expire_requests(l, now);
 	}
 }
@@ -617,7 +617,7 @@ turn(struct loop *l)
 static uint32_t
 events_asleep(const struct loop *l, const struct np_conn *c)
 {
-	if ((c->need & NP_REST) != 0) {
+	if ((c->need & NP_HELD) != 0) {
 		return EPOLLONESHOT; /* errors only: the load delays it */
 	}
 	if ((c->need & NP_SEND) != 0) {
@@ -675,7 +675,7 @@ spin(struct loop *l)
 	}
 	/* Checks that need the time, so not in every round. */
 	l->rounds = 0;
-	if (!is_passive && w->patience_ns == 0) {
+	if (!is_passive && w->timeout_ns == 0) {
 		return;
 	}
 	now = np_now();
@@ -686,7 +686,7 @@ spin(struct loop *l)
 	} else if (is_passive && now - l->moved_ns >= IDLE_MS * NP_MSEC && l->live > 0) {
 		sleep_idle(l);
 	}
-	if (w->patience_ns > 0 && now >= l->timeout_check_ns) {
+	if (w->timeout_ns > 0 && now >= l->timeout_check_ns) {
 		expire_requests(l, now);
 	}
 }
@@ -707,7 +707,7 @@ begin_conn(struct loop *l, struct np_conn *c)
 		return;
 	}
 	np_sock_block(c->fd, false);
-	if ((c->need & NP_REST) != 0) {
+	if ((c->need & NP_HELD) != 0) {
 		wait_for(l, c, EPOLLONESHOT);
 	} else if (c->need == NP_SEND && l->w->steps->arrived != NULL) {
 		wait_for(l, c, EPOLLIN); /* run() sends at once, then a response comes */
@@ -734,12 +734,12 @@ begin(struct loop *l)
 	struct np_worker *w = l->w;
 
 	l->fd = new_epoll(l);
-	l->coming_fd = w->ramp != NULL ? new_epoll(l) : -1;
+	l->connecting_fd = w->ramp != NULL ? new_epoll(l) : -1;
 	if (w->error == 0 && !l->drains) {
 		change_epoll(l, l->fd, EPOLL_CTL_ADD, w->stop.wake_fd, EPOLLIN, NULL);
 	}
-	if (w->error == 0 && l->coming_fd >= 0) {
-		change_epoll(l, l->fd, EPOLL_CTL_ADD, l->coming_fd, EPOLLIN, &l->coming_fd);
+	if (w->error == 0 && l->connecting_fd >= 0) {
+		change_epoll(l, l->fd, EPOLL_CTL_ADD, l->connecting_fd, EPOLLIN, &l->connecting_fd);
 	}
 	if (w->error == 0 && w->load.is_open && !l->spins) {
 		l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
@@ -788,7 +788,7 @@ run(struct np_worker *w)
 			      w->goes_on ? np_now() : 0, /* 0: sleep until the first message */
 			  .out = w->send_ring.slots,
 			  .in = w->recv_ring.slots,
-			  .timeout_check_ns = np_now() + w->patience_ns / 8,
+			  .timeout_check_ns = np_now() + w->timeout_ns / 8,
 			  .begins = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
 			  .read_event = gets_close ? EPOLLRDHUP : EPOLLIN,
 			  .watches_end = watches_end,
@@ -818,8 +818,8 @@ run(struct np_worker *w)
 			np_sampler_answer(w);
 		}
 	}
-	np_load_pause(&w->load, np_now());
-	end_coming(&l);
+	np_load_count_held(&w->load, np_now());
+	close_connecting(&l);
 	np_fds_close(l.timer_fd);
 	np_fds_close(l.fd);
 	return -w->error;

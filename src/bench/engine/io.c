@@ -34,7 +34,7 @@ np_io_first_need(const struct np_worker *w, uint32_t number)
 	if (leads && p->pattern->transactions && number >= w->budget) {
 		return NP_OVER;
 	}
-	return leads && (w->codec & NP_C_PACE) != 0 ? w->steps->first | NP_REST : w->steps->first;
+	return leads && (w->codec & NP_C_PACE) != 0 ? w->steps->first | NP_HELD : w->steps->first;
 }
 
 /*
@@ -203,16 +203,16 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 static enum np_need
 begin(struct np_worker *w, struct np_conn *c, enum np_need need, uint64_t now)
 {
-	need &= ~(unsigned)NP_REST;
-	w->load.left += need == NP_OVER;
+	need &= ~(unsigned)NP_HELD;
+	w->load.allowed += need == NP_OVER;
 	c->since_ns = now;
 	return need;
 }
 
 enum np_need
-np_io_rest(struct np_worker *w, struct np_conn *c, enum np_need need)
+np_io_wait_held(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
-	return np_load_rest(w) ? begin(w, c, need, np_now()) : need;
+	return np_load_wait(w) ? begin(w, c, need, np_now()) : need;
 }
 
 bool
@@ -241,7 +241,7 @@ np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun)
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[*turn];
-		bool is_held = (c->need & NP_REST) != 0;
+		bool is_held = (c->need & NP_HELD) != 0;
 
 		if (is_held && !np_io_begins(w, c)) {
 			return NULL;
@@ -258,8 +258,8 @@ np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun)
 enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot)
 {
-	if ((need & NP_REST) != 0) {
-		return np_io_rest(w, c, need);
+	if ((need & NP_HELD) != 0) {
+		return np_io_wait_held(w, c, need);
 	}
 	if ((need & NP_BLOCKED) != 0) {
 		w->error = EAGAIN; /* a blocking call must not return this */

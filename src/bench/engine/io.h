@@ -109,10 +109,10 @@ enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot);
 
 /*
- * For NP_REST: sleep until the load allows the operation. Returns the need, still with NP_REST if
+ * For NP_HELD: sleep until the load allows the operation. Returns the need, still with NP_HELD if
  * told to leave the loop.
  */
-enum np_need np_io_rest(struct np_worker *w, struct np_conn *c, enum np_need need);
+enum np_need np_io_wait_held(struct np_worker *w, struct np_conn *c, enum np_need need);
 
 /* The same without sleeping. True: the operation begins; false: not before w->load.due_ns. */
 bool np_io_begins(struct np_worker *w, struct np_conn *c);

@@ -307,7 +307,7 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 		if (k->flying > 0) {
 			return;
 		}
-		if ((c->need & NP_REST) != 0) {
+		if ((c->need & NP_HELD) != 0) {
 			if (u->w->load.holds || !np_io_begins(u->w, c)) {
 				return;
 			}
@@ -640,7 +640,7 @@ uring_run(struct np_worker *w)
 			np_sampler_answer(w);
 		}
 	}
-	np_load_pause(&w->load, np_now());
+	np_load_count_held(&w->load, np_now());
 	if (w->load.is_open && np_told_to_leave(&w->stop)) {
 		w->left_ns = np_now();
 		leave(u);

@@ -416,7 +416,7 @@ zerocopy_finish(struct np_worker *w)
 				until = np_deadline(NP_PART_S * NP_SEC);
 			} else {
 				poll(&p, 1, RECHECK_MS);
-				until = np_run_patience(w->run, c->fd, until);
+				until = np_run_extend(w->run, c->fd, until);
 			}
 		}
 		if (z->borrowed[i].count > 0 && w->run->plan->transport->connected) {

@@ -221,10 +221,10 @@ connect_next(struct np_worker *w, int flags)
 
 /* Record what the kernel knows of the first connection of the test. */
 static __attribute__((noinline)) void
-look_first(struct np_worker *w, const struct np_conn *c)
+read_closing_first(struct np_worker *w, const struct np_conn *c)
 {
-	if (w == w->run->worker && w->run->plan->transport->look_first != NULL) {
-		w->run->plan->transport->look_first(w->run, c->fd);
+	if (w == w->run->worker && w->run->plan->transport->read_closing_first != NULL) {
+		w->run->plan->transport->read_closing_first(w->run, c->fd);
 	}
 }
 
@@ -235,7 +235,7 @@ add_tcp_info(struct np_worker *w, const struct np_conn *c)
 	struct connector *state = w->state;
 	struct np_tcp_brief b;
 
-	if (!np_tcp_look(c->fd, &b)) {
+	if (!np_tcp_read(c->fd, &b)) {
 		return;
 	}
 	if (b.retransmitted_segments > 0) {
@@ -253,7 +253,7 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	struct connector *state = w->state;
 
 	if (__builtin_expect(c->transactions == 0, 0)) {
-		look_first(w, c); /* connected by now, even with TCP Fast Open */
+		read_closing_first(w, c); /* connected by now, even with TCP Fast Open */
 	}
 	if (__builtin_expect(state->reads_info, 0)) {
 		add_tcp_info(w, c);

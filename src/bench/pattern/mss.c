@@ -11,7 +11,7 @@
 #include "bench/run.h"
 
 static int
-look_loop(struct np_worker *w)
+read_mss(struct np_worker *w)
 {
 	struct np_run *run = w->run;
 	socklen_t len = sizeof(run->closing.mss);
@@ -21,15 +21,15 @@ look_loop(struct np_worker *w)
 		   : -errno;
 }
 
-static const struct np_side look = {
-	.sync = look_loop, .finish = np_worker_shut, /* no data are in flight */
+static const struct np_side read_mss_side = {
+	.sync = read_mss, .finish = np_worker_shut, /* no data are in flight */
 };
 
 const struct np_pattern np_pattern_mss = {
 	.name = "mss",
 	.words = { [NP_LEAD] = { "Send", "send", "send", "transmit" },
 		   [NP_FOLLOW] = { "Receive", "receive", "recv", "receive" } },
-	.side = { [NP_LEAD] = &look, [NP_FOLLOW] = &np_stream_receive },
+	.side = { [NP_LEAD] = &read_mss_side, [NP_FOLLOW] = &np_stream_receive },
 	.lead_direction = NP_WD_TRANSMIT,
 	.probe = true,
 };

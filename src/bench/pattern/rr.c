@@ -120,7 +120,7 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 
 /*
  * EINTR is the time-out of a response: the controller interrupts a wait that lasts for
- * w->patience_ns. SO_RCVTIMEO would arm a timer for each transaction.
+ * w->timeout_ns. SO_RCVTIMEO would arm a timer for each transaction.
  */
 static enum np_need
 request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
@@ -131,7 +131,7 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 		return np_step_failed(w, c, need, error);
 	}
 	/* A late signal may hit the next wait, which is too short yet: another will follow. */
-	if (need != NP_RECV || np_stopped(&w->stop) || np_now() - c->since_ns < w->patience_ns) {
+	if (need != NP_RECV || np_stopped(&w->stop) || np_now() - c->since_ns < w->timeout_ns) {
 		return need;
 	}
 	next = give_up(w, c, UINT64_MAX);
@@ -148,10 +148,10 @@ wait_longer(struct np_worker *w, struct np_ids *ids)
 {
 	uint64_t now = ids->came_late ? np_now() : 0;
 
-	if (ids->came_late && w->patience_ns < w->run->plan->silence_s * NP_SEC &&
-	    now - w->grew_ns >= w->patience_ns) {
+	if (ids->came_late && w->timeout_ns < w->run->plan->silence_s * NP_SEC &&
+	    now - w->grew_ns >= w->timeout_ns) {
 		w->grew_ns = now;
-		w->patience_ns *= 2;
+		w->timeout_ns *= 2;
 	}
 	ids->came_late = false;
 }
@@ -168,8 +168,8 @@ request_astray(struct np_worker *w, struct np_conn *c, const char *buf, size_t n
 		np_ids_astray(c->ids, buf, n);
 	}
 	wait_longer(w, c->ids);
-	return np_now() - c->since_ns >= w->patience_ns ? request_failed(w, c, NP_RECV, EINTR)
-							: NP_RECV;
+	return np_now() - c->since_ns >= w->timeout_ns ? request_failed(w, c, NP_RECV, EINTR)
+						       : NP_RECV;
 }
 
 /* Count a response to the request sent at c->since_ns. True: it was the last one. */
@@ -200,9 +200,9 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 	w->in_flight--;
 	c->transactions++;
 	is_last = answered(w, c);
-	if (w->patience_ns > 0 && w->id.width > 0 && c->since_ns >= c->timeout_check_ns) {
-		give_up(w, c, c->since_ns - w->patience_ns);
-		c->timeout_check_ns = c->since_ns + w->patience_ns / 8;
+	if (w->timeout_ns > 0 && w->id.width > 0 && c->since_ns >= c->timeout_check_ns) {
+		give_up(w, c, c->since_ns - w->timeout_ns);
+		c->timeout_check_ns = c->since_ns + w->timeout_ns / 8;
 	}
 	return np_paced(w, is_last ? NP_OVER : send_more(w, c));
 }
@@ -280,7 +280,7 @@ open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 static enum np_need
 open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	uint64_t until_ns = np_now() - w->patience_ns;
+	uint64_t until_ns = np_now() - w->timeout_ns;
 	uint32_t lost;
 
 	if (np_delivers(w->run->plan->transport) || error != EINTR) {
@@ -373,7 +373,7 @@ request_setup(struct np_worker *w, struct np_err *err)
 		return err->code;
 	}
 	w->codec |= many ? NP_C_MANY : w->conns > 1 && w->budget != UINT64_MAX ? NP_C_SHARE : 0u;
-	w->patience_ns = !np_delivers(p->transport) ? p->timeout_ms * NP_MSEC : 0;
+	w->timeout_ns = !np_delivers(p->transport) ? p->timeout_ms * NP_MSEC : 0;
 	if (np_worker_send_ring(w, p->request, false, err) != NP_OK ||
 	    np_worker_recv_ring(w, p->response, false, err) != NP_OK) {
 		return err->code;

@@ -165,9 +165,9 @@ send_end_mark(const struct np_worker *w, uint64_t until)
 	if (w->conn->fd < 0 || (run->end.peer.len == 0 && !connected) || run->plan->no_control) {
 		return;
 	}
-	if (run->plan->transport->ends.mark != NULL) {
+	if (run->plan->transport->ends.send_mark != NULL) {
 		await_room(w->conn->fd, until);
-		run->plan->transport->ends.mark(run);
+		run->plan->transport->ends.send_mark(run);
 		return;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
@@ -193,7 +193,7 @@ unacknowledged(const struct np_worker *w)
 	for (uint32_t i = 0; i < w->conns; i++) {
 		int fd = w->conn[i].fd;
 		int64_t left =
-		    t->ends.left != NULL ? t->ends.left(fd) : np_sock_queued(fd, SIOCOUTQ);
+		    t->ends.unacked != NULL ? t->ends.unacked(fd) : np_sock_queued(fd, SIOCOUTQ);
 
 		sum += left > 0 ? left : 0;
 	}
@@ -241,7 +241,7 @@ await_empty(struct np_worker *w)
 			before = left;
 			until = np_deadline(NP_PART_S * NP_SEC);
 		}
-		until = np_run_patience(w->run, w->conn->fd, until);
+		until = np_run_extend(w->run, w->conn->fd, until);
 		if (np_now() >= until) {
 			return -ETIMEDOUT;
 		}
@@ -265,7 +265,7 @@ await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t la
 {
 	const struct np_transport *t = w->run->plan->transport;
 	const bool service = w->run->plan->no_control;
-	uint64_t step_ms = t->ends.left != NULL || service ? 1 : 100;
+	uint64_t step_ms = t->ends.unacked != NULL || service ? 1 : 100;
 	int64_t queued = -1;
 	char sink[4096];
 
@@ -273,7 +273,7 @@ await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t la
 		struct pollfd p = { .fd = c->fd, .events = POLLIN };
 		int64_t now_queued;
 
-		if (t->ends.left != NULL && t->ends.left(c->fd) < 0) {
+		if (t->ends.unacked != NULL && t->ends.unacked(c->fd) < 0) {
 			return 0;
 		}
 		if (poll(&p, 1, (int)np_min(step_ms, np_beyond(*until, np_now()) / NP_MSEC + 1)) >
@@ -300,7 +300,7 @@ await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t la
 			queued = now_queued;
 			*until = idle_deadline(last_ns);
 		}
-		*until = np_min(np_run_patience(w->run, c->fd, *until), last_ns);
+		*until = np_min(np_run_extend(w->run, c->fd, *until), last_ns);
 	}
 	return -ETIMEDOUT;
 }
@@ -317,7 +317,7 @@ end_all(struct np_worker *w, uint64_t most_ns)
 	uint64_t until = idle_deadline(last_ns);
 	int rc = 0;
 
-	np_worker_look(w);
+	np_worker_read_closing(w);
 	np_worker_shut(w);
 	for (uint32_t i = 0; i < w->conns && rc != -ETIMEDOUT; i++) {
 		bool was_connected = w->run->plan->ramp == 0 || w->conn[i].is_up;
@@ -408,13 +408,13 @@ np_stream_transmit_finish(struct np_worker *w)
 		(void)was_in_time(w, await_empty(w),
 				  "the far end did not acknowledge the end of the data");
 		end_window(w);
-		np_worker_look(w);
+		np_worker_read_closing(w);
 		poll(NULL, 0, SETTLE_MS);
 		np_worker_shut(w);
 	} else if (p->active) {
 		end_stream(w);
 	} else {
-		np_worker_look(w);
+		np_worker_read_closing(w);
 		np_worker_shut(w);
 	}
 }
@@ -648,7 +648,7 @@ receive_finish(struct np_worker *w)
 		drain_datagrams(w);
 	} else if (p->active && !w->hung_up) {
 		/* The far end ends at our half-close; nothing more counts. */
-		np_worker_look(w);
+		np_worker_read_closing(w);
 		np_worker_shut(w);
 	} else if (!p->active && p->warm_up_ms > 0) {
 		/* Discard data from after the window, which may never end. */

@@ -135,7 +135,7 @@ dccp_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 
 /* Record the CCIDs that both ends agreed on; a closed connection has none. */
 static void
-dccp_look(struct np_run *run, int fd)
+dccp_read_closing(struct np_run *run, int fd)
 {
 	struct np_closing *c = &run->closing;
 	int tx = np_sock_int(fd, NP_SOL_DCCP, NP_DCCP_TX_CCID);
@@ -157,16 +157,16 @@ dccp_look(struct np_run *run, int fd)
 }
 
 static void
-dccp_know(const struct np_run *run, int fd, struct np_bag *bag)
+dccp_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	char text[NP_DCCP_SERVICE_TEXT];
 	uint32_t code = 0;
 	socklen_t len = sizeof(code);
 	struct np_dccp_tfrc t = { .rtt_us = 0 };
 
-	np_endpoint_know(fd, NP_SOL_DCCP, NP_DCCP_TX_CCID, "dccp.tx_ccid", bag);
-	np_endpoint_know(fd, NP_SOL_DCCP, NP_DCCP_RX_CCID, "dccp.rx_ccid", bag);
-	np_endpoint_know(fd, NP_SOL_DCCP, NP_DCCP_MPS, "dccp.message_max", bag);
+	np_endpoint_put_option(fd, NP_SOL_DCCP, NP_DCCP_TX_CCID, "dccp.tx_ccid", bag);
+	np_endpoint_put_option(fd, NP_SOL_DCCP, NP_DCCP_RX_CCID, "dccp.rx_ccid", bag);
+	np_endpoint_put_option(fd, NP_SOL_DCCP, NP_DCCP_MPS, "dccp.message_max", bag);
 	if (getsockopt(fd, NP_SOL_DCCP, NP_DCCP_SERVICE, &code, &len) == 0 && code != 0) {
 		np_dccp_service_text(ntohl(code), text);
 		np_bag_text(bag, text, "dccp.service");
@@ -203,9 +203,9 @@ const struct np_transport np_transport_dccp = {
 	.options = dccp_options,
 	.open = np_endpoint_open,
 	.another = np_endpoint_another,
-	.meet = np_endpoint_meet,
+	.establish = np_endpoint_establish,
 	.upgrade = dccp_upgrade,
-	.look = dccp_look,
-	.know = dccp_know,
+	.read_closing = dccp_read_closing,
+	.put_kernel = dccp_put_kernel,
 	.message.too_long = dccp_too_long,
 };

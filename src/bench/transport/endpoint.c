@@ -92,7 +92,7 @@ np_endpoint_listen(const struct np_plan *p, int fd, const struct np_addr *at, st
 }
 
 void
-np_endpoint_know(int fd, int level, int option, const char *name, struct np_bag *bag)
+np_endpoint_put_option(int fd, int level, int option, const char *name, struct np_bag *bag)
 {
 	int v = np_sock_int(fd, level, option);
 
@@ -366,7 +366,7 @@ np_endpoint_open(struct np_run *run, struct np_err *err)
 }
 
 int
-np_endpoint_meet(struct np_run *run, struct np_err *err)
+np_endpoint_establish(struct np_run *run, struct np_err *err)
 {
 	return run->plan->active ? np_endpoint_connect(run, err)
 				 : np_endpoint_accept(run, run->conn, err);

@@ -48,7 +48,7 @@ bool np_endpoint_is_missing(int sys);
 void np_endpoint_say_missing(const struct np_transport *t, struct np_err *err);
 
 /* Connect to run->end.peer, or accept one connection. Blocks until np_stopped(). */
-int np_endpoint_meet(struct np_run *run, struct np_err *err);
+int np_endpoint_establish(struct np_run *run, struct np_err *err);
 
 /* Connect the data socket to run->end.peer; if -H gave a mask, to a random host of that network. */
 int np_endpoint_connect(struct np_run *run, struct np_err *err);
@@ -80,6 +80,6 @@ int
 np_endpoint_listen(const struct np_plan *p, int fd, const struct np_addr *at, struct np_err *err);
 
 /* Put the value of a socket option into a bag by that name, if there is one above 0. */
-void np_endpoint_know(int fd, int level, int option, const char *name, struct np_bag *bag);
+void np_endpoint_put_option(int fd, int level, int option, const char *name, struct np_bag *bag);
 
 #endif

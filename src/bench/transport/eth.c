@@ -55,7 +55,7 @@ eth_open(struct np_run *run, struct np_err *err)
  * daemon has done since eth_open().
  */
 static int
-eth_meet(struct np_run *run, struct np_err *err)
+eth_establish(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 	struct np_slot *slot = run->worker->send_ring.slots;
@@ -110,8 +110,8 @@ const struct np_transport np_transport_eth = {
 	.message.min = NP_ETH_LEAST,
 	.header = NP_ETH_HEADER,
 	.open = eth_open,
-	.meet = eth_meet,
+	.establish = eth_establish,
 	.message.too_long = eth_too_long,
-	.ends.mark = eth_send_end,
+	.ends.send_mark = eth_send_end,
 	.close = eth_close,
 };

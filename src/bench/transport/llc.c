@@ -46,12 +46,12 @@ llc_open(struct np_run *run, struct np_err *err)
 }
 
 static void
-llc_know(const struct np_run *run, int fd, struct np_bag *bag)
+llc_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 {
-	np_endpoint_know(fd, NP_SOL_LLC, LLC_OPT_TX_WIN, "llc.tx_window", bag);
-	np_endpoint_know(fd, NP_SOL_LLC, LLC_OPT_RX_WIN, "llc.rx_window", bag);
-	np_endpoint_know(fd, NP_SOL_LLC, LLC_OPT_RETRY, "llc.retries_max", bag);
-	np_endpoint_know(fd, NP_SOL_LLC, LLC_OPT_ACK_TMR_EXP, "llc.ack_timer_s", bag);
+	np_endpoint_put_option(fd, NP_SOL_LLC, LLC_OPT_TX_WIN, "llc.tx_window", bag);
+	np_endpoint_put_option(fd, NP_SOL_LLC, LLC_OPT_RX_WIN, "llc.rx_window", bag);
+	np_endpoint_put_option(fd, NP_SOL_LLC, LLC_OPT_RETRY, "llc.retries_max", bag);
+	np_endpoint_put_option(fd, NP_SOL_LLC, LLC_OPT_ACK_TMR_EXP, "llc.ack_timer_s", bag);
 }
 
 const struct np_transport np_transport_llc = {
@@ -69,6 +69,6 @@ const struct np_transport np_transport_llc = {
 	.packets.no_capture = "tests of the link layer send no packets of IP",
 	.scanner = NP_SCAN_LINK,
 	.open = llc_open,
-	.meet = np_endpoint_meet,
-	.know = llc_know,
+	.establish = np_endpoint_establish,
+	.put_kernel = llc_put_kernel,
 };

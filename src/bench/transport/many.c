@@ -185,7 +185,7 @@ np_many_connected(const struct np_run *run)
 }
 
 int
-np_many_meet(struct np_run *run, struct np_err *err)
+np_many_establish(struct np_run *run, struct np_err *err)
 {
 	if (run->plan->active) {
 		if (np_many_connect(run, err) != NP_OK) {

@@ -15,12 +15,12 @@ struct pollfd;
  */
 int np_many_open(struct np_run *run, struct np_err *err);
 
-/* Called after np_transport.meet: connect or accept the others, until done or np_stopped(). */
-int np_many_meet(struct np_run *run, struct np_err *err);
+/* Called after np_transport.establish: connect or accept the others, until done or np_stopped(). */
+int np_many_establish(struct np_run *run, struct np_err *err);
 
 /*
- * The two steps of np_many_meet() at the active end: connect the others all at once, which makes
- * them non-blocking; then have them block again, if the worker does.
+ * The two steps of np_many_establish() at the active end: connect the others all at once, which
+ * makes them non-blocking; then have them block again, if the worker does.
  */
 int np_many_connect(struct np_run *run, struct np_err *err);
 void np_many_connected(const struct np_run *run);

@@ -39,18 +39,18 @@ note_subflows(struct np_closing *c, uint32_t conns, uint32_t fallen, uint32_t fo
 }
 
 static void
-mptcp_look(struct np_run *run, int fd)
+mptcp_read_closing(struct np_run *run, int fd)
 {
 	uint32_t conns = 0, fallen = 0, subflows = 0;
 	struct np_mptcp_brief b = { .retransmitted_segments = -1 };
 
-	np_tcp_look_settings(run, fd);
+	np_tcp_read_settings(run, fd);
 	if (run->plan->pattern->connection_test) {
 		return;
 	}
 	run->closing.retrans = -1; /* not known of several, or once a subflow is closed */
 	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].fd >= 0 && np_mptcp_look(run->conn[i].fd, &b)) {
+		if (run->conn[i].fd >= 0 && np_mptcp_read(run->conn[i].fd, &b)) {
 			conns++;
 			fallen += b.fell_back;
 			subflows += b.subflows;
@@ -68,19 +68,19 @@ mptcp_look(struct np_run *run, int fd)
 
 /* In connection tests a connection may end before more subflows join: report only a fallback. */
 static void
-mptcp_look_first(struct np_run *run, int fd)
+mptcp_read_closing_first(struct np_run *run, int fd)
 {
 	struct np_mptcp_brief b;
 
-	np_tcp_look_first(run, fd);
-	if (np_mptcp_look(fd, &b) && b.fell_back) {
+	np_tcp_read_closing_first(run, fd);
+	if (np_mptcp_read(fd, &b) && b.fell_back) {
 		note_subflows(&run->closing, 1, 1, 0);
 	}
 }
 
 /* With several connections closing.subflows is a sum: that of this connection is not known. */
 static void
-mptcp_know(const struct np_run *run, int fd, struct np_bag *bag)
+mptcp_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	np_mptcp_put(fd, run->conns == 1 ? run->closing.subflows : 0, bag);
 }
@@ -102,7 +102,7 @@ const struct np_transport np_transport_mptcp = {
 	.packets.stream_options = 24,
 	.packets.turn_options = 28,
 	.open = np_endpoint_open,
-	.look = mptcp_look,
-	.look_first = mptcp_look_first,
-	.know = mptcp_know,
+	.read_closing = mptcp_read_closing,
+	.read_closing_first = mptcp_read_closing_first,
+	.put_kernel = mptcp_put_kernel,
 };

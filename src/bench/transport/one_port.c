@@ -19,7 +19,7 @@ enum {
 /* ---- The passive end ---- */
 
 int
-np_handed_meet(struct np_run *run, struct np_err *err)
+np_handed_establish(struct np_run *run, struct np_err *err)
 {
 	for (uint32_t i = 0; i < run->conns; i++) {
 		struct np_addr *peer = &run->end.peer;

@@ -11,8 +11,9 @@
 struct np_run;
 struct pollfd;
 
-/* For handed over datagram sockets: np_transport.meet; for np_many_wait(), until data arrive. */
-int np_handed_meet(struct np_run *run, struct np_err *err);
+/* For handed over datagram sockets: np_transport.establish; for np_many_wait(), until data arrive.
+ */
+int np_handed_establish(struct np_run *run, struct np_err *err);
 int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err);
 
 /*

@@ -179,7 +179,7 @@ describe_paths(const struct np_run *run, const struct known *k, struct np_closin
 }
 
 static void
-sctp_look(struct np_run *run, int fd)
+sctp_read_closing(struct np_run *run, int fd)
 {
 	struct np_closing *c = &run->closing;
 	struct known *k = run->end.state, now = { .is_seen = false };
@@ -211,9 +211,9 @@ sctp_look(struct np_run *run, int fd)
 	describe_paths(run, k, c);
 }
 
-/* np_transport.know: put sctp.* as it was when sctp_look() last looked. */
+/* np_transport.put_kernel: put sctp.* as it was when sctp_read_closing() last looked. */
 static void
-sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
+sctp_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	const struct known *k = run->end.state;
 
@@ -255,7 +255,7 @@ sctp_know(const struct np_run *run, int fd, struct np_bag *bag)
 
 /* No event reports the end to a socket that has shut down its half: ask for the association. */
 static int64_t
-sctp_left(int fd)
+sctp_unacked(int fd)
 {
 	struct sctp_status s;
 	socklen_t len = sizeof(s);
@@ -297,10 +297,10 @@ const struct np_transport np_transport_sctp = {
 	.options = sctp_options,
 	.open = sctp_open,
 	.another = sctp_another,
-	.meet = np_endpoint_meet,
-	.look = sctp_look,
-	.know = sctp_know,
-	.ends.left = sctp_left,
+	.establish = np_endpoint_establish,
+	.read_closing = sctp_read_closing,
+	.put_kernel = sctp_put_kernel,
+	.ends.unacked = sctp_unacked,
 	.message.too_long = sctp_too_long,
 	.close = sctp_close,
 };

@@ -17,8 +17,8 @@ struct pollfd;
 enum { NP_SPREAD_ROUNDS = 16, NP_SPREAD_MOST = 64 };
 
 /*
- * As np_many_meet() at the end that connects, then spread the connections, if run->spread.agreed.
- * Fills run->spread.
+ * As np_many_establish() at the end that connects, then spread the connections, if
+ * run->spread.agreed. Fills run->spread.
  */
 int np_spread_connect(struct np_run *run, struct np_err *err);
 

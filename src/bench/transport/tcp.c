@@ -35,7 +35,7 @@ np_tcp_options(const struct np_plan *p, struct np_sockopts *o)
 }
 
 int
-np_tcp_meet(struct np_run *run, struct np_err *err)
+np_tcp_establish(struct np_run *run, struct np_err *err)
 {
 	struct np_addr local;
 
@@ -56,7 +56,7 @@ np_tcp_meet(struct np_run *run, struct np_err *err)
 }
 
 void
-np_tcp_look_settings(struct np_run *run, int fd)
+np_tcp_read_settings(struct np_run *run, int fd)
 {
 	struct np_closing *c = &run->closing;
 	socklen_t len = sizeof(c->cong) - 1;
@@ -70,19 +70,19 @@ np_tcp_look_settings(struct np_run *run, int fd)
 }
 
 static void
-tcp_look(struct np_run *run, int fd)
+tcp_read_closing(struct np_run *run, int fd)
 {
 	struct np_closing *c = &run->closing;
 	socklen_t len = sizeof(c->info);
 
-	np_tcp_look_settings(run, fd);
+	np_tcp_read_settings(run, fd);
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &c->info, &len) == 0) {
 		c->retrans = (int)np_min(c->info.tcpi_total_retrans, INT32_MAX);
 	}
 }
 
 void
-np_tcp_look_first(struct np_run *run, int fd)
+np_tcp_read_closing_first(struct np_run *run, int fd)
 {
 	run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
 }
@@ -120,6 +120,6 @@ const struct np_transport np_transport_tcp = {
 	.acked = np_tcp_acked,
 	.service = "tcp",
 	.open = np_endpoint_open,
-	.look = tcp_look,
-	.look_first = np_tcp_look_first,
+	.read_closing = tcp_read_closing,
+	.read_closing_first = np_tcp_read_closing_first,
 };

@@ -8,19 +8,19 @@ struct np_plan;
 struct np_run;
 struct np_sockopts;
 
-/* np_transport.options, .meet, .look_first and .knock of TCP. */
+/* np_transport.options, .establish, .read_closing_first and .knock of TCP. */
 void np_tcp_options(const struct np_plan *p, struct np_sockopts *o);
-int np_tcp_meet(struct np_run *run, struct np_err *err);
-void np_tcp_look_first(struct np_run *run, int fd);
+int np_tcp_establish(struct np_run *run, struct np_err *err);
+void np_tcp_read_closing_first(struct np_run *run, int fd);
 void np_tcp_knock(struct np_run *run);
 
 /* Common to the rows of TCP and what is on top of it. */
 #define NP_ON_TCP                                                                                  \
 	.socktype = SOCK_STREAM, .reliable = true, .connected = true, .named = true,               \
 	.ip_protocol = IPPROTO_TCP, .options = np_tcp_options, .another = np_endpoint_another,     \
-	.meet = np_tcp_meet, .knock = np_tcp_knock
+	.establish = np_tcp_establish, .knock = np_tcp_knock
 
-/* Part of np_transport.look: record the MSS and the congestion control of a connection. */
-void np_tcp_look_settings(struct np_run *run, int fd);
+/* Part of np_transport.read_closing: record the MSS and the congestion control of a connection. */
+void np_tcp_read_settings(struct np_run *run, int fd);
 
 #endif

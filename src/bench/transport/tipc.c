@@ -20,5 +20,5 @@ const struct np_transport np_transport_tipc = {
 	.kernel.option = "CONFIG_TIPC",
 	.open = np_endpoint_open,
 	.another = np_endpoint_another,
-	.meet = np_endpoint_meet,
+	.establish = np_endpoint_establish,
 };

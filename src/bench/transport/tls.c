@@ -431,22 +431,22 @@ tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 }
 
 static void
-tls_look(struct np_run *run, int fd)
+tls_read_closing(struct np_run *run, int fd)
 {
-	np_transport_tcp.look(run, fd);
+	np_transport_tcp.read_closing(run, fd);
 	note_detail(run);
 }
 
 static void
-tls_look_first(struct np_run *run, int fd)
+tls_read_closing_first(struct np_run *run, int fd)
 {
-	np_tcp_look_first(run, fd);
+	np_tcp_read_closing_first(run, fd);
 	note_detail(run);
 }
 
 /* The counts of records are those of all connections, alerts included. */
 static void
-tls_know(const struct np_run *run, int fd, struct np_bag *bag)
+tls_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	const struct np_tls_suite *suite = suite_of(run);
 	struct encrypts e = encrypts_here();
@@ -497,8 +497,8 @@ const struct np_transport np_transport_tls = {
 	.ends.shut = tls_shut,
 	.ends.is_end = tls_has_ended,
 	.sends_again = tls_sends_again,
-	.look = tls_look,
-	.look_first = tls_look_first,
-	.know = tls_know,
+	.read_closing = tls_read_closing,
+	.read_closing_first = tls_read_closing_first,
+	.put_kernel = tls_put_kernel,
 	.close = tls_close,
 };

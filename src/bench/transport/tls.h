@@ -58,10 +58,10 @@ void np_tls_free(struct np_tls *tls);
 
 /*
  * Do a handshake on a TCP connection, and read nothing after it. Gives up once np_stopped()
- * (EINTR), when the far end has closed (ECONNRESET), or after patience_ms.
+ * (EINTR), when the far end has closed (ECONNRESET), or after timeout_ms.
  */
 int np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop,
-		     unsigned patience_ms, struct np_tls_secrets *secrets, struct np_err *err);
+		     unsigned timeout_ms, struct np_tls_secrets *secrets, struct np_err *err);
 
 /* HKDF-Expand-Label of RFC 8446, 7.1, without context, of up to one block of the suite's hash. */
 bool np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const char *label,

@@ -23,7 +23,7 @@ np_tls_free(struct np_tls *tls)
 }
 
 int
-np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop, unsigned patience_ms,
+np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop, unsigned timeout_ms,
 		 struct np_tls_secrets *secrets, struct np_err *err)
 {
 	return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "%s", np_tls_lacks());

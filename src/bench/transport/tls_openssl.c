@@ -261,12 +261,12 @@ np_tls_free(struct np_tls *tls)
 	free(tls);
 }
 
-/* Make the handshake within patience_ms, by the key and not by a certificate. */
+/* Make the handshake within timeout_ms, by the key and not by a certificate. */
 static int
-do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, unsigned patience_ms,
+do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, unsigned timeout_ms,
 	     struct np_err *err)
 {
-	uint64_t until = np_deadline(patience_ms * (uint64_t)NP_MSEC);
+	uint64_t until = np_deadline(timeout_ms * (uint64_t)NP_MSEC);
 	struct pollfd p[2] = {
 		{ .fd = h->fd },
 		{ .fd = stop != NULL && stop->wake_fd > 0 ? stop->wake_fd : -1, .events = POLLIN },
@@ -311,7 +311,7 @@ do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, un
 }
 
 int
-np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop, unsigned patience_ms,
+np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop, unsigned timeout_ms,
 		 struct np_tls_secrets *secrets, struct np_err *err)
 {
 	struct handshake h = { .tls = tls, .secrets = secrets, .fd = fd };
@@ -334,7 +334,7 @@ np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop, u
 	} else {
 		SSL_set_connect_state(ssl);
 	}
-	rc = do_handshake(ssl, &h, stop, patience_ms, err);
+	rc = do_handshake(ssl, &h, stop, timeout_ms, err);
 	SSL_free(ssl);
 	return rc;
 }

@@ -149,12 +149,12 @@ send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
  * udp_greet().
  */
 static int
-udp_meet(struct np_run *run, struct np_err *err)
+udp_establish(struct np_run *run, struct np_err *err)
 {
 	const struct np_plan *p = run->plan;
 
 	if (np_is_handed(run)) {
-		return np_handed_meet(run, err);
+		return np_handed_establish(run, err);
 	}
 	if (p->active && np_run_connected(run)) {
 		return np_endpoint_connect(run, err);
@@ -204,7 +204,7 @@ udp_greet(struct np_run *run, struct np_err *err)
 
 /* Report it if this end's datagrams are larger than a packet of their route. */
 static void
-udp_look(struct np_run *run, int fd)
+udp_read_closing(struct np_run *run, int fd)
 {
 	int mtu = run->plan->active ? np_sock_path_mtu(fd, &run->end.peer) : -1;
 	struct np_way way = { .mtu = mtu > 0 ? (uint32_t)mtu : 0,
@@ -222,8 +222,8 @@ udp_look(struct np_run *run, int fd)
 #define DATAGRAMS                                                                                  \
 	.socktype = SOCK_DGRAM, .wire_type = NP_WS_DGRAM, .bounded = true, .admit = NP_ADMIT_IP,   \
 	.named = true, .service = "udp", .message.max = MAX_PAYLOAD, .options = udp_options,       \
-	.open = np_endpoint_open, .another = np_endpoint_another, .meet = udp_meet,                \
-	.greet = udp_greet, .look = udp_look
+	.open = np_endpoint_open, .another = np_endpoint_another, .establish = udp_establish,      \
+	.greet = udp_greet, .read_closing = udp_read_closing
 
 const struct np_transport np_transport_udp = {
 	DATAGRAMS,

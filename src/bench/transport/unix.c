@@ -268,7 +268,7 @@ unix_another(struct np_run *run, uint32_t number, struct np_err *err)
 
 /* A client connects even for datagrams; the daemon answers the sender of each. */
 static int
-unix_meet(struct np_run *run, struct np_err *err)
+unix_establish(struct np_run *run, struct np_err *err)
 {
 	if (run->plan->active) {
 		if (np_endpoint_connect(run, err) == NP_OK) {
@@ -323,7 +323,7 @@ static const char no_control[] = "The UNIX tests do not know how to run with no 
 	.name = "UNIX", .family = AF_UNIX, .reliable = true, .admit = NP_ADMIT_HERE,               \
 	.pin = NP_PIN_ALWAYS, .passes_fds = true, .packets.no_capture = no_capture,                \
 	.no_control = no_control, .scanner = NP_SCAN_UNIX, .open = unix_open,                      \
-	.another = unix_another, .meet = unix_meet, .message.too_long = unix_too_long,             \
+	.another = unix_another, .establish = unix_establish, .message.too_long = unix_too_long,   \
 	.close = unix_close
 
 const struct np_transport np_transport_unix_stream = {

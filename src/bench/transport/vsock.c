@@ -103,7 +103,7 @@ seqpacket_too_long(const struct np_run *run, struct np_err *err)
 	.connected = true, .admit = NP_ADMIT_PEER, .named = true, .kernel.module = "vsock",        \
 	.kernel.option = "CONFIG_VSOCKETS", .kernel.probe = vsock_probe,                           \
 	.buffers.ask = vsock_set_buffers, .buffers.read = vsock_get_buffers, .open = vsock_open,   \
-	.another = np_endpoint_another, .meet = np_endpoint_meet
+	.another = np_endpoint_another, .establish = np_endpoint_establish
 
 const struct np_transport np_transport_vsock = {
 	VSOCK,
