@@ -74,10 +74,7 @@ struct np_side {
 	/* After the results of the far end: count what is still in the socket. May be NULL. */
 	void (*drain)(struct np_worker *w);
 
-	/*
-	 * Where late data count, when the time is up: wait until there were none for this time. 0:
-	 * end at once.
-	 */
+	/* When the time is up, wait until no late data came for this long. 0: end at once. */
 	uint64_t pad_ns;
 
 	/* A sender: its loop ends when the far end half-closes. */
@@ -206,10 +203,7 @@ struct np_transport {
 	/* Append socket options of this transport. May be NULL. */
 	void (*options)(const struct np_plan *p, struct np_sockopts *o);
 
-	/*
-	 * Open the near endpoint: the data socket (active, or without connections), else a
-	 * listener.
-	 */
+	/* Open the near endpoint: the data socket (active, or no connections), else a listener. */
 	int (*open)(struct np_run *run, struct np_err *err);
 
 	/*
@@ -224,10 +218,7 @@ struct np_transport {
 	/* When all are connected, before the window opens. Blocks likewise. May be NULL. */
 	int (*greet)(struct np_run *run, struct np_err *err);
 
-	/*
-	 * Prepare a new connection before anything is measured. The end that connects speaks first.
-	 * May be NULL.
-	 */
+	/* Prepare a new connection, before the window. The active end speaks first. May be NULL. */
 	int (*upgrade)(struct np_run *run, struct np_conn *conn, struct np_err *err);
 
 	/* Should a send that failed with this error be repeated? NULL: no. */
@@ -245,10 +236,7 @@ struct np_transport {
 	 */
 	void (*put_kernel)(const struct np_run *run, int fd, struct np_bag *bag);
 
-	/*
-	 * Make a connection that fails at once, so that accept(2) at the far end returns an error.
-	 * May be NULL.
-	 */
+	/* Make the accept(2) of the far end fail, by a connection that is reset. May be NULL. */
 	void (*knock)(struct np_run *run);
 
 	/* How its data connections end. */

@@ -133,7 +133,7 @@ empty_pipe(struct np_worker *w, ssize_t count)
 static ssize_t
 recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 {
-	struct np_addr *from =
+	struct np_addr *from = /* where w->from points */
 	    w->from == (struct sockaddr *)&w->run->end.peer.sa ? &w->run->end.peer : &w->peer;
 	ssize_t n;
 

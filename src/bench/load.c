@@ -62,6 +62,7 @@ closed_more(struct np_load *l, uint64_t now_ns)
 	return UINT32_MAX;
 }
 
+/* A burst an interval, which begins where the last one ended if operations waited, else now. */
 static uint32_t
 paced_more(struct np_load *l, uint64_t now_ns)
 {
@@ -87,6 +88,7 @@ np_load_next_due(struct np_load *l, uint64_t now_ns)
 	return 1;
 }
 
+/* A connection that is too late puts off all later ones. */
 static uint32_t
 ramp_more(struct np_load *l, uint64_t now_ns)
 {
@@ -96,6 +98,7 @@ ramp_more(struct np_load *l, uint64_t now_ns)
 	return np_load_next_due(l, now_ns);
 }
 
+/* All messages that are due, but not too many at a time. */
 static uint32_t
 offered_more(struct np_load *l, uint64_t now_ns)
 {
@@ -217,7 +220,7 @@ bool
 np_load_wait(struct np_worker *w)
 {
 	struct np_load *l = &w->load;
-	bool others_wait = l->holds, may = false;
+	bool others_wait = l->holds, may = false; /* others: further connections of the worker */
 	uint64_t now;
 
 	atomic_store_explicit(&l->waiting, true, memory_order_relaxed);

@@ -103,6 +103,7 @@ struct np_load_kind {
 extern const struct np_load_kind np_load_closed, np_load_paced, np_load_ramp, np_load_open,
     np_load_offered;
 
+/* The load that the options of an end ask for: paced or closed. Schedules: np_load_begin_due(). */
 const struct np_load_kind *np_load_of(const struct np_end *e);
 
 /* np_load_kind.more of a schedule: 1 if the next operation is due. */

@@ -244,6 +244,7 @@ finished(const struct np_worker *w)
 	return np_seen(&w->count->transactions) + np_seen(&w->count->lost);
 }
 
+/* np_load_kind.waits: a begun request has no answer yet, or a last one is still to be sent. */
 static bool
 open_waits(const struct np_worker *w)
 {

@@ -90,6 +90,7 @@ np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 			    err);
 }
 
+/* Bytes of the ring that np_worker_send_ring() or np_worker_recv_ring() would make. */
 static uint64_t
 shape_bytes(const struct np_plan *p, const struct np_terms *terms, bool sends, int32_t asked,
 	    int sockbuf, bool stream)
@@ -129,6 +130,7 @@ try_buffers(const struct np_plan *p, const struct np_terms *terms, int *sndbuf, 
 	return NP_OK;
 }
 
+/* Bytes of one worker's rings, and of what a receiver knows of numbered datagrams. */
 static int
 ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 	   struct np_err *err)

@@ -29,6 +29,7 @@ enum { UPGRADE_CHECK_MS = 100 }; /* between two checks whether the test is over 
 
 static const struct np_terms no_terms;
 
+/* Append the socket options that do not depend on the transport. */
 static void
 common_options(const struct np_plan *p, const struct np_terms *terms, struct np_sockopts *o)
 {
@@ -192,6 +193,7 @@ take_workers(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+/* Then their memory: that of the side, and that of the engine. */
 static int
 set_up_workers(struct np_run *run, struct np_err *err)
 {

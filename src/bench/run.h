@@ -79,10 +79,7 @@ struct np_closing {
 	int retrans;                /* TCP retransmissions; -1 not known */
 	int64_t min_rtt_us;         /* of all connections of a connection test; 0 not known */
 	char cong[NP_CONG_MAX];     /* congestion control; empty: not known */
-	/*
-	 * What the transport did: "2 subflows", "TLS 1.3, encrypted by the kernel". Empty: nothing
-	 * to add.
-	 */
+	/* What the transport did: "2 subflows", "TLS 1.3 ...". Empty: nothing to add. */
 	char detail[NP_DETAIL_MAX];
 	bool degraded;     /* less than what was asked for, which the client reports */
 	uint32_t subflows; /* of MPTCP: the most seen at a time, over all connections */
@@ -172,19 +169,14 @@ np_run_lasting_fd(const struct np_run *run)
 int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 		 struct np_err *err);
 
-/*
- * Allocate memory and open the near endpoint. terms may be NULL. On failure everything is released.
- */
+/* Allocate memory, open the near endpoint. terms may be NULL. On failure all is released. */
 int np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_terms *terms,
 		struct np_stop *stop, struct np_err *err);
 
 /* The far end has only `flows` flows, at least one: use no more. */
 void np_run_trim(struct np_run *run, uint32_t flows);
 
-/*
- * Connect or accept, and upgrade the connections. Blocks until done or np_stopped(); then some may
- * be missing.
- */
+/* Connect or accept, and upgrade, all connections; once np_stopped(), some may be missing. */
 int np_run_establish(struct np_run *run, struct np_err *err);
 
 /* Tell the run and all its workers to stop (np_stop()). */
@@ -213,8 +205,9 @@ np_run_used(size_t here, int32_t asked)
 }
 
 /*
- * When a wait on that connection ends: at until_ns. While the path is silent, later: as long again
- * as it has been silent, as TCP doubles its time-outs; but not beyond a silence of plan->silence_s.
+ * Put off the deadline of a wait on that connection; fd -1: on the control connection alone. While
+ * the path is silent, wait as long again as it has been silent, as TCP doubles its time-outs, up to
+ * a silence of plan->silence_s. Returns the new deadline, at least until_ns.
  */
 uint64_t np_run_extend(const struct np_run *run, int fd, uint64_t until_ns);
 
@@ -238,10 +231,7 @@ enum { NP_SHUT_S = 10 };
 void
 np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns);
 
-/*
- * Record what the kernel knows of the data connection (sizes, MSS, retransmissions) while it is
- * open.
- */
+/* Record what the kernel knows of an open data connection (sizes, MSS, retransmissions). */
 void np_run_read_closing(struct np_run *run);
 
 /*

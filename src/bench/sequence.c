@@ -36,6 +36,7 @@ np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns, bool warm)
 	memcpy(at + 12, &now_ns, 8);
 }
 
+/* Read the header of a datagram. Only that of a counted one has a valid number and time. */
 static enum np_sequence_is
 read_mark(const void *datagram, size_t size, uint64_t *number, uint64_t *sent_ns)
 {
@@ -174,6 +175,7 @@ move_window(struct np_sequence *s, uint64_t next)
 	s->base = base;
 }
 
+/* New, a duplicate, reordered or too old? The highest number so far moves the window. */
 static void
 count_number(struct np_sequence *s, uint64_t number)
 {

@@ -177,6 +177,7 @@ begin_one(struct np_stamps *s, uint64_t number)
 	s->asked++;
 }
 
+/* Send a message, and ask the kernel for stamps of it. */
 static ssize_t
 send_stamped(struct np_worker *w, const struct np_conn *c, char *buf)
 {
@@ -230,6 +231,7 @@ np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf)
 	return np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
 }
 
+/* Receive with the kernel's stamp of the last packet, then read the clock. */
 static ssize_t
 recv_stamped(struct np_worker *w, const struct np_conn *c, char *buf, size_t size,
 	     struct np_stamped *into)

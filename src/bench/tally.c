@@ -118,7 +118,7 @@ read_kernel(const struct np_run *run, const struct np_conn *c, int fd, struct np
 	}
 }
 
-/* Connections that a ramp did not establish have no row. */
+/* A row for each flow; of a ramp only for those that were established. A single one has t->only. */
 static int
 take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 {
@@ -159,6 +159,7 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	return NP_OK;
 }
 
+/* The figures of a worker; its times count from the start of the window. */
 static void
 take_worker(const struct np_run *run, const struct np_worker *w, struct np_worker_result *row)
 {
@@ -179,6 +180,7 @@ take_worker(const struct np_run *run, const struct np_worker *w, struct np_worke
 	};
 }
 
+/* How far apart the workers began, and ended. */
 static void
 take_skew(struct np_tally *t)
 {
@@ -356,6 +358,7 @@ only_row(const struct np_tally *t)
 	return row;
 }
 
+/* Append the flows of `from`, whose workers are numbered after those of `into`. */
 static int
 join_flows(struct np_tally *into, const struct np_tally *from, struct np_err *err)
 {
@@ -402,6 +405,7 @@ count_from(struct np_worker_result *row, uint32_t count, uint64_t began_ns, uint
 	}
 }
 
+/* Append the workers of `from`. Times of all count from the earlier start. */
 static int
 join_workers_of(struct np_tally *into, const struct np_tally *from, struct np_err *err)
 {

@@ -252,10 +252,7 @@ void np_worker_end(struct np_worker *w);
  */
 bool np_worker_route_is_lost(const struct np_worker *w, int error);
 
-/*
- * Record the kernel's figures of the run's first connection, if this worker has it
- * (np_run_read_closing()).
- */
+/* np_run_read_closing(), if this worker has the run's first connection. */
 void np_worker_read_closing(struct np_worker *w);
 
 /* Bytes in its send buffer that are not acknowledged. */

@@ -23,6 +23,7 @@ enum {
 	MOMENT_NS = 5000 /* of sleep, to which the kernel adds its timer slack, usually 50 us */
 };
 
+/* np_batch_calls.put: one sendmmsg(2). */
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
@@ -34,6 +35,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	return sendmmsg(c->fd, b->out + first, count, MSG_NOSIGNAL);
 }
 
+/* np_batch_calls.fetch: one recvmmsg(2), perhaps after a short sleep. A train is one datagram. */
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {

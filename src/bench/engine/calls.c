@@ -33,6 +33,7 @@ np_calls_drive(struct np_worker *w)
 
 /* --- datagrams -------------------------------------------------------------------------------- */
 
+/* A call failed with errno. Returns what is needed next, as np_io_failed(). */
 static enum np_need
 failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
@@ -57,6 +58,7 @@ take_sent(struct np_worker *w, struct np_conn *c, int count)
 	return need;
 }
 
+/* np_calls.send: in one call, as many messages as the steps allow. */
 static enum np_need
 batch_send(struct np_worker *w, struct np_conn *c)
 {
@@ -117,7 +119,7 @@ put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 		if (need == NP_SEND && np_told_to_leave(&w->stop)) {
 			break;
 		}
-		done += need != NP_SEND;
+		done += need != NP_SEND; /* else repeat this answer */
 	}
 	t->answers = 0;
 	t->need = need == NP_OVER ? NP_OVER : NP_RECV;

@@ -18,10 +18,7 @@ struct np_run;
 struct np_sockopts;
 struct np_worker;
 
-/*
- * Counters of an engine, as proof of what it did: engine.NAME in the evidence (doc/evidence.md),
- * unless 0.
- */
+/* Counters that prove what an engine did: engine.NAME in doc/evidence.md, unless 0. */
 #define NP_ENGINE_COUNTS(X)                                                                        \
 	X(SEND_CALLS, "send_calls")         /* system calls that sent */                           \
 	X(SENT, "messages_sent")            /* messages in them */                                 \

@@ -68,6 +68,7 @@ struct loop {
 	uint64_t moved_ns; /* time of the last progress; 0: none yet */
 };
 
+/* epoll_ctl(2). If it fails, the loop ends with that error. */
 static void
 change_epoll(struct loop *l, int epoll_fd, int op, int fd, uint32_t events, void *tag)
 {
@@ -79,6 +80,7 @@ change_epoll(struct loop *l, int epoll_fd, int op, int fd, uint32_t events, void
 	}
 }
 
+/* Wait for these events of a connection. `spin` registers nothing. */
 static void
 wait_for(struct loop *l, struct np_conn *c, uint32_t events)
 {
@@ -101,6 +103,7 @@ remove_conn(struct loop *l, struct np_conn *c)
 	l->live--;
 }
 
+/* A connection is done, and in some tests all others with it. */
 static void
 end_conn(struct loop *l, struct np_conn *c)
 {
@@ -112,9 +115,9 @@ end_conn(struct loop *l, struct np_conn *c)
 }
 
 /*
- * Does its next operation have to wait for the load? Then let it. Connections of a leader wait in
- * line (with `spin`, each one asks in its turn). A follower sleeps here until it may go on, with
- * all its connections.
+ * True: the connection has to wait until the load allows its next operation (NP_HELD). Those of a
+ * leader wait in line; with `spin`, each asks in its turn. A follower sleeps here, with all its
+ * connections, until it may go on.
  */
 static bool
 hold_back(struct loop *l, struct np_conn *c)
@@ -130,8 +133,9 @@ hold_back(struct loop *l, struct np_conn *c)
 }
 
 /*
- * Make or accept the next connection. True: try its next call at once. False: first wait until it
- * is connected, as a half-close or a look at its socket needs.
+ * Make or accept the next connection. True: try its next call at once. False: come back when it is
+ * connected. That is needed if there is nothing to send: a half-close (-N) or the look at the first
+ * connection's figures would fail before.
  */
 static bool
 open_next(struct loop *l, struct np_conn *c)
@@ -176,6 +180,7 @@ open_next(struct loop *l, struct np_conn *c)
 	return true;
 }
 
+/* A call of a connection test other than sending and receiving. True: try the next call at once. */
 static bool
 connection_call(struct loop *l, struct np_conn *c)
 {
@@ -186,7 +191,7 @@ connection_call(struct loop *l, struct np_conn *c)
 		shutdown(c->fd, SHUT_WR);
 		c->need = NP_AWAIT;
 		return false;
-	case NP_AWAIT:
+	case NP_AWAIT: /* has_closed: the event has told it, which saves the call */
 		c->need = l->has_closed ? NP_CLOSE : np_io_await_close(l->w, c);
 		return true;
 	default:
@@ -223,8 +228,8 @@ resume_send(struct np_conn *c)
 }
 
 /*
- * The last call would block: switch from a send to receiving, or back to the send set aside. True:
- * try the other call now.
+ * The last call would block. With `spin` or an open loop, a connection that could not send receives
+ * meanwhile, and one that received everything resumes its send. True: try the other call now.
  */
 static __attribute__((noinline)) bool
 switch_call(const struct loop *l, struct np_conn *c)
@@ -247,6 +252,7 @@ switch_call(const struct loop *l, struct np_conn *c)
 	return false;
 }
 
+/* Serve a need of np_io_other(). True: try the next call at once. */
 static __attribute__((noinline)) bool
 rare_call(struct loop *l, struct np_conn *c)
 {
@@ -560,6 +566,7 @@ wait_ms(const struct loop *l, uint64_t now)
 	return next <= now ? 0 : (int)((next - now + NP_MSEC - 1) / NP_MSEC);
 }
 
+/* data.ptr is the connection; l: the listener; &l->connecting_fd: that set; NULL: a wake-up. */
 static void
 handle_event(struct loop *l, const struct epoll_event *event)
 {
@@ -581,12 +588,14 @@ handle_event(struct loop *l, const struct epoll_event *event)
 	}
 }
 
+/* Wait once, and handle the events; then what is due by time. */
 static void
 turn(struct loop *l)
 {
 	struct epoll_event events[BATCH];
 	bool timed = l->w->load.holds || l->w->timeout_ns > 0 || np_ramp_due(l->w) != UINT64_MAX;
 	uint64_t now = timed ? np_now() : 0;
+	/* While it drains, run() checks every millisecond whether answers are still to come. */
 	int n = epoll_wait(l->fd, events, BATCH, l->is_near ? 0 : l->drains ? 1 : wait_ms(l, now));
 
 	for (int i = 0; i < n && l->live > 0 && (l->drains || !np_stopped(&l->w->stop)); i++) {
@@ -691,6 +700,7 @@ spin(struct loop *l)
 	}
 }
 
+/* Count a connection, and register its first events. */
 static void
 begin_conn(struct loop *l, struct np_conn *c)
 {

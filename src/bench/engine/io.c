@@ -24,7 +24,7 @@ np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
 	return n;
 }
 
-/* With a count below one per connection, some begin nothing. */
+/* With a count below one per connection, some have nothing to do. */
 enum np_need
 np_io_first_need(const struct np_worker *w, uint32_t number)
 {
@@ -156,6 +156,7 @@ purge(struct np_worker *w, struct np_conn *c)
 	return NP_SEND;
 }
 
+/* Send the remainder of a message, of which c->part bytes are sent. Likewise recv_rest(). */
 static enum np_need
 send_rest(struct np_worker *w, struct np_conn *c, char *buf)
 {
@@ -197,8 +198,8 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 }
 
 /*
- * Begin the operation that the load has allowed. A connection that is done only waited for its last
- * interval: the operation goes back to the load.
+ * The load has allowed the next operation: begin it. A connection that is over only waited for the
+ * end of its last interval (np_paced()): give the operation back to the load.
  */
 static enum np_need
 begin(struct np_worker *w, struct np_conn *c, enum np_need need, uint64_t now)
@@ -230,7 +231,7 @@ np_io_begins(struct np_worker *w, struct np_conn *c)
 struct np_conn *
 np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun)
 {
-	enum { OPEN_MOST = 64 };
+	enum { OPEN_MOST = 64 }; /* of a schedule; else one for each connection */
 
 	if (w->load.is_open) {
 		return ++*begun > OPEN_MOST ? NULL : w->load.kind->next(w, turn);

@@ -71,6 +71,7 @@ struct uring {
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/* The ring failed: end the loop with that error, and never use the ring again. */
 static void
 fail(struct uring *u, int error)
 {
@@ -81,10 +82,7 @@ fail(struct uring *u, int error)
 	u->taken->is_lost = true;
 }
 
-/*
- * Submit requests, and wait for at least `wait` completions, but only until the load's next
- * operation is due.
- */
+/* Submit requests; wait for `wait` completions, or until the load's next operation is due. */
 static void
 submit(struct uring *u, unsigned wait)
 {
@@ -111,6 +109,7 @@ submit(struct uring *u, unsigned wait)
 	}
 }
 
+/* A free entry of the submission queue; if it is full, submit it first. NULL: the ring failed. */
 static struct io_uring_sqe *
 request(struct uring *u)
 {
@@ -190,6 +189,7 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
+/* A connection is done, and in some tests all others with it. */
 static void
 end_conn(struct uring *u)
 {
@@ -350,6 +350,7 @@ buffer(const struct uring *u, uint16_t number)
 	return u->buffer != NULL ? u->buffer : ring->slots[number % ring->width].buf;
 }
 
+/* Return a receive buffer to the pool; submit() announces it to the kernel. */
 static void
 give_back(struct uring *u, uint16_t number)
 {
@@ -463,6 +464,7 @@ sent(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	advance(u, c, conn);
 }
 
+/* Submit what is queued, wait for a completion, and handle all that are there. */
 static void
 turn(struct uring *u)
 {
@@ -491,6 +493,7 @@ turn(struct uring *u)
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
+/* Register the sockets, and queue the first requests. Returns 0 or -errno. */
 static int
 begin(struct uring *u)
 {
@@ -718,6 +721,7 @@ uring_close(struct np_worker *w)
 	w->engine.fd = -1;
 }
 
+/* Take a ring, and register the buffers to receive into. */
 static int
 uring_open(struct np_worker *w, struct np_err *err)
 {

@@ -46,6 +46,7 @@ do_register(struct io_uring *ring, unsigned code, void *arg, unsigned count)
 	return syscall(SYS_io_uring_register, ring->ring_fd, code, arg, count) == 0 ? 0 : -errno;
 }
 
+/* Why a ring could not be made, by errno. */
 static const char *
 explain(int error)
 {

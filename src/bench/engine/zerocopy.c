@@ -132,6 +132,7 @@ wait_for_release(struct np_worker *w, struct np_conn *c)
 	return z->blocks && !np_stopped(&w->stop) && (poll(&p, 1, -1) >= 0 || errno == EINTR);
 }
 
+/* To send; if `epoll` waits for a release first, as after a call that would block. */
 static enum np_need
 need_of(const struct np_conn *c)
 {

@@ -278,6 +278,7 @@ connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return __builtin_expect(w->recv_size > 0, 1) ? NP_RECV : connect_arrived(w, c, NULL, 0);
 }
 
+/* A transaction is complete, unless the connection was void. */
 NP_LOOP_BODY enum np_need
 connect_closed(struct np_worker *w, struct np_conn *c)
 {
@@ -371,6 +372,7 @@ static const struct np_steps connect_steps = {
 
 NP_SYNC_LOOP(connect_sync, connect_steps)
 
+/* Bytes follow from the counts of messages. A token is not part of the user's data. */
 static void
 connect_settle(struct np_worker *w)
 {
@@ -462,6 +464,7 @@ make_state(struct np_worker *w, struct np_err *err)
 	return c;
 }
 
+/* Share out the local ports, and make the rings. */
 static int
 connect_setup(struct np_worker *w, struct np_err *err)
 {
@@ -508,6 +511,7 @@ connect_nudge(struct np_run *run)
 	}
 }
 
+/* np_steps.open of the follower. */
 static int
 accept_next(struct np_worker *w, int flags)
 {

@@ -66,6 +66,7 @@ request_ahead(const struct np_worker *w, const struct np_conn *c)
 	return room < left ? room : left;
 }
 
+/* A request was sent, with others in flight: may another one follow? */
 static __attribute__((noinline)) enum np_need
 sent_of_many(struct np_worker *w, struct np_conn *c)
 {
@@ -220,6 +221,7 @@ next_of_share(struct np_worker *w)
 	return np_paced(w, NP_SEND);
 }
 
+/* A response; with ids perhaps a message that answers no request. */
 NP_LOOP_BODY enum np_need
 request_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -277,6 +279,7 @@ open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 	return NP_RECV;
 }
 
+/* EINTR is the time-out: give up the requests that were sent too long ago. */
 static enum np_need
 open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -346,6 +349,7 @@ take_stamps(struct np_worker *w, struct np_err *err)
 	return w->run->plan->stations == 0 || w->stamps != NULL ? NP_OK : (int)err->code;
 }
 
+/* Ids, the requests in flight, the time-out of a response, and the rings. */
 static int
 request_setup(struct np_worker *w, struct np_err *err)
 {
@@ -543,6 +547,7 @@ answer_repeats(struct np_worker *w)
 	}
 }
 
+/* The address to answer, ids, the rings, and whether a count ends the test. */
 static int
 respond_setup(struct np_worker *w, struct np_err *err)
 {

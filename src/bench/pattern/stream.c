@@ -84,6 +84,7 @@ transmit_sent_many(struct np_worker *w, struct np_conn *c, uint32_t count)
 	return sent < w->budget ? NP_SEND : NP_OVER;
 }
 
+/* Without room for a datagram in the kernel (ENOBUFS), count that and try again. */
 static enum np_need
 transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -468,6 +469,7 @@ judge_datagram_now(struct np_worker *w, const struct np_conn *c, const char *buf
 	return judge_datagram(w, c, buf, n, now_ns, late);
 }
 
+/* Count a message, unless it is a datagram from outside the window. */
 NP_LOOP_BODY enum np_need
 receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -508,6 +510,7 @@ receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, si
 	return received < w->budget ? NP_RECV : NP_OVER;
 }
 
+/* A client may end its stream by a reset (np_run.resets). */
 static enum np_need
 receive_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -527,6 +530,7 @@ static const struct np_steps receive_steps = {
 
 NP_SYNC_LOOP(receive_sync, receive_steps)
 
+/* The ring, and how to tell which datagrams belong to the window. */
 static int
 receive_setup(struct np_worker *w, struct np_err *err)
 {
@@ -636,6 +640,7 @@ drop_datagrams(struct np_worker *w)
 	}
 }
 
+/* Handle what arrives after the loop: count it, discard it, or end the connection. */
 static void
 receive_finish(struct np_worker *w)
 {

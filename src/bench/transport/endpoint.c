@@ -158,6 +158,7 @@ np_transport_probe(const struct np_transport *t, struct np_err *err)
 	return NP_OK;
 }
 
+/* Open a socket, bound to `at` unless that is NULL, and listening if it should. -1: failed. */
 static int
 open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 {
@@ -265,6 +266,7 @@ mark_packets(struct np_run *run, int fd)
 	}
 }
 
+/* Record what the kernel made of the options that results report. */
 static void
 read_back(struct np_run *run, int fd)
 {

@@ -31,10 +31,7 @@ int np_many_begin(struct np_run *run, uint32_t number, struct np_err *err);
 /* Wait until it is connected. Fails with EINTR if the run is stopped. */
 int np_many_await(struct np_run *run, uint32_t number, struct np_err *err);
 
-/*
- * Call `wait` with an array for poll(2): an entry for each data socket, and one more that has no
- * descriptor yet.
- */
+/* Call `wait` with an array for poll(2): all data sockets, and one spare entry (fd -1). */
 int np_many_wait(struct np_run *run,
 		 int (*wait)(struct np_run *run, struct pollfd *waits, struct np_err *err),
 		 struct np_err *err);

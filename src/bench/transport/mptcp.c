@@ -38,6 +38,7 @@ note_subflows(struct np_closing *c, uint32_t conns, uint32_t fallen, uint32_t fo
 	}
 }
 
+/* Of all connections, as each of them may have fallen back to TCP. */
 static void
 mptcp_read_closing(struct np_run *run, int fd)
 {

@@ -178,6 +178,7 @@ describe_paths(const struct np_run *run, const struct known *k, struct np_closin
 	c->degraded = asked > 1 && (k->paths < asked || failed > 0);
 }
 
+/* Record the figures, and keep them for sctp_put_kernel(): later the kernel has none. */
 static void
 sctp_read_closing(struct np_run *run, int fd)
 {

@@ -403,6 +403,7 @@ tls_open(struct np_run *run, struct np_err *err)
 	return run->end.state != NULL ? NP_OK : (int)err->code;
 }
 
+/* Do the handshake, then have the kernel encrypt both directions. */
 static int
 tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 {

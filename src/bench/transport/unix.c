@@ -206,6 +206,7 @@ needs_name(const struct np_plan *p)
 	return !p->active || (!p->transport->connected && p->pattern->sized);
 }
 
+/* A listener gets a name, and so does a client that is answered by datagrams. */
 static int
 unix_open(struct np_run *run, struct np_err *err)
 {
