@@ -117,9 +117,7 @@ int ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err);
 /* Write the metrics file, if there is one. Called at the start, too, to show errors at once. */
 int ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err);
 
-/*
- * Accept and serve until a signal comes; then end the sessions, too. NP_ESYS when it can't begin.
- */
+/* Accept and serve until a signal comes; then end the sessions, too. NP_ESYS: it cannot begin. */
 int ns_daemon_run(struct ns_daemon *d, struct np_err *err);
 
 #endif

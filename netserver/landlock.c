@@ -65,10 +65,7 @@ struct path_beneath_attr {
 /* Which sessions may use a path. */
 enum { ALL, UNIX, EVIDENCE };
 
-/*
- * What sessions open after their fork, found with strace(1) in the end-to-end tests and in libc's
- * sources.
- */
+/* What sessions open after their fork, found with strace(1) and in libc's sources. */
 static const struct {
 	const char *path;
 	uint64_t allowed;

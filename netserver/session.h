@@ -56,10 +56,7 @@ ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_requ
 /* Serve the caller in this process. Its descriptor is closed then. */
 void ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c);
 
-/*
- * Serve one connected control connection in this process, as inetd's children do, once it has been
- * let in.
- */
+/* Serve one control connection in this process, as inetd's children do, once it is admitted. */
 void ns_session_serve_alone(struct ns_daemon *d, int fd);
 
 #endif

@@ -27,10 +27,7 @@ void ns_session_receive(struct ns_daemon *d, struct ns_session *s, int most);
 /* Reap those that ended. */
 void ns_sessions_reap(struct ns_daemon *d);
 
-/*
- * End those that took too long, refuse tests that waited too long. Returns when to call again, or
- * NP_NEVER.
- */
+/* End sessions and queued tests that took too long. Returns when to call again, or NP_NEVER. */
 uint64_t ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns);
 
 /* The peer lacks that, or may soon: end an idle session. True: one is ending. */

@@ -408,9 +408,7 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/*
- * -T. A list of processors has to be available. A single processor may be offline, as in netperf.
- */
+/* -T. The processors of a list must be available; a single one may be offline, as in netperf. */
 static int
 settle_processors(struct np_cli *cli, struct np_err *err)
 {

@@ -164,25 +164,16 @@ struct np_cli {
 	struct np_addr source; /* the first one of --source-range; how many: plan.sources */
 };
 
-/*
- * Read the command line into *cli. NP_EUSAGE names the option that is wrong. An unknown test is no
- * error here.
- */
+/* Read the command line into *cli. NP_EUSAGE: a wrong option; an unknown test is no error. */
 int np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err);
 
 /* Wipes the secrets, too. */
 void np_cli_free(struct np_cli *cli);
 
-/*
- * Choose the row of the test (cli->plan.bench), check the options against it, and complete the
- * plan.
- */
+/* Find the test (cli->plan.bench), check the options against it, and complete the plan. */
 int np_cli_settle(struct np_cli *cli, struct np_err *err);
 
-/*
- * Can this test be repeated for confidence? As in netperf, TCP_CC, TCP_MSS and the AF_UNIX tests
- * run once.
- */
+/* Can it be repeated for confidence? As in netperf, not TCP_CC, TCP_MSS or AF_UNIX tests. */
 bool np_cli_repeats(const struct np_cli *cli);
 
 /* How often the test is run, and until when. */

@@ -46,10 +46,7 @@ void np_document_curve(struct np_document *d, const struct np_plan *p, const str
 void np_document_beside(struct np_document *d, const struct np_plan *plan,
 			const struct np_hist *idle, const struct np_hist *loaded);
 
-/*
- * What limited the test: a sentence, and the named values behind it (may be NULL). The last call
- * counts.
- */
+/* What limited the test, and the values behind that (may be NULL). The last call counts. */
 void np_document_explain(struct np_document *d, const char *text, const struct np_bag *values);
 
 /* How a run ended. */

@@ -47,10 +47,7 @@ print_flows(FILE *out, const struct np_cli *cli)
 	}
 }
 
-/*
- * Print the features in use; scripts look for "demo", which says that interim results are
- * available.
- */
+/* Print the features in use; scripts look for "demo": interim results are available. */
 static void
 print_features(FILE *out, const struct np_cli *cli)
 {

@@ -462,10 +462,7 @@ print_cpu_rate(const struct np_cli *cli, const char *which, double rate, int cpu
 	}
 }
 
-/*
- * As netperf does, refuse an unknown test after connecting, so that a missing daemon is reported
- * first.
- */
+/* Refuse an unknown test only when connected, as netperf: a missing daemon comes first. */
 static int
 refuse_test(const struct session *s, struct np_err *err)
 {

@@ -227,9 +227,7 @@ read_uuid(const char *word, void *to)
 	return strlen(word) <= 37;
 }
 
-/*
- * The family part of -H and -L: netperf looks for single characters, which addresses contain, too.
- */
+/* The family part of -H and -L: netperf looks for single characters, which hosts contain, too. */
 static int
 parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 {

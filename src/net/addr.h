@@ -17,10 +17,7 @@ struct np_addr {
 
 enum { NP_ADDRS_MAX = 16, NP_ADDR_TEXT = 112, NP_ADDR_DEVICE = 16 /* IF_NAMESIZE */ };
 
-/*
- * A family of addresses. A new one is a row in addr.c; a family without a row has no host, no port
- * and no bytes.
- */
+/* An address family: a row in addr.c. A family without one has no host, port or bytes. */
 struct np_family {
 	int family;
 	int version;        /* of IP; 0: none */
@@ -132,10 +129,7 @@ bool np_addr_same_family(const struct np_addr *a, const struct np_addr *b);
 /* Make an AF_UNIX address (unix(7)). NP_EUSAGE when the path is empty or too long for one. */
 int np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err);
 
-/*
- * Is it an address of this machine: loopback, or of an interface (getifaddrs(3))? True for the UNIX
- * domain.
- */
+/* Is it an address of this machine (getifaddrs(3), or loopback)? True for the UNIX domain. */
 bool np_addr_is_here(const struct np_addr *a);
 
 /*
@@ -144,9 +138,7 @@ bool np_addr_is_here(const struct np_addr *a);
  */
 int np_addr_device(const struct np_addr *a, char device[NP_ADDR_DEVICE]);
 
-/*
- * Our source address for packets to `far`, by the current routes. Sends nothing. False: no route.
- */
+/* Our source address for packets to `far`, by the current routes. False: no route. */
 bool np_addr_towards(const struct np_addr *far, struct np_addr *near);
 
 /* 127.0.0.0/8 or ::1, never in packets from other machines. */

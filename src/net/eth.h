@@ -55,10 +55,7 @@ bool np_eth_drops(const struct np_eth *l, uint64_t *frames);
 /* Make the address of a station. */
 void np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_addr *out);
 
-/*
- * The MTU of an interface, which must exist: for an unknown name the kernel may load a module. 0:
- * unknown.
- */
+/* The MTU of an interface; 0: unknown. It must exist, or the kernel may load a module. */
 uint32_t np_eth_mtu(const char *device);
 
 /*

@@ -28,9 +28,7 @@ struct race {
 	uint64_t deadline, next_ns;
 };
 
-/*
- * The next address, from *i on, of the family of the first one, or of another family; NULL: none.
- */
+/* The next address, from *i on, of the first one's family, or of another; NULL: none. */
 static const struct np_addr *
 next_of(const struct np_addrs *remote, bool first_family, size_t *i)
 {

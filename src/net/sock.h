@@ -77,10 +77,7 @@ int np_sock_bind(int fd, const struct np_addr *local, struct np_err *err);
 /* Read an int option back; -1 when the kernel has none. */
 int np_sock_int(int fd, int level, int name);
 
-/*
- * The MTU of the route to an address: of fd if it is connected, else of another socket. -1:
- * unknown.
- */
+/* The MTU of the route to an address, by fd if it is connected. -1: unknown. */
 int np_sock_path_mtu(int fd, const struct np_addr *to);
 
 /* Bytes in a queue: SIOCINQ not read, SIOCOUTQ not sent (TCP: not acknowledged); 0 if unknown. */

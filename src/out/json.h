@@ -64,10 +64,7 @@ int np_json_members(json_t *o, const struct np_json_member *m, size_t count, con
 /* The measured figures by name, without those that netperf has withdrawn. Infinite: null. */
 json_t *np_json_metrics(const struct np_record *r);
 
-/*
- * A whole histogram: the counts of its cells in order, where -N stands for N empty cells. null for
- * an empty one.
- */
+/* A histogram: the counts of its cells, -N for N empty ones. null for an empty one. */
 json_t *np_json_hist(const struct np_hist *h);
 
 /* A bag: dots in names make nested objects. null for NULL. */

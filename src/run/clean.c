@@ -149,10 +149,7 @@ seek(const struct end *e, size_t from, double s)
 	return from;
 }
 
-/*
- * Set the marks that need both ends' figures. other: the end on the same machine; NULL: it is on
- * another.
- */
+/* Set the marks that need both ends' figures. other: the far end if on this machine, or NULL. */
 static void
 mark_waits(struct end *e, const struct end *other)
 {

@@ -101,10 +101,7 @@ struct np_outcome {
 /* Ask the daemon for facts of its host. NP_ECONTROL with c->lacks if it reports none. */
 int np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err);
 
-/*
- * Ask the daemon which of its engines could drive the test, see np_engine_tell(). NP_EUNSUP if it
- * can't tell.
- */
+/* Ask which of the daemon's engines could drive the test (np_engine_tell()), or NP_EUNSUP. */
 int np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 		      struct np_bag **far, struct np_err *err);
 

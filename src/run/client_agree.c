@@ -260,10 +260,7 @@ set_peer(const struct np_client *c, struct np_client_test *t, const struct np_ad
 		   : NP_OK;
 }
 
-/*
- * Receive only from the daemon: its address is known before the request, its port only after the
- * response.
- */
+/* Receive only from the daemon, whose port is not known before its response. */
 int
 np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 		struct np_client_test *t, struct np_err *err)

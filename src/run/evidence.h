@@ -56,10 +56,7 @@ void np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDEN
  */
 struct np_bag *np_evidence_end(struct np_evidence *ev, struct np_run *run);
 
-/*
- * Only facts of the host, by np_host_facts(), and of the interface that has plan's address (len 0:
- * none).
- */
+/* Only facts of the host, and of the interface that has the plan's address (len 0: none). */
 void np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *into);
 
 #endif

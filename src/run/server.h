@@ -127,10 +127,7 @@ struct np_server {
 	bool unbound;                     /* a processor that is not available was logged */
 };
 
-/*
- * A peer that sends this many unknown requests is not a client: end the session before they fill
- * the log.
- */
+/* A peer that sends this many unknown requests is no client: the session ends. */
 enum { NP_UNKNOWN_MOST = 32 };
 
 /*

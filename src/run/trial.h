@@ -33,9 +33,7 @@ struct np_trial_result {
 /* Connect to the daemon and adapt the plan to it; a trial that is not connected does so itself. */
 int np_trial_connect(const struct np_trial *t, struct np_err *err);
 
-/*
- * How many sessions it needs; the client must be connected. NP_EUSAGE if it can't have that many.
- */
+/* How many sessions it needs; the client is connected. NP_EUSAGE: it can't have that many. */
 int np_trial_sessions(const struct np_trial *t, uint32_t *sessions, struct np_err *err);
 
 /*

@@ -63,10 +63,7 @@ enum np_chan_state {
 	NP_CHAN_BROKEN  /* closed within a message, reset, unreachable: err says which */
 };
 
-/*
- * Take over a connected socket. NP_ESYS when it can't be made non-blocking. Here and below err
- * must not be NULL.
- */
+/* Take over a connected socket. NP_ESYS: it can't be non-blocking. err must not be NULL. */
 int np_chan_open(struct np_chan *c, int fd, const char *peer, struct np_err *err);
 
 /* Close the connection and free its buffer. */

@@ -64,10 +64,7 @@ struct np_tagged {
 /* Make every field absent: numbers get the value their row names, texts and lists are empty. */
 void np_tagged_init(const struct np_tagged *t, void *m);
 
-/*
- * Write a whole message without the absent fields, into NP_TAGGED_AT + t->most bytes. Returns its
- * size.
- */
+/* Write a message without its absent fields. Returns its size, up to NP_TAGGED_AT + t->most. */
 size_t np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message);
 
 /* The same, but the fields alone. */
