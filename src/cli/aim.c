@@ -57,6 +57,7 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
 }
 
+/* The family of the data's addresses: as an option says, else that of the control connection. */
 static int
 data_family(const struct np_cli *cli, const struct np_client *c)
 {
@@ -271,7 +272,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		    (cli->data.host.given ||
 		     !np_addr_same_family(&ends->remote.at[0], &c->used))) ||
 		   (!cli->plan.no_control && np_family_of(&c->used)->version == 0)) {
-		name_near(cli, ends);
+		name_near(cli, ends); /* the daemon has to know it, and does not see it */
 	}
 	if (cli->data.host.given || must_bind_far(&cli->plan, &ends->remote.at[0])) {
 		bind_far(cli, &ends->remote.at[0]);

@@ -86,6 +86,7 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 	return rc;
 }
 
+/* Parse the options before and after --, and note the words that are none. given: before that. */
 static int
 parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list *given,
 	    struct np_err *err)
@@ -125,7 +126,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 	return NP_OK;
 }
 
-/* --clean sets the length of iterations. */
+/* The length of an iteration: by --clean, by -l, or the default. */
 static int
 settle_length(struct np_cli *cli, struct np_err *err)
 {
@@ -314,6 +315,7 @@ settle_implied(struct np_cli *cli)
 	}
 }
 
+/* Decide which evidence both ends collect: asked for, or needed for a figure that is. */
 static void
 settle_collecting(struct np_cli *cli)
 {

@@ -85,7 +85,7 @@ np_cli_beside_aim(struct np_cli_beside *p, const struct np_client *load, struct 
 	}
 	p->client.hooks = (struct np_client_hooks){ .ctx = load->hooks.ctx,
 						    .tell = load->hooks.tell,
-						    .patience_ns = load->hooks.patience_ns };
+						    .tell_after_ns = load->hooks.tell_after_ns };
 	return np_aim_data(&p->cli, load, &p->ends, NULL, err) == NP_OK
 		   ? NP_OK
 		   : np_fail_in(err, "--beside");

@@ -44,6 +44,7 @@ static const struct field {
 	{ "in_flight", offsetof(struct question, in_flight), 1, UINT32_MAX },
 };
 
+/* Set the error of the answer. Returns false. */
 static bool __attribute__((format(printf, 2, 3))) refuse(struct question *q, const char *fmt, ...)
 {
 	va_list ap;
@@ -64,6 +65,7 @@ read_real(const char *text, double *out)
 	return end != text && *end == '\0' && isfinite(*out) && *out >= 0;
 }
 
+/* Take one NAME=VALUE of a question. False: it is wrong. */
 static bool
 read_word(struct question *q, const char *name, const char *value)
 {
@@ -162,6 +164,7 @@ check_sizes(struct question *q, uint32_t size, uint32_t other)
 				      size, q->bench->transport->name, q->way.family, most);
 }
 
+/* Print the share of the link that a stream can use: payload by bytes on the wire. */
 static bool
 answer_stream(struct question *q, FILE *out)
 {
@@ -196,6 +199,7 @@ answer_stream(struct question *q, FILE *out)
 	return true;
 }
 
+/* Print the bytes of a transaction on the wire, and how many fit into the rate. */
 static bool
 answer_transactions(struct question *q, FILE *out)
 {
@@ -206,7 +210,7 @@ answer_transactions(struct question *q, FILE *out)
 			     : b->pattern->sized            ? NP_TURNS_TCP_CRR
 							    : NP_TURNS_TCP_CC;
 	struct np_ceiling_exchange x;
-	uint64_t fuller;
+	uint64_t fuller; /* bytes in the direction that has more of them */
 
 	q->way.options =
 	    q->bench->pattern->connection_test ? 0 : q->bench->transport->packets.turn_options;

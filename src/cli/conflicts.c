@@ -12,6 +12,7 @@ struct conflict {
 	const char *why;
 };
 
+/* Fail by the first row that applies. */
 static int
 refuse(const struct conflict *rows, size_t count, struct np_err *err)
 {

@@ -147,6 +147,7 @@ put_asked_end(struct np_document *d, json_t *o, const struct np_end *e)
 	put(d, o, "cpus", np_json_text(cpus[0] != '\0' ? cpus : NULL));
 }
 
+/* The object "test": what was asked for, and how often. */
 static void
 put_test(struct np_document *d, const struct np_cli *cli)
 {

@@ -85,6 +85,7 @@ print(const struct np_cli *cli, const char *where, const struct np_bag *list, FI
 	}
 }
 
+/* Make and print both lists. If the far end fails, that of this end is printed nevertheless. */
 static int
 list(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
 {

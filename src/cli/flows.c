@@ -14,6 +14,7 @@
 #include "sys/affinity.h"
 #include "sys/host.h"
 
+/* Can the test have several data connections, as its other options are? */
 static int
 check_several(const struct np_cli *cli, struct np_err *err)
 {

@@ -132,7 +132,7 @@ take_signals(struct session *s)
 	s->client.signals.received = &signals_taken;
 }
 
-enum { PATIENCE_S = 5 }; /* then netperf says what it waits for */
+enum { TELL_AFTER_S = 5 }; /* then netperf says what it waits for */
 
 static void
 say_on_stderr(void *session, const char *text)
@@ -251,7 +251,7 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome
 	}
 }
 
-/* A np_knee's tell(). */
+/* np_knee.tell. */
 static void
 show_step(void *session, const struct np_plan *p, const struct np_knee_step *step)
 {
@@ -262,6 +262,7 @@ show_step(void *session, const struct np_plan *p, const struct np_knee_step *ste
 	np_progress_resume(progress, stderr);
 }
 
+/* Run the test once; or with --rate auto until the knee is found, or with the probe of --beside. */
 static int
 run_trial(struct session *s, struct np_trial_result *one, struct np_err *err)
 {
@@ -399,6 +400,7 @@ prepare(struct session *s, struct np_err *err)
 	return NP_OK;
 }
 
+/* Run a test with data connections, from its addresses to its result. */
 static int
 run_bench(struct session *s, struct np_err *err)
 {
@@ -546,6 +548,7 @@ dry_run(struct session *s, struct np_err *err)
 		   : np_usage(err, "--dry-run: the test would not be what was asked for");
 }
 
+/* Connect, run what -t names, and close. */
 static int
 connect_and_run(struct session *s, struct np_err *err)
 {
@@ -573,6 +576,7 @@ connect_and_run(struct session *s, struct np_err *err)
 	return rc;
 }
 
+/* Do what the options ask for, but for printing texts. Returns enum np_errc. */
 static int
 run(struct session *s, struct np_err *err)
 {
@@ -608,7 +612,7 @@ run(struct session *s, struct np_err *err)
 	s->client.chan.fd = -1;
 	s->client.hooks.ctx = s;
 	s->client.hooks.tell = say_on_stderr;
-	s->client.hooks.patience_ns = PATIENCE_S * NP_SEC;
+	s->client.hooks.tell_after_ns = TELL_AFTER_S * NP_SEC;
 	if (cli->preflight) {
 		return np_preflight_run(cli, &s->client, &s->target, err);
 	}

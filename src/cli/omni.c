@@ -59,6 +59,7 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+/* direction: NP_WD_* as this end sees it; the table has the role of the daemon. */
 static int
 choose_pattern(struct np_cli *cli, uint32_t direction, struct np_err *err)
 {

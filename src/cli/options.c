@@ -284,6 +284,7 @@ take_device(const struct np_setting *set, struct np_name *name)
 	return NP_OK;
 }
 
+/* NAME,FAMILY. */
 static int
 set_name(const struct np_setting *set)
 {
@@ -304,6 +305,7 @@ set_name(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* The same, where the name may have a device. */
 static int
 set_local_name(const struct np_setting *set)
 {
@@ -369,6 +371,7 @@ take_path(const struct np_setting *set)
 	return np_plan_path(set->to, set->arg, set->err);
 }
 
+/* netperf's messages have 32 bytes for the far end's file. */
 static int
 check_fill_files(const struct np_setting *set)
 {
@@ -541,6 +544,7 @@ clamp_iterations(int32_t n)
 	return n < 3 ? 3 : n > 30 ? 30 : n;
 }
 
+/* After -i: as in netperf, 3 to 30 iterations, and 99 % and 5 % unless -I says more. */
 static int
 settle_iterations(const struct np_setting *set)
 {
@@ -574,7 +578,7 @@ parse_level(const char *text, int64_t *level)
 	return (double)*level < n ? -1 : 0;
 }
 
-/* Sic: a level without a comma is the width, too. */
+/* LEVEL,WIDTH. As in netperf, a level without a comma is the width, too. */
 static int
 set_confidence(const struct np_setting *set)
 {
@@ -735,6 +739,7 @@ set_engine(const struct np_setting *set)
 	return np_option_set(&engines, set->arg, set->ctx, set->err);
 }
 
+/* times: what follows "auto". The search sets its own rates; 1 says that there is one. */
 static int
 set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 {
@@ -781,6 +786,7 @@ read_rate(const char *word, size_t length, double *rate, bool *bits, struct np_e
 	return NP_OK;
 }
 
+/* auto, ndr, or one rate, or one for each end. */
 static int
 set_rate(const struct np_setting *set)
 {

@@ -9,7 +9,7 @@
 #include "net/llc.h"
 #include "wire/ext.h"
 
-/* The daemon allows few captures: do not ask it for one that would see nothing. */
+/* The daemon allows few captures: do not ask for one that would see nothing. */
 int
 np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
 {

@@ -114,6 +114,7 @@ rate_of(struct np_shown *s)
 	return (work - oldest->work) / ((double)(now - oldest->at_ns) / 1e9);
 }
 
+/* What the line is to say now. Also called while it is hidden, so that the rate is known. */
 static void
 describe(struct np_shown *s, struct np_progress *p)
 {
@@ -188,7 +189,7 @@ draw(struct np_shown *s)
 	atomic_store(s->drawn, s->fd); /* again: a signal may have erased it too early */
 }
 
-/* A np_live's draw(). */
+/* np_live.draw. */
 static void
 draw_view(void *shown, const struct np_live_view *view)
 {

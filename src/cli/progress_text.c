@@ -113,6 +113,7 @@ put_scaled(double rate, const char *unit, char text[PART])
 		 rate, prefixes[i], unit);
 }
 
+/* Empty unless data move, and a rate is known. */
 static void
 put_rate(const struct np_progress *p, char text[PART])
 {

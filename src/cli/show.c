@@ -93,6 +93,9 @@ show_offered(const struct np_cli *cli, const struct np_outcome *o, bool far)
 	return less;
 }
 
+/*
+ * --rate: what was not answered, and what kept the generator. Returns whether the rate was missed.
+ */
 static bool
 show_open(const struct np_cli *cli, const struct np_outcome *o)
 {
@@ -122,7 +125,7 @@ show_open(const struct np_cli *cli, const struct np_outcome *o)
 	return r->limits[0] != '\0';
 }
 
-/* got: as read back at that end; -2: it was refused, -1: unknown. */
+/* got: as read back at that end; -1: unknown, -2: refused. */
 static void
 show_setting(FILE *out, const char *what, int32_t asked, int got, const char *hint)
 {
@@ -348,6 +351,7 @@ np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r)
 	}
 }
 
+/* For -d: what ended the test, and what each end counted. */
 static void
 show_outcome(FILE *out, const struct np_outcome *o)
 {
@@ -413,6 +417,7 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 	snprintf(text, size, "the result is partial: %s covers %.2f s%s", which, seconds, of);
 }
 
+/* A row of the table of --stations, with its share of whole_ns unless that is 0. */
 static void
 show_times(const char *name, const struct np_hist *h, double whole_ns)
 {

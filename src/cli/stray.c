@@ -24,6 +24,7 @@ static const struct {
 	  "-d has no argument here; the direction is an option of the test OMNI (-- -d WORD)" },
 };
 
+/* Why a word was ignored, from the option before it; `given` has the order of the user. */
 static const char *
 remedy_of(const struct np_cli *cli, const char *word, const struct np_word_list *given)
 {

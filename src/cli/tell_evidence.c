@@ -70,6 +70,7 @@ known(int64_t v)
 	return v >= 0 ? (double)v : (double)NAN;
 }
 
+/* np_explain_flows.flow: the figures of a flow at the end that sends, NAN: not known. */
 static void
 tell_flow(const void *ctx, uint32_t i, struct np_explain_flow *row)
 {
@@ -96,7 +97,7 @@ tell_flow(const void *ctx, uint32_t i, struct np_explain_flow *row)
 	};
 }
 
-/* A thread that never sleeps (spins) is always busy: that says nothing. */
+/* np_explain_flows.thread. A thread that never sleeps is always busy, which says nothing. */
 static void
 tell_thread(const void *ctx, uint32_t i, struct np_explain_thread *row)
 {
@@ -172,7 +173,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 	np_explain(&in, e);
 }
 
-/* Not needed if there is a document. */
+/* --cycles without a document. */
 static void
 tell_cycles(const struct np_bag *b, FILE *to)
 {

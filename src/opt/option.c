@@ -101,6 +101,7 @@ set_length(const struct np_option *o, const char *text, void *ctx, struct np_err
 	return NP_OK;
 }
 
+/* Hand a word to the row's read() or set(), for the member at offset `to`. */
 static int
 set_word(const struct np_option *o, const char *word, void *ctx, size_t to, struct np_err *err)
 {
@@ -229,6 +230,7 @@ make_grammar(const struct np_option *table, size_t count, unsigned scope, struct
 	}
 }
 
+/* The row of what getopt_long(3) returned: a letter, or LONG_ONLY plus the row's index. */
 static const struct np_option *
 row_of(const struct np_option *table, size_t count, unsigned scope, int c)
 {
@@ -276,7 +278,7 @@ np_option_is_number(const struct np_option *o)
 	       o->kind == NP_OPT_BOTH || o->kind == NP_OPT_EACH;
 }
 
-/* Set the value, with a note if it isn't what was written. */
+/* Set the value; note if it was changed as netperf would, or is meant for another option. */
 static int
 set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	   struct np_option_notes *notes, struct np_err *err)

@@ -38,10 +38,10 @@ struct np_client_hooks {
 	void *ctx;
 	/* Called when both ends agree on the test, and the data's peer is known. May be NULL. */
 	void (*agreed)(void *ctx, const struct np_run *run);
-	/* A line for the user, such as: the daemon has not answered for patience_ns (told once), or
-	 * it granted less than was asked for. May be NULL. */
+	/* A line for the user, such as: the daemon has not answered for tell_after_ns (told once),
+	 * or it granted less than was asked for. May be NULL. */
 	void (*tell)(void *ctx, const char *text);
-	uint64_t patience_ns;
+	uint64_t tell_after_ns;
 };
 
 /* One control connection. */

@@ -157,7 +157,7 @@ static int
 receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
 {
 	uint64_t since = np_now(), deadline = np_client_within(answer_ms);
-	uint64_t tell = since + c->hooks.patience_ns, now;
+	uint64_t tell = since + c->hooks.tell_after_ns, now;
 	int rc;
 
 	if (c->hooks.tell == NULL || c->told || tell >= deadline) {

@@ -412,7 +412,7 @@ make_member(struct party *p, uint32_t i)
 		.ctx = m,
 		.agreed = await_others,
 		.tell = p->was.hooks.tell != NULL ? tell_waiting : NULL,
-		.patience_ns = p->was.hooks.patience_ns,
+		.tell_after_ns = p->was.hooks.tell_after_ns,
 	};
 	c->signals = (struct np_signals){ .let_in = &p->let_in, .received = &p->passed };
 	c->watch =

@@ -1090,7 +1090,7 @@ ask_with_patience(struct meeting *m, void (*script)(int fd), uint64_t patience_n
 	m->c.heard = heard;
 	m->c.hooks.ctx = &wait;
 	m->c.hooks.tell = note_wait;
-	m->c.hooks.patience_ns = patience_ns;
+	m->c.hooks.tell_after_ns = patience_ns;
 	client_params(&m->p, np_bench_find("TCP_STREAM"), AF_INET, 1);
 	assert_int_equal(np_client_run(&m->c, &m->p, NULL, &m->peer, &m->out, &m->err),
 			 NP_ECONTROL);

@@ -188,8 +188,9 @@ take_a_tenth(struct bed *b, const char *bench, unsigned caps, char told[1024])
 	told[0] = '\0';
 	make_bed_with(b, bench, 1, caps);
 	b->client.collect.caps = 0;
-	b->client.hooks =
-	    (struct np_client_hooks){ .ctx = told, .tell = keep_told, .patience_ns = 60 * NP_SEC };
+	b->client.hooks = (struct np_client_hooks){ .ctx = told,
+						    .tell = keep_told,
+						    .tell_after_ns = 60 * NP_SEC };
 	b->target.wants.caps = NP_CAP_PLAN;
 	b->plan.length = 1;
 	b->plan.length_less_ms = 900;
