@@ -132,7 +132,7 @@ set_exclusive(const struct np_setting *set)
 	struct ns_args *a = set->ctx;
 
 	a->exclusive = true;
-	a->limits.each.meet_s = TURN_S;
+	a->limits.each.establish_s = TURN_S;
 	return set->arg != NULL ? np_option_set(&seconds, set->arg, set->ctx, set->err) : NP_OK;
 }
 

@@ -21,7 +21,7 @@ ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 uint64_t
 ns_hello_until(int fd, uint64_t now_ns)
 {
-	uint64_t trips_ns = NP_MEET_TRIPS * np_tcp_round_trip_ns(fd);
+	uint64_t trips_ns = NP_ESTABLISH_TRIPS * np_tcp_round_trip_ns(fd);
 
 	return now_ns + np_max(NS_HELLO_S * NP_SEC, np_min(trips_ns, NS_HELLO_MOST_S * NP_SEC));
 }

@@ -47,7 +47,7 @@ put_step(const struct np_progress *p, char text[PART])
 		[NP_LIVE_CONNECTING] = { .what = "connecting to ", .names_host = true },
 		[NP_LIVE_WAITING] = { .what = "waiting", .timed = true },
 		[NP_LIVE_ASKING] = { .what = "waiting for netserver at ", .names_host = true },
-		[NP_LIVE_MEETING] = { .what = "making the data connection" },
+		[NP_LIVE_ESTABLISHING] = { .what = "making the data connection" },
 		[NP_LIVE_WARMING_UP] = { .what = "warming up", .timed = true },
 		[NP_LIVE_MEASURING] = { .what = "measuring", .timed = true },
 		[NP_LIVE_COLLECTING] = { .what = "collecting the results" },
@@ -56,7 +56,7 @@ put_step(const struct np_progress *p, char text[PART])
 	char meeting[64];
 	size_t n;
 
-	if (p->step == NP_LIVE_MEETING && p->connections > 1) {
+	if (p->step == NP_LIVE_ESTABLISHING && p->connections > 1) {
 		snprintf(meeting, sizeof(meeting), "making %" PRIu32 " data connections",
 			 p->connections);
 		what = meeting;

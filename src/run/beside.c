@@ -19,6 +19,7 @@ static const double LONGEST = 0.05;
 
 /* ---- The probe ---- */
 
+/* The thread of a probe. */
 static void *
 run_probe(void *arg)
 {

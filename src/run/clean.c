@@ -67,6 +67,7 @@ read_list(const struct np_bag *b, const char *name, double unit, struct end *e, 
 	return list != NULL;
 }
 
+/* Read the intervals that an end has told. False: it has none. */
 static bool
 read_end(const struct np_bag *b, struct end *e)
 {
@@ -114,6 +115,7 @@ mark(struct end *e, size_t i, enum np_reason r)
 	e->clean_work[i] = 0;
 }
 
+/* Withdraw a reason. Work is clean again as far as no other reason marks its time. */
 static void
 unmark(struct end *e, enum np_reason out)
 {
@@ -265,6 +267,7 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 	}
 }
 
+/* Read the far end's intervals, too, and judge those of the end that counts the work. */
 static void
 judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, struct end end[2],
       bool far_counts)

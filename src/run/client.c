@@ -17,7 +17,8 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_
 		.run = run,
 		.control_fd = run->plan->no_control ? -1 : c->chan.fd,
 		.length_ns = np_plan_time_ns(run->plan),
-		.meet_ns = NP_MEET_MS * NP_MSEC + NP_MEET_TRIPS * np_tcp_round_trip_ns(c->chan.fd),
+		.establish_ns = NP_ESTABLISH_MS * NP_MSEC +
+				NP_ESTABLISH_TRIPS * np_tcp_round_trip_ns(c->chan.fd),
 		.signals = c->signals,
 		.gate = c->gate,
 		.opens_first = c->opens_first,
@@ -68,7 +69,7 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
-	np_live_step(c->live, p->no_control ? NP_LIVE_MEETING : NP_LIVE_ASKING, 0);
+	np_live_step(c->live, p->no_control ? NP_LIVE_ESTABLISHING : NP_LIVE_ASKING, 0);
 	if (np_run_open(&test.run, p, terms, &stop, err) != NP_OK) {
 		return err->code;
 	}

@@ -17,6 +17,7 @@ enum {
 	LATE_S = 4            /* no busy machine closes a window this late */
 };
 
+/* Tell how the connections of --spread are distributed. */
 static void
 tell_spread(struct np_client *c, const struct np_client_test *t)
 {
@@ -173,6 +174,7 @@ hint_at_firewall(const struct np_run *run, struct np_err *err)
 	}
 }
 
+/* Fail because nothing moved any more, or no data connection was made. */
 static int
 silent_flow(const struct np_drive *d, struct np_err *err)
 {
@@ -185,7 +187,7 @@ silent_flow(const struct np_drive *d, struct np_err *err)
 			       NP_STALL_S, peer);
 	}
 	np_fail(err, NP_ETIME, 0, "no data connection with %s within %.0f s", peer,
-		(double)d->meet_ns / 1e9);
+		(double)d->establish_ns / 1e9);
 	np_fail_hint(err, hint);
 	return err->code;
 }

@@ -48,6 +48,7 @@ struct progress {
 	uint64_t all_ran;
 };
 
+/* What each thread did in this interval, and which processors they used. */
 static void
 look_at_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p)
 {
@@ -67,6 +68,7 @@ look_at_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p
 	}
 }
 
+/* How long threads ran, and waited for a processor because of other programs. */
 static void
 judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 	      struct np_interval *i)
@@ -210,6 +212,7 @@ judge_squeezed(struct np_disturbed *d)
 		   : 0;
 }
 
+/* What disturbed the processors of the test in this interval, as marks. */
 static uint32_t
 judge_machine(struct np_disturbed *d, double seconds)
 {
@@ -253,6 +256,7 @@ why_own_unknown(const struct np_run *run)
 	return NULL;
 }
 
+/* What the test has sent and received by TCP, over all connections. */
 static void
 add_tcp(const struct np_run *run, struct np_carried *own)
 {
@@ -272,6 +276,7 @@ add_tcp(const struct np_run *run, struct np_carried *own)
 	own->in = run->plan->pattern->transactions || at_most < c.bytes_in ? c.bytes_in : at_most;
 }
 
+/* The same of datagrams. Received ones are those read, dropped at a full buffer, or still in it. */
 static void
 add_datagrams(const struct np_disturbed *d, struct np_carried *own)
 {
@@ -319,6 +324,7 @@ is_beyond(uint64_t bytes, uint64_t own, double tolerance)
 	return (double)bytes > (double)own + tolerance;
 }
 
+/* NP_R_FOREIGN as a mark, if the interface carried clearly more than the test; else 0. */
 static uint32_t
 judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 {

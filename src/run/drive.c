@@ -56,7 +56,7 @@ struct control {
 	bool saw_time_up;
 	bool arrived, let_go; /* at the gate; the workers were told to go on */
 	int signals;          /* taken so far */
-	uint64_t meet_until;
+	uint64_t establish_until;
 	uint64_t heard_ns; /* when the daemon sent a message during the client's loop, or 0 */
 	struct still seen; /* of silence() */
 	uint64_t until_ns; /* of check_stall(): when that counts as a stall */
@@ -386,6 +386,7 @@ time_up_at(struct control *c, uint64_t now, uint64_t *again)
 	return since + c->d->length_ns;
 }
 
+/* End the loops when the test is over. Returns when to call it again. */
 static uint64_t
 keep_test_time(struct control *c, uint64_t now)
 {
@@ -468,8 +469,8 @@ keep_time(struct control *c, enum np_phase phase)
 	if (phase != NP_MEETING) {
 		return NP_NEVER;
 	}
-	if (now < c->meet_until) {
-		return c->meet_until;
+	if (now < c->establish_until) {
+		return c->establish_until;
 	}
 	end(c, NP_BY_SILENCE, 2);
 	return NP_NEVER;
@@ -628,6 +629,7 @@ look_at_data(struct control *c, enum np_phase phase)
 	return np_deadline(20 * NP_MSEC);
 }
 
+/* Sleep until then, or a worker, the far end, the gate or a signal has news. */
 static void
 wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 {
@@ -674,6 +676,7 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 	}
 }
 
+/* The loop of the controller, until all workers are done. */
 static void
 control_team(struct control *c)
 {
@@ -685,7 +688,7 @@ control_team(struct control *c)
 		int n;
 
 		if (phase < NP_LOOPING) {
-			np_live_step(live, NP_LIVE_MEETING, 0);
+			np_live_step(live, NP_LIVE_ESTABLISHING, 0);
 		} else if (phase > NP_LOOPING) {
 			np_live_step(live, NP_LIVE_COLLECTING, 0);
 		} else if (c->warm) {
@@ -742,7 +745,8 @@ settle_window(const struct control *c)
 	struct np_run *run = c->d->run;
 	struct np_window *win = &run->window;
 	/* A sender's window opens one warm-up after the meeting began, at the earliest. */
-	uint64_t earliest_ns = c->meet_until - c->d->meet_ns + run->plan->warm_up_ms * NP_MSEC;
+	uint64_t earliest_ns =
+	    c->establish_until - c->d->establish_ns + run->plan->warm_up_ms * NP_MSEC;
 	uint64_t first_ns = UINT64_MAX, open_ns = win->ended_ns - win->length_ns;
 	bool has_waited = run->plan->active ? counts_late_data(run) : c->d->cause == NP_BY_CLOCK;
 
@@ -807,7 +811,7 @@ int
 np_drive(struct np_drive *d, struct np_err *err)
 {
 	/* c.signals is 0: signals that came before count, too. */
-	struct control c = { .d = d, .meet_until = np_deadline(d->meet_ns) };
+	struct control c = { .d = d, .establish_until = np_deadline(d->establish_ns) };
 	int rc = NP_OK;
 
 	d->cause = NP_BY_LOOP;

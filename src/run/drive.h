@@ -63,14 +63,14 @@ struct np_team;
 
 /* Round trips that a connection may need on a path that loses packets: each segment may be sent
  * three times, and its first time-out is three round trips. */
-enum { NP_MEET_TRIPS = 12 };
+enum { NP_ESTABLISH_TRIPS = 12 };
 
 struct np_drive {
 	struct np_run *run;
-	int control_fd;     /* -1: none */
-	uint64_t length_ns; /* of the measured part; 0: no limit */
-	uint64_t limit_ns;  /* if length_ns is 0: the longest that it may last; 0: no limit */
-	uint64_t meet_ns;   /* time-out for connect or accept */
+	int control_fd;        /* -1: none */
+	uint64_t length_ns;    /* of the measured part; 0: no limit */
+	uint64_t limit_ns;     /* if length_ns is 0: the longest that it may last; 0: no limit */
+	uint64_t establish_ns; /* time-out for connect or accept */
 	struct np_signals signals;
 	struct np_gate *gate; /* opens the window; NULL: it opens when the workers are ready */
 	bool opens_first;     /* before the gate: the far end sends as soon as it is connected */

@@ -352,6 +352,7 @@ np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WA
 				      .at_once = true };
 }
 
+/* Put a list for each column, but for those that the test does not have. */
 static void
 put_samples(const struct np_evidence *ev)
 {

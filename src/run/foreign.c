@@ -56,6 +56,7 @@ drop_behind(struct np_own *in, double packets, double each)
 	in->dropped += packets * each;
 }
 
+/* What the interface has carried for the test, by TCP's own counters. False: not known. */
 static bool
 tcp_own(const struct np_bag *bag, int version, const struct np_link *link, struct np_own *out,
 	struct np_own *in)
@@ -84,6 +85,7 @@ tcp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	return !isnan(out->bytes + in->bytes + out->unsure + in->unsure);
 }
 
+/* The same of datagrams, some of which were dropped without being counted in bytes. */
 static bool
 udp_own(const struct np_bag *bag, int version, const struct np_link *link, struct np_own *out,
 	struct np_own *in)
@@ -123,6 +125,7 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	return !isnan(sends + receives + sent + received);
 }
 
+/* Put how much of an interface's bytes was foreign: 0 within tolerance, unread if it is unclear. */
 static void
 put(struct np_bag *bag, const struct np_own *own, const char *bytes_name, const char *packets_name,
     const char *name)

@@ -112,6 +112,7 @@ session_length(const struct np_plan *p, uint32_t i, uint32_t sessions)
 	return -unit * (units / sessions + (i < units % sessions));
 }
 
+/* The plan of session i: of --both half of them receive; of several flows each has one. */
 static void
 session_plan(const struct np_plan *whole, uint32_t i, uint32_t sessions, struct np_plan *one)
 {
@@ -131,6 +132,7 @@ session_plan(const struct np_plan *whole, uint32_t i, uint32_t sessions, struct 
 	np_plan_place(one, i);
 }
 
+/* Several sessions cannot share a port that the user named. */
 static int
 check_ports(const struct np_plan *p, const struct np_target *t, uint32_t sessions,
 	    struct np_err *err)
@@ -224,7 +226,7 @@ wake(struct party *p)
 
 /* Arrive, and wait for the others until then. Returns the gate's state. */
 static int
-meet_at(struct member *m, struct np_gate *g, uint64_t until)
+arrive_and_wait(struct member *m, struct np_gate *g, uint64_t until)
 {
 	struct pollfd open = { .fd = np_gate_fd(g), .events = POLLIN };
 	struct timespec left;
@@ -265,7 +267,7 @@ await_others(void *ctx, const struct np_run *run)
 		p->was.hooks.agreed(p->was.hooks.ctx, run);
 	}
 	p->granted++;
-	if (meet_at(m, p->agreed, until) == 0 && np_signalled(&m->client->signals) == 0) {
+	if (arrive_and_wait(m, p->agreed, until) == 0 && np_signalled(&m->client->signals) == 0) {
 		p->late_ns = np_now();
 		p->in_time = p->granted;
 		wake(p);
@@ -342,6 +344,7 @@ take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 	pthread_mutex_unlock(&m->party->lock);
 }
 
+/* A session is over: its figures are final, and if it failed, so do the others that still wait. */
 static void
 note_over(struct member *m)
 {
@@ -375,7 +378,7 @@ take_part(void *arg)
 	}
 	if (m->rc == NP_OK) {
 		/* Before any test is asked for: daemons wait for datagrams from the grant on. */
-		(void)meet_at(m, m->party->connected, np_deadline(AGREE_S * NP_SEC));
+		(void)arrive_and_wait(m, m->party->connected, np_deadline(AGREE_S * NP_SEC));
 		m->plan.sequence = (m->client->granted.caps & NP_CAP_SEQUENCE) != 0;
 		m->rc = np_client_run(m->client, &m->plan, g->terms, g->peer, &m->out, &m->err);
 	}
@@ -434,6 +437,7 @@ make_member(struct party *p, uint32_t i)
 	}
 }
 
+/* Close the other sessions, and give the first client its own hooks back. */
 static void
 end_party(struct party *p)
 {
@@ -459,6 +463,7 @@ end_party(struct party *p)
 	free(p->member);
 }
 
+/* Set up all sessions. The first one uses the client of the caller. */
 static int
 begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 {

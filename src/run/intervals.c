@@ -18,6 +18,7 @@ np_reason_name(enum np_reason r)
 	return names[r];
 }
 
+/* Extend *into by the interval after it. */
 static void
 join(struct np_interval *into, const struct np_interval *i)
 {

@@ -158,6 +158,7 @@ set_rate(struct np_plan *p, double rate)
 	p->rate = p->pattern->offers ? 0 : (uint32_t)rate;
 }
 
+/* Run the test at a step's rate, again while it is unsure whether P99 is above the limit. */
 static int
 run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, struct np_hist *all,
 	 struct np_trial_result *r, struct np_err *err)

@@ -12,10 +12,10 @@
 
 /* In the order in which they come. */
 enum np_live_step {
-	NP_LIVE_CONNECTING, /* the control connection */
-	NP_LIVE_WAITING,    /* -s */
-	NP_LIVE_ASKING,     /* for the daemon's answer */
-	NP_LIVE_MEETING,    /* the data connections */
+	NP_LIVE_CONNECTING,   /* the control connection */
+	NP_LIVE_WAITING,      /* -s */
+	NP_LIVE_ASKING,       /* for the daemon's answer */
+	NP_LIVE_ESTABLISHING, /* the data connections */
 	NP_LIVE_WARMING_UP,
 	NP_LIVE_MEASURING,
 	NP_LIVE_COLLECTING /* the window is closed: the daemon's results */

@@ -34,6 +34,7 @@ per(double amount, double each)
 	return each > 0 ? amount / each : 0;
 }
 
+/* What netperf calls the throughput: of a stream, what arrived. */
 static double
 throughput(const struct sums *s)
 {
@@ -152,6 +153,7 @@ report_asked(const struct sums *s, struct np_record *r)
 	}
 }
 
+/* Sizes as used. Those that an end does not use are printed as netperf does: 0, or -1 with -N. */
 static void
 report_sizes(const struct sums *s, struct np_record *r)
 {
@@ -183,6 +185,7 @@ report_sizes(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
 }
 
+/* Counts of both ends. Those of a far end that did not report are -1, with -N 0 as in netperf. */
 static void
 report_counts(const struct sums *s, struct np_record *r)
 {

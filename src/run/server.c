@@ -80,6 +80,7 @@ send_bag(struct np_chan *c, const struct np_bag *b, struct np_err *err)
 	return rc;
 }
 
+/* Answer with facts of this host, or evidence of the last test, if the greeting asked for it. */
 static int
 serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 {

@@ -34,7 +34,7 @@ struct np_limits {
 	uint32_t engines;            /* allowed ones: bit i for np_engine_at(i); 0: all */
 	uint64_t lacks;              /* transports that are not served, bits as np_lacks_bit() */
 	uint32_t idle_s;             /* between two requests */
-	uint32_t meet_s;             /* time-out for the data connection; 0: two minutes */
+	uint32_t establish_s;        /* time-out for the data connection; 0: two minutes */
 	bool one_port, one_port_udp; /* data use the port of the control connection */
 	bool devices;                /* clients may have data sockets bound to an interface */
 	bool want_echo;              /* send datagrams only to clients that have echoed a token */

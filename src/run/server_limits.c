@@ -21,6 +21,7 @@ ports_of(const struct np_plan *p)
 	return p->transport->connected ? 1 : p->flows;
 }
 
+/* Fail with the option of the limit that the plan exceeds. wish: what the test would take. */
 static int
 check_limits(const struct np_limits *limits, struct np_plan *p, const struct np_wish *wish,
 	     struct np_err *err)

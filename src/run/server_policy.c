@@ -5,6 +5,7 @@
 #include "net/llc.h"
 #include "run/server_parts.h"
 
+/* Refuse what no limit is about: that the kernel would load code, reach files or other hosts. */
 static int
 check_request(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {

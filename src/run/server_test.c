@@ -11,7 +11,7 @@
 
 /* Time-outs for the data connection, in seconds. */
 enum {
-	MEET_S = 120,
+	ESTABLISH_S = 120,
 	PLAIN_S = 10, /* --one-port without a token; and at least */
 	ECHO_S = 10,  /* for the echo of a token */
 	BEHIND_S = 4  /* after the length of a test: netperf's client then waits for results */
@@ -40,19 +40,22 @@ set_peer(const struct np_plan *p, struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+/* How long this end waits for the data connection and the end of a test. 0: no limit. */
 static struct np_drive
 plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *run)
 {
 	const struct np_limits *limits = &s->limits;
-	uint64_t meet_s = limits->meet_s != 0 ? limits->meet_s : MEET_S;
-	uint64_t trips_ns = limits->meet_s != 0 ? 0 : NP_MEET_TRIPS * np_tcp_round_trip_ns(c->fd);
+	uint64_t establish_s = limits->establish_s != 0 ? limits->establish_s : ESTABLISH_S;
+	uint64_t trips_ns =
+	    limits->establish_s != 0 ? 0 : NP_ESTABLISH_TRIPS * np_tcp_round_trip_ns(c->fd);
 	uint64_t limit_s = limits->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
 
-	if (limits->meet_s == 0 && run->plan->length > 0) {
-		meet_s = np_min(meet_s, np_max(PLAIN_S, (uint64_t)run->plan->length + BEHIND_S));
+	if (limits->establish_s == 0 && run->plan->length > 0) {
+		establish_s =
+		    np_min(establish_s, np_max(PLAIN_S, (uint64_t)run->plan->length + BEHIND_S));
 	}
-	if (np_is_handed(run) && !run->terms->tokens && meet_s > PLAIN_S) {
-		meet_s = PLAIN_S;
+	if (np_is_handed(run) && !run->terms->tokens && establish_s > PLAIN_S) {
+		establish_s = PLAIN_S;
 	}
 	limit_s -= limits->seconds != 0 ? np_server_warm_up_s(run->plan)
 					: 0; /* check_limits(): not more */
@@ -61,7 +64,7 @@ plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *ru
 		.control_fd = c->fd,
 		.length_ns = np_plan_time_ns(run->plan),
 		.limit_ns = limits->seconds != 0 ? limit_s * NP_SEC : 0,
-		.meet_ns = (run->end.token != 0 ? ECHO_S : meet_s) * NP_SEC + trips_ns,
+		.establish_ns = (run->end.token != 0 ? ECHO_S : establish_s) * NP_SEC + trips_ns,
 		.signals = s->signals,
 	};
 }

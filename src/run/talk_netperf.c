@@ -100,6 +100,7 @@ static const struct {
 };
 enum { OMNI_FLAGS = sizeof(omni_flags) / sizeof(omni_flags[0]) };
 
+/* What the rows of the table do not pass: flags, addresses, texts. */
 static void
 omni_encode_request(struct talk *t)
 {
@@ -344,6 +345,7 @@ test_of(const struct np_dialect *d)
 	return (const struct test *)d;
 }
 
+/* Encode a message, and what only our programs find in bytes that netperf leaves unused. */
 static void
 encode(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, uint8_t *frame)
 {
@@ -366,6 +368,7 @@ encode(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, 
 	}
 }
 
+/* Decode a message, and what our programs add to it. */
 static int
 decode(struct talk *t, const struct test *test, const uint8_t *frame, struct np_err *err)
 {
@@ -424,6 +427,7 @@ encode_results(const struct np_dialect *d, const struct np_plan *p, const struct
 	encode(d, &t, d->code == NP_SCTP_RR ? NP_SCTP_RR_RESULTS : d->code + 2, 0, frame);
 }
 
+/* np_dialect.decode_request: the plan of this end, or what is wrong with the request. */
 static int
 decode_request(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
 	       struct np_err *err)

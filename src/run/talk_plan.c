@@ -97,6 +97,7 @@ encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_me
 	    (uint32_t)np_run_used(run->worker->recv_ring.width, (int32_t)p->near.call.recv_width);
 }
 
+/* Further addresses, one after the other, as far as there is room. */
 static void
 also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *count)
 {
@@ -112,6 +113,7 @@ also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *
 	}
 }
 
+/* Encode a plan as a message of that table, PLAN or ENGINES. */
 static void
 encode_as(const struct np_tagged *by, const struct np_plan *p, const struct np_run *run,
 	  uint8_t *frame)
@@ -266,6 +268,7 @@ decode_results(const struct np_dialect *d, const uint8_t *frame, struct np_far *
 
 /* --- the daemon's half ------------------------------------------------------------------------ */
 
+/* The transport, the pattern, and which end leads. */
 static int
 decode_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
@@ -292,6 +295,7 @@ decode_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 	return NP_OK;
 }
 
+/* Can such a test have these flows, a ramp, and stations? */
 static int
 decode_flows(const struct np_plan *p, struct np_err *err)
 {
@@ -320,6 +324,7 @@ decode_flows(const struct np_plan *p, struct np_err *err)
 	return why == NULL ? NP_OK : np_fail(err, NP_EUNSUP, EOPNOTSUPP, "stations: %s", why);
 }
 
+/* The rows of plan.def, the length, and the suite of TLS, which shares a field with the flags. */
 static int
 decode_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
@@ -398,6 +403,7 @@ decode_further(const char *which, const uint8_t *bytes, uint32_t length, const s
 	return NP_OK;
 }
 
+/* Addresses and ports of both ends, or the stations of the link layer. */
 static int
 decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
@@ -452,6 +458,7 @@ decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_e
 	return NP_OK;
 }
 
+/* Decode and check a plan in a message of that table. */
 static int
 decode_as(const struct np_tagged *table, const uint8_t *frame, struct np_plan *p,
 	  struct np_err *err)
@@ -495,6 +502,7 @@ np_engines_decode(const uint8_t *frame, struct np_plan *p, struct np_err *err)
 	return decode_as(&np_tagged_engines, frame, p, err);
 }
 
+/* np_dialect.encode_response: what this end grants, and where to connect or send to. */
 static void
 encode_response(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
 		uint8_t *frame)

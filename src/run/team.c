@@ -112,6 +112,7 @@ own_table(const struct np_member *m)
 	return own;
 }
 
+/* Run the loop of a worker: during a warm-up, then again for the window, then for late answers. */
 static int
 drive_window(struct np_member *m)
 {
@@ -198,6 +199,7 @@ measure(struct np_member *m)
 	}
 }
 
+/* The thread of a worker. */
 static void *
 work(void *arg)
 {

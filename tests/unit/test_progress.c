@@ -45,7 +45,7 @@ TEST(each_step_has_its_words)
 	assert_text(&p, 79, false, "TCP_STREAM: connecting to box");
 	p.step = NP_LIVE_ASKING;
 	assert_text(&p, 79, false, "TCP_STREAM: waiting for netserver at box");
-	p.step = NP_LIVE_MEETING;
+	p.step = NP_LIVE_ESTABLISHING;
 	assert_text(&p, 79, false, "TCP_STREAM: making the data connection");
 	p.connections = 8;
 	assert_text(&p, 79, false, "TCP_STREAM: making 8 data connections");

@@ -167,7 +167,7 @@ TEST(an_error_behind_a_message_is_an_end_for_a_daemon)
 	server_params(&e.plan, &client);
 	end_open(&e);
 	e.drive.control_fd = pair[0];
-	e.drive.meet_ns = 5 * NP_SEC;
+	e.drive.establish_ns = 5 * NP_SEC;
 	assert_true(put_bytes(pair[1], "request", 7));
 	end_start(&e);
 	end_join(&e);
@@ -185,7 +185,7 @@ TEST(waiting_for_a_connection_has_an_end)
 	client_params(&client, np_bench_find("TCP_STREAM"), AF_INET, 10);
 	server_params(&e.plan, &client);
 	end_open(&e);
-	e.drive.meet_ns = 30 * NP_MSEC;
+	e.drive.establish_ns = 30 * NP_MSEC;
 	end_start(&e);
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_SILENCE);
