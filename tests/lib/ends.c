@@ -170,7 +170,7 @@ end_open(struct end *e)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->control), 0);
 	e->drive = (struct np_drive){ .run = &e->run,
 				      .control_fd = e->control[0],
-				      .meet_ns = LONG_MS * NP_MSEC };
+				      .establish_ns = LONG_MS * NP_MSEC };
 }
 
 struct np_addr

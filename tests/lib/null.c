@@ -6,7 +6,7 @@
 static bool
 one_step(struct np_worker *w, struct np_conn *c, struct null_calls *calls)
 {
-	enum np_need need = c->need & ~(unsigned)(NP_REST | NP_PART);
+	enum np_need need = c->need & ~(unsigned)(NP_HELD | NP_PART);
 
 	if (need == NP_SEND) {
 		calls->sent++;
