@@ -41,6 +41,7 @@ refuse(struct ns_admit *a, uint32_t code, const struct np_err *why, const char *
 	return conclude(a, NS_ADMIT_REFUSED);
 }
 
+/* Check the client's proof of the key, and answer with this end's. */
 static enum ns_admission
 take_proof(struct ns_admit *a, const struct np_auth_body *proof, struct np_err *why)
 {

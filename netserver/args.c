@@ -97,6 +97,7 @@ set_bytes(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* FIRST-LAST. How many there are limits all tests together. */
 static int
 set_data_ports(const struct np_setting *set)
 {

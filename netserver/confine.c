@@ -127,6 +127,7 @@ is_mapped(const char *map, uint32_t id)
 	return mapped;
 }
 
+/* Fail if this process could become another user again: try it. */
 static int
 check_no_way_back(const struct who *w, struct np_err *err)
 {

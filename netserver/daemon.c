@@ -103,6 +103,7 @@ ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err)
 	return NP_OK;
 }
 
+/* What --status and metrics show. */
 static struct ns_view
 view_of(struct ns_daemon *d)
 {
@@ -197,6 +198,7 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 	return NP_OK;
 }
 
+/* Set up the event loop, with all sockets that it waits for. */
 static int
 begin(struct ns_daemon *d, struct np_err *err)
 {
@@ -236,6 +238,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 	return NP_OK;
 }
 
+/* Handle an event, by what its tag or pointer names. */
 static void
 handle(struct ns_daemon *d, const struct epoll_event *ev)
 {

@@ -419,6 +419,7 @@ static const struct list {
 	{ .action = SCMP_ACT_KILL_PROCESS, NAMES(fatal), RULES(fatal_if) },
 };
 
+/* Allow the socket options of the transports and engines that sessions may use. */
 static int
 add_options(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
@@ -438,6 +439,7 @@ add_options(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 	return rc;
 }
 
+/* Add all rules of a filter. Returns 0 or a negative errno. */
 static int
 add_rules(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {

@@ -84,6 +84,7 @@ answer(const struct ns_caller *c, const uint8_t frame[NP_FRAME_SIZE])
 	(void)!send(c->chan.fd, frame, c->chan.size, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* Answer the request of a caller with a refusal, and close. */
 static void
 refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char *words)
 {

@@ -105,6 +105,7 @@ static int __attribute__((format(printf, 1, 2))) fault(const char *fmt, ...)
 	return 1;
 }
 
+/* Listen, and print netperf's lines. Returns 0, or the exit status. */
 static int
 listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 {

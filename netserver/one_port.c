@@ -264,6 +264,7 @@ ns_ways_set_listeners(struct ns_daemon *d)
 	d->defers = defers;
 }
 
+/* Hand a socket over to a session. UNKNOWN: its test takes none; FULL: not now. */
 static enum ns_data
 pass_on(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *h)
 {
@@ -343,6 +344,7 @@ is_request(const uint8_t *bytes, size_t n)
 	}
 }
 
+/* A connection that begins with a token belongs to the session whose client was given it. */
 static enum ns_data
 take_token(struct ns_daemon *d, int fd, enum ns_look when, struct ns_session **owner)
 {
@@ -412,6 +414,7 @@ struct datagram {
 	uint8_t bytes[NP_TOKEN_SIZE]; /* its beginning */
 };
 
+/* Receive a datagram with both addresses; c->to.len 0: its destination is not known. */
 static bool
 receive(int fd, uint32_t port, struct datagram *c)
 {
@@ -570,6 +573,7 @@ has_socket_for(const struct ns_session *s, uint32_t port)
 	return i < count;
 }
 
+/* Give the session that expects this datagram a socket for it, or drop the datagram. */
 static void
 take_datagram(struct ns_daemon *d, int fd, const struct datagram *c, struct others *others)
 {
@@ -617,6 +621,7 @@ ns_datagrams_receive(struct ns_daemon *d, int fd)
 	}
 }
 
+/* A socket for datagrams, bound to that address; -1 with errno. */
 static int
 bind_datagrams(struct np_addr *at, int only_six)
 {

@@ -131,6 +131,7 @@ struct raw {
 	char device[NP_EXT_DEVICE]; /* of the link; empty: by address */
 };
 
+/* Open the packet sockets that the client may have, while this process has the privilege. */
 static void
 open_raw(void *ctx)
 {

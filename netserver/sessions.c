@@ -341,6 +341,7 @@ grant_next(struct ns_daemon *d)
 	}
 }
 
+/* The test of a session is over: free what it held. */
 static void
 end_test(struct ns_daemon *d, struct ns_session *s)
 {
@@ -357,6 +358,7 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 	set_holds(d, s, NULL);
 }
 
+/* Under which reason a refusal by the session itself is counted. */
 static enum ns_refusal
 reason_of(int error)
 {

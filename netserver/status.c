@@ -70,6 +70,7 @@ at_most(char out[SHORT], uint64_t limit)
 	return out;
 }
 
+/* The daemon itself: its resources, in use and at most. */
 static void
 put_head(struct out *o, const struct ns_view *v)
 {
@@ -131,6 +132,7 @@ doing(char out[96], const struct ns_session *s, uint64_t now_ns)
 	return out;
 }
 
+/* A line for each session, as many as fit. */
 static void
 put_sessions(struct out *o, const struct ns_view *v)
 {
