@@ -104,6 +104,7 @@ find(const struct np_bag *b, const char *name)
 	return NULL;
 }
 
+/* A new item of that name. NULL: memory ran out. */
 static struct item *
 append(struct np_bag *b, const char *name)
 {

@@ -82,6 +82,7 @@ check_hard_links(const struct stat *st, struct np_err *err)
 		   : NP_OK;
 }
 
+/* Refuse a file that another user may have chosen, read or written. */
 static int
 check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 {

@@ -56,6 +56,7 @@ is_wildcard(const struct np_addr *a)
 	return a->len == 0 || np_addr_is_any(a);
 }
 
+/* Can the ledger read packets with that link header (DLT_*)? */
 static bool
 understand_link(int type, enum np_ledger_link *link)
 {
@@ -99,6 +100,7 @@ discard(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char 
 {
 }
 
+/* Let packets of these hosts and ports pass. An address without length matches any. */
 static int
 set_filter(struct np_capture *c, const struct np_addr *near, const struct np_addr *far,
 	   int protocol, struct np_err *err)
@@ -141,6 +143,7 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 			     pcap_geterr(c->pcap));
 }
 
+/* Open the interface, with a ring that is large enough. */
 static int
 activate(struct np_capture *c, struct np_err *err)
 {
@@ -271,6 +274,7 @@ np_capture_free(struct np_capture *c)
 	free(c);
 }
 
+/* pcap_handler: count a packet, if it is of the time of the test. */
 static void
 take_packet(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
 {
@@ -311,6 +315,7 @@ count_passed(struct np_capture *c)
 	return pcap_stats(c->pcap, &s) == 0 ? s.ps_recv - s.ps_drop : 0;
 }
 
+/* Read packets until told to stop, then those that arrived before that. */
 static void *
 capture_thread(void *ctx)
 {

@@ -214,6 +214,7 @@ follow_old_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t 
 	return false;
 }
 
+/* Follow a segment with data: in order, behind a gap, or again. */
 static void
 follow_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 {

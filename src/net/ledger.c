@@ -182,6 +182,7 @@ by_version(const struct packet *p)
 	return version == 4 ? TYPE_IPV4 : version == 6 ? TYPE_IPV6 : 0;
 }
 
+/* Take the header of the link off. Returns the EtherType of what follows; 0: not known. */
 static uint32_t
 beyond_link(enum np_ledger_link link, struct packet *p)
 {
@@ -212,6 +213,7 @@ cut_to(struct packet *p, uint64_t length)
 	p->ip_total = p->left;
 }
 
+/* Take an IPv4 header off the packet. False: it is malformed. Likewise ipv6() and tcp(). */
 static bool
 ipv4(struct packet *p)
 {
@@ -662,6 +664,7 @@ us(uint64_t ns)
 	return (double)ns / 1e3;
 }
 
+/* How long 99 % of the gaps last at most, in ns, as exactly as the buckets are. */
 static uint64_t
 gap_p99(const struct side *s)
 {

@@ -25,6 +25,7 @@ np_llc_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], uint32_t sap, 
 	out->len = sizeof(*to);
 }
 
+/* Fail by errno, and say what is missing. */
 static int
 fail(struct np_err *err, const struct np_eth *l)
 {

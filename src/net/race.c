@@ -151,6 +151,7 @@ await_any(struct race *r)
 	return NULL;
 }
 
+/* Connect to the addresses in turn, the next while a slow one is pending (RFC 8305), or NULL. */
 static struct attempt *
 run(struct race *r)
 {

@@ -176,6 +176,7 @@ segments_of(const struct tcp_info *i, size_t at)
 	}
 }
 
+/* The value of a field, in its unit; -1: not known, or no limit. */
 static int64_t
 value_of(const struct tcp_info *info, const struct field *f)
 {

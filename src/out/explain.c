@@ -60,6 +60,7 @@ struct verdicts {
 	size_t count;
 };
 
+/* Apply the rules for this kind of test, and sort their verdicts by score. */
 static void
 judge_all(FACTS, struct verdicts *all)
 {
@@ -226,6 +227,7 @@ missing(FACTS)
 	return "no figure stands out";
 }
 
+/* No cause is clear enough: say what is missing, and what was measured nevertheless. */
 static void
 unclear(FACTS, const struct np_verdict *best, struct np_explanation *out)
 {

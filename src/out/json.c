@@ -128,6 +128,7 @@ from_zero(int64_t v)
 	return v >= 0 ? json_integer(v) : json_null();
 }
 
+/* The value at an address. What stands for "not known" in its kind becomes null. */
 static json_t *
 member(const void *at, enum np_json_kind kind)
 {
@@ -248,6 +249,7 @@ np_json_hist(const struct np_hist *h)
 	return whole(o, bad);
 }
 
+/* The value of an item of a bag. NULL: memory ran out. */
 static json_t *
 bag_value(const struct np_bag_item *it)
 {

@@ -21,6 +21,7 @@ value(const struct np_bag *const ends[2], int column, const char *name)
 	return np_bag_number(ends[column / 2], full);
 }
 
+/* A row, unless all its values are 0 or not known (NAN). */
 static void
 print_row(FILE *out, const char *label, const double v[COLUMNS], int decimals)
 {
@@ -216,6 +217,7 @@ np_ledger_compare(const struct np_bag *near, const struct np_bag *far, struct np
 	}
 }
 
+/* Segments of one direction: sent by the capture of one end, arrived by that of the other. */
 static void
 print_way(FILE *out, const struct way *w)
 {

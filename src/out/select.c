@@ -18,6 +18,7 @@ add(struct np_selection *sel, size_t group, int id, struct np_err *err)
 	return NP_OK;
 }
 
+/* Add the names of the list up to `end`, and note what has to be collected for them. */
 static int
 parse_group(const char *list, const char *end, struct np_selection *sel, size_t group,
 	    struct np_err *err)
@@ -76,6 +77,7 @@ find_title(const char *text)
 	return found >= 0 ? found : NP_M_OUTPUT_NONE;
 }
 
+/* A name of a file is complete. Each line is a group; more lines belong to the last one. */
 static int
 end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
 {
@@ -95,6 +97,7 @@ end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
 	return add(sel, group, id, err);
 }
 
+/* One byte of a file. Names end with a comma or the line; unprintable bytes are ignored. */
 static int
 read_byte(struct reader *in, int c, struct np_selection *sel, struct np_err *err)
 {

@@ -19,6 +19,7 @@ enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), PERCENTILES_END = 7 };
 
 enum row { VALUES, FROM, TO }; /* FROM, TO: the confidence interval of percentiles */
 
+/* A value, or below it a limit of its confidence interval. "-": there is none. */
 static void
 fill_cell(const struct np_hist *h, const struct np_hist_summary *s, enum row row, int column,
 	  char text[TIME_TEXT])

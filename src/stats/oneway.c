@@ -127,6 +127,7 @@ struct line {
 	double x, y, xx, xy;
 };
 
+/* The sums for a line of least squares through knots [from, to). */
 static struct line
 line_of(const struct knot *k, size_t from, size_t to)
 {

@@ -185,6 +185,7 @@ parent_of(const char *root, char process[16])
 	return parent > 0;
 }
 
+/* Find the hierarchy in the mounts of this process, or of a parent that sees more of them. */
 static void
 find_tree(const char *root, const char *text, const char *controller, struct np_cgroup_tree *tree)
 {
@@ -277,6 +278,7 @@ open_level(struct np_cgroup *c, const struct np_cgroup_tree *tree, const char *g
 	c->level[c->levels++] = l;
 }
 
+/* Open the files of the group and of those above it, as each may have a quota. */
 static void
 open_quota(struct np_cgroup *c, const struct np_cgroup_tree *tree)
 {
@@ -403,6 +405,7 @@ read_quota(const struct level *l, struct figures *g)
 	}
 }
 
+/* A group's quota, and how often and for how long it was used up. */
 static void
 read_level(const struct np_cgroup *c, const struct level *l, struct figures *g)
 {

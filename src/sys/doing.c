@@ -123,6 +123,7 @@ by_socketcall(const char *arguments, enum np_doing_what blocked)
 }
 #endif
 
+/* What a sleeping thread does, by the number of its system call. */
 static enum np_doing_what
 by_call(const char *text, enum np_doing_what blocked)
 {

@@ -225,6 +225,7 @@ take_irq(void *ctx, const struct np_irq *irq)
 	}
 }
 
+/* The driver's own counters, as ethtool -S lists them. */
 static void
 read_driver(const struct np_moved *m, struct list *l)
 {
@@ -345,6 +346,7 @@ np_moved_restart(struct np_moved *m)
 	}
 }
 
+/* Put by how much the counters of a source have grown. */
 static void
 put_list(const struct list *from, const struct list *to, enum source s, struct np_bag *into)
 {
@@ -386,6 +388,7 @@ struct cpu_output {
 	bool idle_too;
 };
 
+/* How a processor spent its time. Those that were idle are left out, unless all are wanted. */
 static void
 put_cpu(void *ctx, const struct np_cpu_ticks *did)
 {

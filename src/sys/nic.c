@@ -88,6 +88,7 @@ np_nic_end(struct np_nic *n, struct np_bag *into)
 	np_link_close(&n->link);
 }
 
+/* What netlink knows: MTU, state, GSO, queueing discipline, and a rate that netlab has set. */
 static void
 link_facts(const struct np_nic *n, struct np_bag *into)
 {
@@ -339,6 +340,7 @@ np_nic_rx_queues(const char *root, const char *device)
 	return link.rx_queues;
 }
 
+/* Queues, the processors that serve interrupts, and the MTU where netlink is not allowed. */
 static void
 sysfs_facts(const struct np_nic *n, struct np_bag *into)
 {

@@ -25,6 +25,7 @@ close_all(const struct np_perf *p, int count)
 	}
 }
 
+/* Open the counters as one group. False: p->error says why not. */
 static bool
 open_all(struct np_perf *p, const struct np_perf_events *e)
 {

@@ -75,6 +75,7 @@ htb_default(const struct rtattr *options)
 	return init.defcls;
 }
 
+/* The counters of an item; 0 where it has none. */
 static void
 take_counts(const struct rtattr *stats2, struct np_tc_item *item)
 {
@@ -157,6 +158,7 @@ note_root_rate(struct np_tc *tc, const struct tcmsg *body, const struct rtattr *
 	}
 }
 
+/* A queueing discipline, or a class of htb. Returns 1 if it was used, as an np_rtnl_hear. */
 static int
 read_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body, bool is_class)
 {
@@ -221,6 +223,7 @@ actions_of(const char *kind)
 	return 0;
 }
 
+/* An action of a filter. One that sends all to another interface (ifb) is followed there. */
 static void
 read_action(struct np_tc *tc, const struct rtattr *action)
 {
@@ -452,6 +455,7 @@ limit_of(const struct np_tc *tc, const struct np_tc_item *d, struct way *w)
 	return class_rate(tc, d);
 }
 
+/* Add an item to the sums of its direction. */
 static void
 add(const struct np_tc *to, const struct np_tc_item *d, struct way *w, uint64_t *class_rate_bps)
 {
@@ -473,6 +477,7 @@ add(const struct np_tc *to, const struct np_tc_item *d, struct way *w, uint64_t 
 	}
 }
 
+/* Put drops, overlimits and the lowest limit of each direction. */
 static void
 put_ways(const struct np_tc *from, const struct np_tc *to, struct np_bag *into)
 {

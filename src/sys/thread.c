@@ -34,6 +34,7 @@ micros(const struct timeval *t)
 	return (int64_t)t->tv_sec * 1000000 + t->tv_usec;
 }
 
+/* What the calling thread has used so far. */
 static void
 read_use(struct np_thread_use *u)
 {

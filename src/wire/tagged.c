@@ -250,6 +250,7 @@ fits(const struct np_tag_row *r, size_t length)
 	}
 }
 
+/* Read a field. If it does not fit its row, that is an error; if t is lenient, it is cut. */
 static int
 get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row *r, void *member,
 	  size_t length, struct np_err *err)

@@ -399,6 +399,7 @@ joined_per_drop(const struct np_facts_of_test *f)
 		   : 1;
 }
 
+/* How many datagrams were lost, and where; NAN: not known. How full the send buffer was. */
 static void
 look_at_datagrams(struct np_facts_of_test *f)
 {
@@ -486,6 +487,7 @@ over_loopback(const struct np_bag *b)
 	return device != NULL && strcmp(device, "lo") == 0;
 }
 
+/* Do both ends run on one machine? By its boot id, else by its name. */
 static bool
 same_machine(const struct np_explain_input *in)
 {
@@ -584,6 +586,7 @@ foreign_at(const struct np_facts_of_test *f, const struct np_bag *b, bool out)
 	return or_else(number(b, out ? "foreign.out_bytes" : "foreign.in_bytes"), 0);
 }
 
+/* The MTU, headers and rate of the path, and how much foreign traffic it carried. */
 static void
 look_at_link(struct np_facts_of_test *f)
 {

@@ -478,6 +478,7 @@ others(FOUND)
 	return w->rest.count > 1 ? "the others" : "the other";
 }
 
+/* What the slow flows have in common, beside the same of the others. */
 static void
 say_own(FOUND, char *text)
 {
@@ -511,6 +512,7 @@ say_own(FOUND, char *text)
 	}
 }
 
+/* Whose threads drive the slow flows, and what is wrong with them. */
 static void
 say_threads(FOUND, char *text)
 {
