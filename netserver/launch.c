@@ -46,7 +46,7 @@ receive_answer(const struct ns_forkserver *f, struct ns_fork_answer *a)
 	       recv(f->fd, a, sizeof(*a), MSG_DONTWAIT) == (ssize_t)sizeof(*a);
 }
 
-/* NP_ESYS if it can't be forked or confined. */
+/* Start a fork server for sessions of kind k. NP_ESYS: it cannot be forked or confined. */
 static int
 start(struct ns_forkserver *f, const struct ns_session_kind *k, struct np_err *err)
 {

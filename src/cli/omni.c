@@ -11,8 +11,8 @@ take_default(struct np_cli *cli, const struct np_transport *base)
 	cli->transport = *base;
 	cli->transport.name = "IP Default";
 	cli->transport.protocol = 0;
-	cli->transport.read_closing = cli->transport.read_closing_first =
-	    NULL;                     /* netperf goes by the number */
+	/* By the protocol's number netperf decides what to read of a connection: of 0 nothing. */
+	cli->transport.read_closing = cli->transport.read_closing_first = NULL;
 	cli->transport.ramps = false; /* the daemon knows none of that name */
 	cli->bench.transport = &cli->transport;
 }

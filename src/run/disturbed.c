@@ -166,7 +166,7 @@ others_us(struct np_disturbed *d, const struct np_witness *w)
 	return np_beyond(user, own_ns) / 1000;
 }
 
-/* Ignores the frequency of idle processors, and of those that workers have left. */
+/* Was a processor slower than before, or throttled? Only those count that workers keep busy. */
 static uint32_t
 judge_frequency(struct np_disturbed *d, double seconds)
 {

@@ -267,7 +267,7 @@ report_transport(const struct sums *s, struct np_record *r)
 	np_record_text(r, NP_M_DIRECTION, np_plan_words(s->p)->direction);
 	np_record_int(r, NP_M_TRANSPORT_MSS, t->closing.mss);
 	report_ends(r, NP_M_LOCAL_TRANSPORT_RETRANS, t->closing.retrans,
-		    s->p->no_control ? -2 : far->retrans);
+		    s->p->no_control ? -2 : far->retrans); /* -2 and -1 as in netperf */
 	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, t->closing.cong);
 	np_record_text(r, NP_M_REMOTE_CONG_CONTROL, far->cong);
 	report_ends(r, NP_M_LOCAL_SOCKET_PRIO, t->prio, far->prio);

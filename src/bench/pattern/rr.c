@@ -52,7 +52,7 @@ send_more(struct np_worker *w, struct np_conn *c)
 	return c->ids->in_flight < w->depth && done + w->in_flight < w->budget ? NP_SEND : NP_RECV;
 }
 
-/* np_steps.ahead: how many requests may be sent in a row. */
+/* np_steps.ahead: how many requests may be sent in a row, with the one that is due. */
 static uint64_t
 request_ahead(const struct np_worker *w, const struct np_conn *c)
 {
