@@ -300,6 +300,7 @@ static const struct {
 	[NS_TRY_NET] = { NS_TRY_NET_MS * NP_MSEC, NS_TRY_NET_BURST },
 };
 
+/* A row for the address, or for its network: then only the first bytes count. */
 static struct ns_try
 try_key(const struct np_addr *a, int kind)
 {
@@ -386,6 +387,7 @@ usage_of(const struct ns_session *sessions, const struct ns_session *but,
 	return u;
 }
 
+/* The part of a limit that is kept back: a fixed share, or the least that ns_resources asks for. */
 static uint64_t
 reserved(uint64_t limit, enum np_resource resource)
 {

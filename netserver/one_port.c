@@ -125,6 +125,7 @@ session_by_address(const struct ns_daemon *d, const struct np_addr *peer, bool d
 	return s;
 }
 
+/* The session whose client was given that token, if its test expects such sockets. */
 static struct ns_session *
 session_by_token(const struct ns_daemon *d, const struct np_token *token, bool datagrams)
 {

@@ -78,6 +78,7 @@ width(const struct np_repeat *r, const struct np_series *s)
 	return s->count > 0 ? 100 * np_series_width(s, r->plan.level) : 0;
 }
 
+/* Is the confidence reached that -I asks for? One value has no interval. */
 static bool
 reached(const struct np_repeat *r)
 {

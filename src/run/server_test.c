@@ -75,6 +75,7 @@ struct progress {
 	uint64_t seen;
 };
 
+/* np_watch.look: tell the daemon if anything was moved since the last look. */
 static void
 tell_progress(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {

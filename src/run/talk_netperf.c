@@ -257,6 +257,7 @@ decode_messages_request(struct talk *t)
 	}
 }
 
+/* The request has sizes to receive by, as the client does; this end sends by them. */
 static void
 decode_maerts_request(struct talk *t)
 {

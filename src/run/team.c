@@ -22,6 +22,7 @@ struct np_member {
 	_Atomic int phase;
 };
 
+/* Enter a phase, and wake the controller. */
 static void
 enter(struct np_member *m, enum np_phase phase)
 {

@@ -92,6 +92,7 @@ wait_for(struct loop *l, struct np_conn *c, uint32_t events)
 	}
 }
 
+/* A connection is done: take it out of the epoll set. */
 static void
 remove_conn(struct loop *l, struct np_conn *c)
 {

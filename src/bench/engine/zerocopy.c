@@ -322,6 +322,7 @@ message_size(const struct np_plan *p)
 	return asked > 0 ? (uint64_t)asked : sndbuf > 0 ? 2 * (uint64_t)sndbuf : USUAL_SIZE;
 }
 
+/* CONN_BYTES for each connection, within the limits above. */
 static uint32_t
 zerocopy_width(const struct np_plan *p)
 {

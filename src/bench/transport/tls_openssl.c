@@ -127,6 +127,7 @@ use_key(SSL *ssl, const EVP_MD *hash, const unsigned char **id, size_t *bytes,
 	return *session != NULL;
 }
 
+/* Of the server. NULL with 1: there is no key of that name, so the handshake will fail. */
 static int
 find_key(SSL *ssl, const unsigned char *id, size_t bytes, SSL_SESSION **session)
 {
