@@ -107,7 +107,7 @@ ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err)
 static struct ns_view
 view_of(struct ns_daemon *d)
 {
-	ns_ways_count(d);
+	ns_handovers_count(d);
 	return (struct ns_view){
 		.stats = &d->stats,
 		.limits = &d->limits,
@@ -220,9 +220,9 @@ begin(struct ns_daemon *d, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
 	d->limits.each.one_port = d->one_port;
-	ns_ways_set_listeners(d);
+	ns_handovers_set_listeners(d);
 	if (d->one_port) {
-		ns_ways_begin(d);
+		ns_handovers_begin(d);
 		ns_datagrams_open(d);
 	}
 	for (size_t i = 0; i < d->listener_count; i++) {

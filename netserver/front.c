@@ -42,7 +42,7 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 	}
 	d->stats.silent_now--;
 	if (c->session != NULL) {
-		c->session->way.waiting--;
+		c->session->handover.waiting--;
 	}
 	/* Events that epoll has returned already may still point to it. */
 	np_secret_wipe(&c->chan, sizeof(c->chan)); /* a passphrase may have come */
@@ -208,7 +208,7 @@ await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *session)
 	c->session = session;
 	c->quiet_ns = 0;
 	c->again_ns = np_now() + FULL_MS * NP_MSEC;
-	session->way.waiting++;
+	session->handover.waiting++;
 	watch(d, c, 0);
 }
 
@@ -495,7 +495,7 @@ pass_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	}
 	if (kind == NS_DATA_FULL && c->deadline_ns > now_ns) {
 		c->again_ns = now_ns + FULL_MS * NP_MSEC;
-		if (c->session->way.daemon_full &&
+		if (c->session->handover.daemon_full &&
 		    ns_bucket_take(&d->room, NUDGE_MS * NP_MSEC, 0, now_ns)) {
 			(void)ns_sessions_make_room(d, &c->session->peer, NS_PASSED);
 		}

@@ -174,10 +174,10 @@ struct ns_stats {
 
 /* The data sockets of a test that the daemon passes on (one_port.h). Zeroed: there are none. */
 enum { NS_RECENT = 32 };
-struct ns_way {
+struct ns_handover {
 	int fd;           /* to the session; 0: nothing is passed on */
 	uint64_t since;   /* when the test was granted, or a socket last passed on */
-	uint32_t left;    /* how many more are expected */
+	uint32_t left;    /* how many more are expected; UINT32_MAX: any number */
 	uint32_t waiting; /* connections that found no room (ns_caller.session) */
 	uint64_t full_ns; /* when one found no room; 0: the last one found some */
 	bool daemon_full; /* then: the daemon's limit was reached, not the session's */
@@ -225,7 +225,7 @@ struct ns_session {
 	bool yields;                       /* ending: it makes room for others */
 	bool captures;                     /* its packets, which takes a buffer of the kernel */
 	struct ns_bucket lines;            /* of its log lines */
-	struct ns_way way;                 /* of its test's data sockets */
+	struct ns_handover handover;       /* of its test's data sockets */
 };
 
 /* May that address ask for one more session? NP_OK, and it is counted; else it is NS_RATE. */

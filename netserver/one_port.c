@@ -53,7 +53,7 @@ unreceived(const struct ns_daemon *d, int fd)
 }
 
 void
-ns_ways_begin(struct ns_daemon *d)
+ns_handovers_begin(struct ns_daemon *d)
 {
 	const struct np_handed h = { .error = 0 };
 	struct rlimit files = { .rlim_cur = 0 };
@@ -80,11 +80,11 @@ set_in_flight(struct ns_daemon *d, struct ns_session *s, uint64_t count)
 }
 
 void
-ns_ways_count(struct ns_daemon *d)
+ns_handovers_count(struct ns_daemon *d)
 {
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		if (s->way.fd > 0 && s->holds[NP_RES_PASSED] > 0) {
-			set_in_flight(d, s, unreceived(d, s->way.fd));
+		if (s->handover.fd > 0 && s->holds[NP_RES_PASSED] > 0) {
+			set_in_flight(d, s, unreceived(d, s->handover.fd));
 		}
 	}
 }
@@ -95,20 +95,20 @@ has_room(struct ns_daemon *d, struct ns_session *s)
 {
 	const uint64_t session_max = np_max(1, d->limits.all[NP_RES_PASSED] / SHARE);
 
-	s->way.daemon_full = false;
+	s->handover.daemon_full = false;
 	if (s->holds[NP_RES_PASSED] >= session_max) {
-		set_in_flight(d, s, unreceived(d, s->way.fd));
+		set_in_flight(d, s, unreceived(d, s->handover.fd));
 	}
 	if (s->holds[NP_RES_PASSED] >= session_max) {
 		return false;
 	}
 	if (!ns_guard_more(&d->limits, d->sessions, s, NP_RES_PASSED,
 			   d->stats.held[NP_RES_PASSED])) {
-		ns_ways_count(d);
-		s->way.daemon_full = !ns_guard_more(&d->limits, d->sessions, s, NP_RES_PASSED,
-						    d->stats.held[NP_RES_PASSED]);
+		ns_handovers_count(d);
+		s->handover.daemon_full = !ns_guard_more(&d->limits, d->sessions, s, NP_RES_PASSED,
+							 d->stats.held[NP_RES_PASSED]);
 	}
-	return !s->way.daemon_full;
+	return !s->handover.daemon_full;
 }
 
 /* The session whose test expects sockets from that address, and whose client sends no tokens. */
@@ -118,8 +118,8 @@ session_by_address(const struct ns_daemon *d, const struct np_addr *peer, bool d
 	struct ns_session *s = d->sessions;
 
 	while (s != NULL &&
-	       (s->way.left == 0 || s->wish.way.tokens || s->wish.way.datagrams != datagrams ||
-		!np_addr_same_host(&s->peer, peer))) {
+	       (s->handover.left == 0 || s->wish.handover.tokens ||
+		s->wish.handover.datagrams != datagrams || !np_addr_same_host(&s->peer, peer))) {
 		s = s->next;
 	}
 	return s;
@@ -132,31 +132,31 @@ session_by_token(const struct ns_daemon *d, const struct np_token *token, bool d
 	struct ns_session *found = NULL;
 
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		bool takes =
-		    s->way.fd > 0 && s->wish.way.tokens && s->wish.way.datagrams == datagrams;
+		bool takes = s->handover.fd > 0 && s->wish.handover.tokens &&
+			     s->wish.handover.datagrams == datagrams;
 
-		found = takes && np_token_is(&s->way.token, token) ? s : found;
+		found = takes && np_token_is(&s->handover.token, token) ? s : found;
 	}
 	return found;
 }
 
 bool
-ns_way_make_free(struct ns_daemon *d, const struct ns_session *s)
+ns_handover_make_free(struct ns_daemon *d, const struct ns_session *s)
 {
 	struct ns_session *other;
 
-	if (s->wish.way.tokens) {
+	if (s->wish.handover.tokens) {
 		return true;
 	}
-	other = session_by_address(d, &s->peer, s->wish.way.datagrams);
-	if (other != NULL && np_now() - other->way.since > HOLD_S * NP_SEC) {
+	other = session_by_address(d, &s->peer, s->wish.handover.datagrams);
+	if (other != NULL && np_now() - other->handover.since > HOLD_S * NP_SEC) {
 		const struct np_handed h = { .error = ETIMEDOUT };
 
-		if (!np_fds_pass(other->way.fd, &h, sizeof(h), NULL, 0, MSG_DONTWAIT)) {
+		if (!np_fds_pass(other->handover.fd, &h, sizeof(h), NULL, 0, MSG_DONTWAIT)) {
 			/* The session sees the end once it has received what is queued. */
-			shutdown(other->way.fd, SHUT_WR);
+			shutdown(other->handover.fd, SHUT_WR);
 		}
-		other->way.left = 0;
+		other->handover.left = 0;
 		d->freed++;
 		other = NULL;
 	}
@@ -164,7 +164,8 @@ ns_way_make_free(struct ns_daemon *d, const struct ns_session *s)
 }
 
 int
-ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struct np_err *err)
+ns_handover_open(struct ns_session *s, const struct np_handover *asked, int *theirs,
+		 struct np_err *err)
 {
 	struct np_token token;
 	int pair[2];
@@ -174,10 +175,10 @@ ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struc
 		return np_fail(err, NP_ESYS, errno, "no descriptors for data sockets");
 	}
 	ns_passed_refuse(pair[0]);
-	s->way = (struct ns_way){ .fd = pair[0],
-				  .since = np_now(),
-				  .left = asked->many ? UINT32_MAX : asked->count,
-				  .token = token };
+	s->handover = (struct ns_handover){ .fd = pair[0],
+					    .since = np_now(),
+					    .left = asked->many ? UINT32_MAX : asked->count,
+					    .token = token };
 	*theirs = pair[1];
 	return NP_OK;
 }
@@ -185,14 +186,14 @@ ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struc
 static void
 drop_other(struct ns_session *s)
 {
-	np_fds_close(s->way.other_ns != 0 ? s->way.other_fd : -1);
-	s->way.other_ns = 0;
+	np_fds_close(s->handover.other_ns != 0 ? s->handover.other_fd : -1);
+	s->handover.other_ns = 0;
 }
 
 static void
 note_recent(struct ns_session *s, uint32_t port)
 {
-	s->way.recent[s->way.recents++ % NS_RECENT] = (uint16_t)port;
+	s->handover.recent[s->handover.recents++ % NS_RECENT] = (uint16_t)port;
 }
 
 /* Is it from a port of a test that has just ended? Not if the client of s named that port. */
@@ -200,7 +201,7 @@ static bool
 is_late(const struct ns_late *l, const struct ns_session *s, const struct np_addr *from)
 {
 	uint64_t now = np_now();
-	bool is_named = s != NULL && s->wish.way.port == np_addr_port(from);
+	bool is_named = s != NULL && s->wish.handover.port == np_addr_port(from);
 
 	for (uint32_t i = 0; i < NS_LATE && !is_named; i++) {
 		if (l->at[i].until_ns > now && np_addr_same_host(&l->at[i].from, from) &&
@@ -212,50 +213,50 @@ is_late(const struct ns_late *l, const struct ns_session *s, const struct np_add
 }
 
 void
-ns_way_close(struct ns_daemon *d, struct ns_session *s)
+ns_handover_close(struct ns_daemon *d, struct ns_session *s)
 {
-	if (s->way.fd > 0 && s->wish.way.datagrams && !s->wish.way.tokens) {
+	if (s->handover.fd > 0 && s->wish.handover.datagrams && !s->wish.handover.tokens) {
 		/* Late datagrams without a token must not be taken for those of the next test. */
-		for (uint32_t i = 0; i < s->way.recents && i < NS_RECENT; i++) {
+		for (uint32_t i = 0; i < s->handover.recents && i < NS_RECENT; i++) {
 			uint32_t at = d->late.next++ % NS_LATE;
 
 			d->late.at[at].from = s->peer;
-			np_addr_set_port(&d->late.at[at].from, s->way.recent[i]);
+			np_addr_set_port(&d->late.at[at].from, s->handover.recent[i]);
 			d->late.at[at].until_ns = np_now() + LATE_S * NP_SEC;
 		}
 	}
-	for (struct ns_caller *c = d->callers; c != NULL && s->way.waiting > 0; c = c->next) {
+	for (struct ns_caller *c = d->callers; c != NULL && s->handover.waiting > 0; c = c->next) {
 		if (c->session == s) {
 			c->session = NULL;
-			s->way.waiting--;
+			s->handover.waiting--;
 		}
 	}
-	if (s->way.fd > 0) {
-		if (s->pid > 0 && unreceived(d, s->way.fd) > 0) {
+	if (s->handover.fd > 0) {
+		if (s->pid > 0 && unreceived(d, s->handover.fd) > 0) {
 			kill(s->pid, SIGKILL); /* it should have received and closed them */
 		}
-		ns_passed_close(s->way.fd);
+		ns_passed_close(s->handover.fd);
 		d->freed++;
 	}
 	drop_other(s);
 	set_in_flight(d, s, 0);
-	s->way = (struct ns_way){ .fd = 0 };
+	s->handover = (struct ns_handover){ .fd = 0 };
 }
 
 void
-ns_ways_set_listeners(struct ns_daemon *d)
+ns_handovers_set_listeners(struct ns_daemon *d)
 {
 	int defers = 0;
 	bool silent = false, blocks = false;
 
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		const struct np_way *way = &s->wish.way;
-		bool many = s->way.fd > 0 && way->many;
+		const struct np_handover *handover = &s->wish.handover;
+		bool many = s->handover.fd > 0 && handover->many;
 
-		defers = defers || (many && !way->silent);
-		blocks = blocks || (many && way->blocks);
+		defers = defers || (many && !handover->silent);
+		blocks = blocks || (many && handover->blocks);
 		/* Without a first byte, the kernel would keep the connection for a second. */
-		silent = silent || (s->way.fd > 0 && way->silent && !way->tokens);
+		silent = silent || (s->handover.fd > 0 && handover->silent && !handover->tokens);
 	}
 	defers = defers && !silent;
 	d->accepts = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);
@@ -269,30 +270,30 @@ ns_ways_set_listeners(struct ns_daemon *d)
 static enum ns_data
 pass_on(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_handed *h)
 {
-	if (s->way.left == 0) {
+	if (s->handover.left == 0) {
 		return NS_DATA_UNKNOWN;
 	}
 	if (!has_room(d, s)) {
 		return NS_DATA_FULL;
 	}
-	if (!np_fds_pass(s->way.fd, h, sizeof(*h), &fd, 1, MSG_DONTWAIT)) {
+	if (!np_fds_pass(s->handover.fd, h, sizeof(*h), &fd, 1, MSG_DONTWAIT)) {
 		return errno == EPIPE || errno == ECONNRESET ? NS_DATA_UNKNOWN : NS_DATA_FULL;
 	}
 	set_in_flight(d, s, s->holds[NP_RES_PASSED] + 1);
-	s->way.since = np_now();
-	s->way.left -= s->way.left != UINT32_MAX;
-	d->freed += s->way.left == 0;
+	s->handover.since = np_now();
+	s->handover.left -= s->handover.left != UINT32_MAX;
+	d->freed += s->handover.left == 0;
 	return NS_DATA_PASSED;
 }
 
 uint64_t
-ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
+ns_handover_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
-	if (s->way.other_ns > now_ns) {
-		return s->way.other_ns;
+	if (s->handover.other_ns > now_ns) {
+		return s->handover.other_ns;
 	}
-	if (pass_on(d, s, s->way.other_fd, &s->way.other) == NS_DATA_PASSED) {
-		note_recent(s, s->way.other_port);
+	if (pass_on(d, s, s->handover.other_fd, &s->handover.other) == NS_DATA_PASSED) {
+		note_recent(s, s->handover.other_port);
 	}
 	drop_other(s);
 	return NP_NEVER;
@@ -305,7 +306,7 @@ pass_connection(struct ns_daemon *d, struct ns_session *s, int fd, enum ns_look 
 	const struct np_handed h = { .blocks =
 					 when == NS_LOOK_NEW && (d->accepts & SOCK_NONBLOCK) == 0 };
 
-	return s->way.waiting > 0 ? NS_DATA_FULL : pass_on(d, s, fd, &h);
+	return s->handover.waiting > 0 ? NS_DATA_FULL : pass_on(d, s, fd, &h);
 }
 
 enum ns_data
@@ -317,11 +318,11 @@ ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns
 	if (s == NULL) {
 		return NS_DATA_UNKNOWN;
 	}
-	if (s->way.full_ns == now_ns) {
+	if (s->handover.full_ns == now_ns) {
 		return NS_DATA_FULL;
 	}
 	kind = pass_on(d, s, fd, &h);
-	s->way.full_ns = kind == NS_DATA_FULL ? now_ns : 0;
+	s->handover.full_ns = kind == NS_DATA_FULL ? now_ns : 0;
 	return kind;
 }
 
@@ -393,7 +394,8 @@ ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, enum ns_lo
 		return NS_DATA_MORE;
 	}
 	s = n > 0 || when == NS_LOOK_QUIET ? session_by_address(d, peer, false) : NULL;
-	if (s == NULL || n == 0 || (n > 0 ? is_request(bytes, (size_t)n) : !s->wish.way.silent)) {
+	if (s == NULL || n == 0 ||
+	    (n > 0 ? is_request(bytes, (size_t)n) : !s->wish.handover.silent)) {
 		return NS_DATA_NONE;
 	}
 	*owner = s;
@@ -405,7 +407,7 @@ ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t n
 {
 	const struct ns_session *s = session_by_address(d, peer, false);
 
-	return s != NULL && s->wish.way.silent ? now_ns + QUIET_MS * NP_MSEC : 0;
+	return s != NULL && s->wish.handover.silent ? now_ns + QUIET_MS * NP_MSEC : 0;
 }
 
 /* A datagram that was received. */
@@ -527,17 +529,17 @@ pass_datagrams(struct ns_daemon *d, struct ns_session *s, int port_fd, const str
 	       struct others *others)
 {
 	uint32_t port = np_addr_port(&c->from);
-	bool no_token = !s->wish.way.tokens;
+	bool no_token = !s->wish.handover.tokens;
 	/* A client that shows no token has named its port. While strays come, a datagram from
 	 * another port of its address may be forged, or changed by a NAT: wait for the named one.
 	 */
-	bool waits = no_token && s->wish.way.port != 0 && s->wish.way.port != port &&
+	bool waits = no_token && s->wish.handover.port != 0 && s->wish.handover.port != port &&
 		     np_now() - d->stray_ns < OTHER_S * NP_SEC;
 	struct np_handed h = { .early = no_token, .early_bytes = no_token ? c->size : 0 };
 	int fd;
 
 	d->stray_ns = waits ? np_now() : d->stray_ns;
-	if (s->way.left == 0 || (waits && s->way.other_ns != 0) || !has_room(d, s)) {
+	if (s->handover.left == 0 || (waits && s->handover.other_ns != 0) || !has_room(d, s)) {
 		return; /* a client with a token sends it again */
 	}
 	fd = connect_back(d, c);
@@ -545,10 +547,10 @@ pass_datagrams(struct ns_daemon *d, struct ns_session *s, int port_fd, const str
 		return;
 	}
 	if (waits) {
-		s->way.other_ns = d->stray_ns + OTHER_S * NP_SEC;
-		s->way.other_fd = fd;
-		s->way.other_port = (uint16_t)port;
-		s->way.other = h;
+		s->handover.other_ns = d->stray_ns + OTHER_S * NP_SEC;
+		s->handover.other_fd = fd;
+		s->handover.other_port = (uint16_t)port;
+		s->handover.other = h;
 		return;
 	}
 	if (no_token) {
@@ -565,10 +567,10 @@ pass_datagrams(struct ns_daemon *d, struct ns_session *s, int port_fd, const str
 static bool
 has_socket_for(const struct ns_session *s, uint32_t port)
 {
-	uint32_t count = s->way.recents < NS_RECENT ? s->way.recents : NS_RECENT;
+	uint32_t count = s->handover.recents < NS_RECENT ? s->handover.recents : NS_RECENT;
 	uint32_t i = 0;
 
-	while (i < count && s->way.recent[i] != port) {
+	while (i < count && s->handover.recent[i] != port) {
 		i++;
 	}
 	return i < count;

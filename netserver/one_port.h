@@ -16,10 +16,10 @@
 /* ---- Descriptors in flight ---- */
 
 /* Set their limit, a part of RLIMIT_NOFILE, and find out how much one counts in its socket. */
-void ns_ways_begin(struct ns_daemon *d);
+void ns_handovers_begin(struct ns_daemon *d);
 
 /* Count again those that sessions have not received yet. */
-void ns_ways_count(struct ns_daemon *d);
+void ns_handovers_count(struct ns_daemon *d);
 
 /* ---- Tests ---- */
 
@@ -27,24 +27,25 @@ void ns_ways_count(struct ns_daemon *d);
  * Can the sockets of that session's test be told from those of all other tests now? Frees what
  * another session of the same address has held for too long.
  */
-bool ns_way_make_free(struct ns_daemon *d, const struct ns_session *s);
+bool ns_handover_make_free(struct ns_daemon *d, const struct ns_session *s);
 
 /* Pass its sockets on from now on. *theirs: the session's end, which the caller closes. NP_ESYS. */
-int ns_way_open(struct ns_session *s, const struct np_way *asked, int *theirs, struct np_err *err);
-void ns_way_close(struct ns_daemon *d, struct ns_session *s);
+int ns_handover_open(struct ns_session *s, const struct np_handover *asked, int *theirs,
+		     struct np_err *err);
+void ns_handover_close(struct ns_daemon *d, struct ns_session *s);
 
 /*
  * A test has begun or ended: accept connections in the way that suits the present tests. Connection
  * tests are fastest if each connection is accepted with its first bytes (TCP_DEFER_ACCEPT), and
  * blocking or not as its session wants it.
  */
-void ns_ways_set_listeners(struct ns_daemon *d);
+void ns_handovers_set_listeners(struct ns_daemon *d);
 
 /*
  * If the test has waited long enough for datagrams from the port that its client named, pass on the
  * socket for another port. Returns when to call again.
  */
-uint64_t ns_way_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns);
+uint64_t ns_handover_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns);
 
 /* ---- Connections ---- */
 

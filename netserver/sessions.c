@@ -74,7 +74,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 static void
 refill(struct ns_daemon *d, const struct np_addr *peer)
 {
-	ns_ways_count(d);
+	ns_handovers_count(d);
 	for (int g = 0; g < NP_RESOURCES; g++) {
 		if (ns_guard_scarce(&d->limits, d->sessions, (enum np_resource)g)) {
 			ns_sessions_make_room(d, peer, ns_resources[g].why);
@@ -172,7 +172,7 @@ answer(struct ns_session *s, enum ns_message_type type, int error, const char *t
 	reply.type = type;
 	reply.error = error;
 	reply.wish = s->wish;
-	reply.wish.token = s->way.token;
+	reply.wish.token = s->handover.token;
 	snprintf(reply.text, sizeof(reply.text), "%.*s", (int)sizeof(reply.text) - 1, text);
 	return np_fds_pass(s->fd, &reply, sizeof(reply), &data_fd, data_fd > 0, MSG_DONTWAIT);
 }
@@ -262,12 +262,13 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		}
 		return;
 	}
-	granted.way.wanted = granted.way.wanted && d->one_port;
-	if (granted.way.wanted && !ns_way_make_free(d, s)) {
+	granted.handover.wanted = granted.handover.wanted && d->one_port;
+	if (granted.handover.wanted && !ns_handover_make_free(d, s)) {
 		wait_for_way(d, s);
 		return;
 	}
-	if (granted.way.wanted && ns_way_open(s, &granted.way, &data_fd, &err) != NP_OK) {
+	if (granted.handover.wanted &&
+	    ns_handover_open(s, &granted.handover, &data_fd, &err) != NP_OK) {
 		refuse_test(d, s, NS_OTHER, err.msg);
 		return;
 	}
@@ -277,15 +278,15 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 				       granted.takes[NP_RES_FLOWS]);
 	}
 	/* As soon as the test is granted its first connection may come. */
-	ns_ways_set_listeners(d);
+	ns_handovers_set_listeners(d);
 	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
 		char words[100];
 
 		snprintf(words, sizeof(words), "no descriptor can be passed to a session: %s",
 			 strerror(errno));
 		np_fds_close(data_fd > 0 ? data_fd : -1);
-		ns_way_close(d, s);
-		ns_ways_set_listeners(d);
+		ns_handover_close(d, s);
+		ns_handovers_set_listeners(d);
 		refuse_test(d, s, NS_PROCESS, words);
 		return;
 	}
@@ -349,8 +350,8 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	s->test_ns = 0;
-	ns_way_close(d, s);
-	ns_ways_set_listeners(d);
+	ns_handover_close(d, s);
+	ns_handovers_set_listeners(d);
 	s->tests++;
 	d->stats.tests++;
 	s->moved_ns = np_now();
@@ -564,8 +565,8 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 							: s->room_until_ns);
 			}
 		}
-		if (s->way.other_ns != 0) {
-			uint64_t due = ns_way_tick(d, s, now_ns);
+		if (s->handover.other_ns != 0) {
+			uint64_t due = ns_handover_tick(d, s, now_ns);
 
 			next = due < next ? due : next;
 		}

@@ -57,7 +57,7 @@ enum np_resource {
 };
 
 /* How a test gets its data sockets, if they use the port of the control connection. */
-struct np_way {
+struct np_handover {
 	bool wanted;    /* the daemon passes them on; else the session makes them itself */
 	bool tokens;    /* the client sends a token; else it is recognised by its address */
 	bool datagrams; /* of UDP; else connections of TCP */
@@ -75,7 +75,7 @@ struct np_wish {
 	/* What it needs in addition to its session, or is granted; and how much of that it can do
 	 * without. */
 	uint64_t takes[NP_RESOURCES], spares[NP_RESOURCES];
-	struct np_way way;
+	struct np_handover handover;
 	/* If granted: the socket that the data sockets come from (np_terms.data_fd), and the
 	 * client's token. */
 	int data_fd;

@@ -141,7 +141,7 @@ fit(const struct np_limits *limits, struct np_plan *p, const struct np_terms *te
  * for some before it takes them for data connections.
  */
 static void
-choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *way)
+choose_handover(const struct np_server *s, const struct np_plan *p, struct np_handover *handover)
 {
 	const struct np_addr *here = &s->collect.near;
 	bool datagrams = !p->transport->connected;
@@ -155,14 +155,14 @@ choose_way(const struct np_server *s, const struct np_plan *p, struct np_way *wa
 	     (datagrams ? p->role == NP_LEAD : p->pattern->transactions && !p->pattern->sized))) {
 		return;
 	}
-	*way = (struct np_way){ .wanted = true,
-				.tokens = p->tokens,
-				.datagrams = datagrams,
-				.many = p->pattern->connection_test,
-				.blocks = np_engine_blocks(np_engine_of(p), p),
-				.port = p->flows == 1 ? (uint16_t)p->far.sock.port : 0,
-				.count = p->flows };
-	way->silent = !datagrams && (p->role == NP_LEAD || p->pattern->probe);
+	*handover = (struct np_handover){ .wanted = true,
+					  .tokens = p->tokens,
+					  .datagrams = datagrams,
+					  .many = p->pattern->connection_test,
+					  .blocks = np_engine_blocks(np_engine_of(p), p),
+					  .port = p->flows == 1 ? (uint16_t)p->far.sock.port : 0,
+					  .count = p->flows };
+	handover->silent = !datagrams && (p->role == NP_LEAD || p->pattern->probe);
 }
 
 int
@@ -185,14 +185,14 @@ np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_ter
 		return err->code;
 	}
 	wish->takes[NP_RES_MEMORY] = bytes - NP_SESSION_BYTES;
-	choose_way(s, p, &wish->way);
+	choose_handover(s, p, &wish->handover);
 	wish->takes[NP_RES_THREADS] = np_plan_workers(p);
 	wish->takes[NP_RES_FLOWS] = p->flows;
 	if (np_engine_of(p)->spins) {
 		wish->takes[NP_RES_SPIN] = wish->takes[NP_RES_THREADS];
 		wish->spares[NP_RES_SPIN] = wish->takes[NP_RES_SPIN] - 1;
 	}
-	if (p->transport->ip_protocol != 0 && !wish->way.wanted) {
+	if (p->transport->ip_protocol != 0 && !wish->handover.wanted) {
 		wish->takes[NP_RES_PORTS] = ports_of(p);
 		wish->spares[NP_RES_PORTS] = wish->takes[NP_RES_PORTS] - 1;
 	}
@@ -206,15 +206,15 @@ np_server_apply_grant(const struct np_server *s, const struct np_wish *wish, str
 	if (wish->takes[NP_RES_SPIN] > 0) {
 		p->near.place.threads = (uint32_t)wish->takes[NP_RES_SPIN];
 	}
-	if (p->transport->ip_protocol != 0 && !p->transport->connected && !wish->way.wanted) {
+	if (p->transport->ip_protocol != 0 && !p->transport->connected && !wish->handover.wanted) {
 		p->flows = (uint32_t)wish->takes[NP_RES_PORTS];
 	}
 	if (wish->data_fd > 0) {
 		terms->data_fd = wish->data_fd;
 		terms->data_at = s->collect.near;
-		terms->tokens = wish->way.tokens;
+		terms->tokens = wish->handover.tokens;
 		terms->token = wish->token;
 		/* Datagram sockets are connected when the daemon passes them on. */
-		p->near.sock.connected = wish->way.datagrams || p->near.sock.connected;
+		p->near.sock.connected = wish->handover.datagrams || p->near.sock.connected;
 	}
 }

@@ -78,11 +78,11 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned flags = size > 0 ? data[0] : 0;
-	const struct np_way way = { .wanted = true,
-				    .tokens = (flags & F_PLAIN) == 0,
-				    .silent = (flags & F_SILENT) != 0,
-				    .count = 1 };
-	struct ns_session s = { .wish.way = way };
+	const struct np_handover handover = { .wanted = true,
+					      .tokens = (flags & F_PLAIN) == 0,
+					      .silent = (flags & F_SILENT) != 0,
+					      .count = 1 };
+	struct ns_session s = { .wish.handover = handover };
 	struct ns_daemon d = { .sessions = &s };
 	struct np_addr peer;
 	struct np_err err;
@@ -91,16 +91,16 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	np_addr_make(&peer, AF_INET, (const uint8_t[]){ 192, 0, 2, 1 }, 1);
 	s.peer = peer;
-	ns_ways_begin(&d);
+	ns_handovers_begin(&d);
 	must(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-	must(ns_way_open(&s, &way, &theirs, &err) == NP_OK);
+	must(ns_handover_open(&s, &handover, &theirs, &err) == NP_OK);
 	if ((flags & F_RIGHT) != 0) {
-		s.way.token = known;
+		s.handover.token = known;
 	}
 	got = size > 1 ? hear(&d, pair, data + 1, size - 1, flags, &peer) : NS_DATA_NONE;
 	must(got != NS_DATA_PASSED || (flags & (F_PLAIN | F_RIGHT)) != 0);
 	must(was_handed(theirs) == (got == NS_DATA_PASSED));
-	ns_way_close(&d, &s);
+	ns_handover_close(&d, &s);
 	close(theirs);
 	close(pair[0]);
 	close(pair[1]);

@@ -62,7 +62,7 @@ make_addr(struct np_addr *a, uint8_t last)
 }
 
 static void
-bed_make(struct bed *b, const struct np_way *way)
+bed_make(struct bed *b, const struct np_handover *handover)
 {
 	struct np_err err;
 
@@ -70,17 +70,17 @@ bed_make(struct bed *b, const struct np_way *way)
 	memset(b, 0, sizeof(*b));
 	make_addr(&b->near, 1);
 	make_addr(&b->far, 2);
-	ns_ways_begin(&b->daemon);
+	ns_handovers_begin(&b->daemon);
 	b->daemon.sessions = &b->session;
 	b->session.peer = b->near;
-	b->session.wish.way = *way;
-	assert_int_equal(ns_way_open(&b->session, way, &b->theirs, &err), NP_OK);
+	b->session.wish.handover = *handover;
+	assert_int_equal(ns_handover_open(&b->session, handover, &b->theirs, &err), NP_OK);
 }
 
 static void
 bed_free(struct bed *b)
 {
-	ns_way_close(&b->daemon, &b->session);
+	ns_handover_close(&b->daemon, &b->session);
 	close(b->theirs);
 }
 
@@ -126,32 +126,32 @@ was_handed(const struct bed *b)
 
 TEST(who_shows_the_token_has_the_connection_from_anywhere)
 {
-	const struct np_way way = { .wanted = true, .tokens = true, .count = 2 };
+	const struct np_handover handover = { .wanted = true, .tokens = true, .count = 2 };
 	struct np_token wrong;
 	struct bed b;
 
-	bed_make(&b, &way);
-	wrong = b.session.way.token;
+	bed_make(&b, &handover);
+	wrong = b.session.handover.token;
 	wrong.at[15] ^= 1;
 	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &wrong), NS_DATA_UNKNOWN);
-	assert_int_equal(show(&b, NP_TOKEN_TAKEN, &b.session.way.token), NS_DATA_UNKNOWN);
+	assert_int_equal(show(&b, NP_TOKEN_TAKEN, &b.session.handover.token), NS_DATA_UNKNOWN);
 	assert_int_equal(look(&b, "netperf", 7, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
 	assert_false(was_handed(&b));
-	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_PASSED);
+	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.handover.token), NS_DATA_PASSED);
 	assert_true(was_handed(&b));
-	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_PASSED);
-	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_UNKNOWN);
+	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.handover.token), NS_DATA_PASSED);
+	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.handover.token), NS_DATA_UNKNOWN);
 	bed_free(&b);
-	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.way.token), NS_DATA_UNKNOWN);
+	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.handover.token), NS_DATA_UNKNOWN);
 }
 
 TEST(who_shows_none_is_known_by_his_address)
 {
-	const struct np_way way = { .wanted = true, .count = 1 };
+	const struct np_handover handover = { .wanted = true, .count = 1 };
 	static const uint8_t calibrate[8] = { 0, 0, 0, 5, 0xff, 0xff, 0xff, 0xff };
 	FREED_BY(bed_free) struct bed b;
 
-	bed_make(&b, &way);
+	bed_make(&b, &handover);
 	assert_int_equal(look(&b, "n", 1, &b.far, NS_LOOK_NEW), NS_DATA_NONE);
 	assert_int_equal(look(&b, calibrate, sizeof(calibrate), &b.near, NS_LOOK_NEW),
 			 NS_DATA_NONE);
@@ -166,10 +166,10 @@ TEST(who_shows_none_is_known_by_his_address)
 
 TEST(who_waits_for_data_says_nothing)
 {
-	const struct np_way way = { .wanted = true, .silent = true, .count = 1 };
+	const struct np_handover handover = { .wanted = true, .silent = true, .count = 1 };
 	FREED_BY(bed_free) struct bed b;
 
-	bed_make(&b, &way);
+	bed_make(&b, &handover);
 	assert_true(ns_quiet_until(&b.daemon, &b.near, 5) > 5);
 	assert_int_equal(ns_quiet_until(&b.daemon, &b.far, 5), 0);
 	assert_int_equal(look(&b, "", 0, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
@@ -180,22 +180,22 @@ TEST(who_waits_for_data_says_nothing)
 /* Of one address the second one waits for the first one's connections, but not for ever. */
 TEST(clients_of_one_address_take_turns)
 {
-	const struct np_way way = { .wanted = true, .count = 1 };
-	struct ns_session second = { .wish.way = way };
+	const struct np_handover handover = { .wanted = true, .count = 1 };
+	struct ns_session second = { .wish.handover = handover };
 	struct np_handed h;
 	FREED_BY(bed_free) struct bed b;
 	int fd;
 
-	bed_make(&b, &way);
+	bed_make(&b, &handover);
 	second.peer = b.far;
-	assert_true(ns_way_make_free(&b.daemon, &second));
+	assert_true(ns_handover_make_free(&b.daemon, &second));
 	second.peer = b.near;
-	assert_false(ns_way_make_free(&b.daemon, &second));
-	second.wish.way.tokens = true;
-	assert_true(ns_way_make_free(&b.daemon, &second));
-	second.wish.way.tokens = false;
-	b.session.way.since -= 60 * NP_SEC;
-	assert_true(ns_way_make_free(&b.daemon, &second));
+	assert_false(ns_handover_make_free(&b.daemon, &second));
+	second.wish.handover.tokens = true;
+	assert_true(ns_handover_make_free(&b.daemon, &second));
+	second.wish.handover.tokens = false;
+	b.session.handover.since -= 60 * NP_SEC;
+	assert_true(ns_handover_make_free(&b.daemon, &second));
 	assert_int_equal(np_fds_receive(b.theirs, &h, sizeof(h), &fd, 1, MSG_DONTWAIT), sizeof(h));
 	assert_true(fd < 0 && h.error != 0); /* the first one is told */
 	assert_int_equal(look(&b, "n", 1, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
@@ -203,7 +203,9 @@ TEST(clients_of_one_address_take_turns)
 
 /* ---- Descriptors in flight ---- */
 
-static const struct np_way endless = { .wanted = true, .tokens = true, .many = true, .count = 1 };
+static const struct np_handover endless = {
+	.wanted = true, .tokens = true, .many = true, .count = 1
+};
 
 /* How many are taken before one has to wait. */
 static unsigned
@@ -212,7 +214,7 @@ passes(struct bed *b, const struct ns_session *s)
 	unsigned n = 0;
 	enum ns_data got;
 
-	while ((got = show(b, NP_TOKEN_PASSED, &s->way.token)) == NS_DATA_PASSED) {
+	while ((got = show(b, NP_TOKEN_PASSED, &s->handover.token)) == NS_DATA_PASSED) {
 		n++;
 	}
 	assert_int_equal(got, NS_DATA_FULL);
@@ -226,30 +228,33 @@ TEST(a_session_has_as_many_in_flight_as_it_does_not_receive)
 	bed_make(&b, &endless);
 	b.daemon.limits.all[NP_RES_PASSED] = 80;
 	for (int i = 0; i < 100; i++) {
-		assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_PASSED);
+		assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.handover.token),
+				 NS_DATA_PASSED);
 		assert_true(was_handed(&b));
 	}
-	ns_ways_count(&b.daemon);
+	ns_handovers_count(&b.daemon);
 	assert_int_equal(b.session.holds[NP_RES_PASSED], 0);
 	assert_int_equal(passes(&b, &b.session), 20);
 	assert_int_equal(b.daemon.stats.held[NP_RES_PASSED], 20);
-	assert_false(b.session.way.daemon_full);
+	assert_false(b.session.handover.daemon_full);
 	assert_true(was_handed(&b) && was_handed(&b));
 	assert_int_equal(passes(&b, &b.session), 2);
 	bed_free(&b);
 	assert_int_equal(b.daemon.stats.held[NP_RES_PASSED], 0);
 }
 
-/* One more session of the bed's daemon, and its end of the way. */
+/* One more session of the bed's daemon, and its end of the handover. */
 static int
 add_session(struct bed *b, struct ns_session *s, const struct np_addr *peer)
 {
 	struct np_err err;
 	int theirs;
 
-	*s = (struct ns_session){ .peer = *peer, .next = b->daemon.sessions, .wish.way = endless };
+	*s = (struct ns_session){ .peer = *peer,
+				  .next = b->daemon.sessions,
+				  .wish.handover = endless };
 	b->daemon.sessions = s;
-	assert_int_equal(ns_way_open(s, &endless, &theirs, &err), NP_OK);
+	assert_int_equal(ns_handover_open(s, &endless, &theirs, &err), NP_OK);
 	return theirs;
 }
 
@@ -260,7 +265,7 @@ defers(struct bed *b)
 	int on = -1;
 	socklen_t len = sizeof(on);
 
-	ns_ways_set_listeners(&b->daemon);
+	ns_handovers_set_listeners(&b->daemon);
 	assert_int_equal(
 	    getsockopt(b->daemon.listeners[0], IPPROTO_TCP, TCP_DEFER_ACCEPT, &on, &len), 0);
 	return on > 0;
@@ -269,7 +274,7 @@ defers(struct bed *b)
 /* A daemon that accepts sooner has to make a caller of each connection, and to wait again. */
 TEST(connection_tests_are_accepted_with_their_first_bytes_unless_another_test_sends_none)
 {
-	struct np_way silent = { .wanted = true, .silent = true, .count = 1 };
+	struct np_handover silent = { .wanted = true, .silent = true, .count = 1 };
 	struct ns_session other;
 	FREED_BY(bed_free) struct bed b;
 	int theirs, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -279,17 +284,17 @@ TEST(connection_tests_are_accepted_with_their_first_bytes_unless_another_test_se
 	b.daemon.listener_count = 1;
 	assert_true(defers(&b));
 	assert_int_equal(b.daemon.accepts, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	b.session.wish.way.blocks = true;
+	b.session.wish.handover.blocks = true;
 	theirs = add_session(&b, &other, &b.near);
-	other.wish.way = silent;
+	other.wish.handover = silent;
 	assert_false(defers(&b));
 	assert_int_equal(b.daemon.accepts, SOCK_CLOEXEC);
-	other.wish.way.tokens = true;
+	other.wish.handover.tokens = true;
 	assert_true(defers(&b));
-	ns_way_close(&b.daemon, &b.session);
+	ns_handover_close(&b.daemon, &b.session);
 	assert_false(defers(&b));
 	assert_int_equal(b.daemon.accepts, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	ns_way_close(&b.daemon, &other);
+	ns_handover_close(&b.daemon, &other);
 	b.daemon.sessions = &b.session;
 	close(theirs);
 	close(fd);
@@ -308,12 +313,12 @@ arrives_blocking(bool accepted_blocking, int flags)
 	int pair[2], fd, mode;
 
 	bed_make(&b, &endless);
-	b.session.wish.way.blocks = accepted_blocking;
-	ns_ways_set_listeners(&b.daemon);
+	b.session.wish.handover.blocks = accepted_blocking;
+	ns_handovers_set_listeners(&b.daemon);
 	assert_int_equal(b.daemon.accepts & SOCK_NONBLOCK, accepted_blocking ? 0 : SOCK_NONBLOCK);
 	assert_int_equal(
 	    socketpair(AF_UNIX, SOCK_STREAM | (b.daemon.accepts & SOCK_NONBLOCK), 0, pair), 0);
-	np_token_put(bytes, NP_TOKEN_PASSED, &b.session.way.token);
+	np_token_put(bytes, NP_TOKEN_PASSED, &b.session.handover.token);
 	assert_true(put_bytes(pair[1], bytes, sizeof(bytes)));
 	assert_int_equal(ns_data_look(&b.daemon, pair[0], &b.far, NS_LOOK_NEW, &of),
 			 NS_DATA_PASSED);
@@ -355,17 +360,17 @@ TEST(one_network_leaves_descriptors_in_flight_to_others)
 		theirs[i] = add_session(&b, &greedy[i], &b.near);
 		assert_int_equal(passes(&b, &greedy[i]), i < 3 ? 20 : 12);
 	}
-	assert_true(greedy[3].way.daemon_full);
+	assert_true(greedy[3].handover.daemon_full);
 	others = add_session(&b, &other, &elsewhere);
 	assert_int_equal(passes(&b, &other), 2);
-	assert_true(other.way.daemon_full &&
+	assert_true(other.handover.daemon_full &&
 		    ns_guard_scarce(&b.daemon.limits, b.daemon.sessions, NP_RES_PASSED));
 	for (size_t i = 0; i < LEN(greedy); i++) {
-		ns_way_close(&b.daemon, &greedy[i]);
+		ns_handover_close(&b.daemon, &greedy[i]);
 		close(theirs[i]);
 	}
 	assert_int_equal(b.daemon.stats.held[NP_RES_PASSED], 2);
-	ns_way_close(&b.daemon, &other);
+	ns_handover_close(&b.daemon, &other);
 	close(others);
 }
 
@@ -379,7 +384,7 @@ TEST(what_the_kernel_does_not_pass_waits)
 
 	bed_make(&b, &endless);
 	assert_int_equal(
-	    setsockopt(b.session.way.fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)), 0);
+	    setsockopt(b.session.handover.fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little)), 0);
 	assert_true(passes(&b, &b.session) < b.daemon.limits.all[NP_RES_PASSED] / 4);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 1), NS_DATA_FULL);
@@ -387,12 +392,12 @@ TEST(what_the_kernel_does_not_pass_waits)
 	/* In one round a session is looked at once. */
 	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 1), NS_DATA_FULL);
 	/* Others do not go before those that wait. */
-	b.session.way.waiting = 1;
+	b.session.handover.waiting = 1;
 	c.session = &b.session;
 	b.daemon.callers = &c;
-	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.way.token), NS_DATA_FULL);
+	assert_int_equal(show(&b, NP_TOKEN_PASSED, &b.session.handover.token), NS_DATA_FULL);
 	assert_int_equal(ns_data_again(&b.daemon, &b.session, pair[0], 2), NS_DATA_PASSED);
-	ns_way_close(&b.daemon, &b.session);
+	ns_handover_close(&b.daemon, &b.session);
 	assert_null(c.session);
 	assert_int_equal(ns_data_again(&b.daemon, c.session, pair[0], 3), NS_DATA_UNKNOWN);
 	close(b.theirs);
@@ -437,15 +442,15 @@ struct datagrams {
 static void
 let_wait(struct bed *b, const struct np_addr *client)
 {
-	const struct np_way way = { .wanted = true,
-				    .datagrams = true,
-				    .port = (uint16_t)np_addr_port(client),
-				    .count = 1 };
+	const struct np_handover handover = { .wanted = true,
+					      .datagrams = true,
+					      .port = (uint16_t)np_addr_port(client),
+					      .count = 1 };
 	struct np_err err;
 
 	b->session.peer = *client;
-	b->session.wish.way = way;
-	assert_int_equal(ns_way_open(&b->session, &way, &b->theirs, &err), NP_OK);
+	b->session.wish.handover = handover;
+	assert_int_equal(ns_handover_open(&b->session, &handover, &b->theirs, &err), NP_OK);
 }
 
 static void
@@ -458,7 +463,7 @@ datagrams_make(struct datagrams *t)
 	t->client = bound_socket(AF_INET, SOCK_DGRAM, &client);
 	t->other = bound_socket(AF_INET, SOCK_DGRAM, &other);
 	d->listeners[d->listener_count++] = bound_socket(AF_INET, SOCK_STREAM, &t->at);
-	ns_ways_begin(d);
+	ns_handovers_begin(d);
 	ns_datagrams_open(d);
 	assert_true(d->limits.each.one_port_udp);
 	d->sessions = &t->bed.session;
@@ -528,10 +533,10 @@ TEST(behind_a_nat_another_port_is_taken)
 	datagrams_make(&t);
 	t.bed.daemon.stray_ns = np_now();
 	come(&t, t.other);
-	due = t.bed.session.way.other_ns;
-	assert_int_equal(ns_way_tick(&t.bed.daemon, &t.bed.session, due - 1), due);
+	due = t.bed.session.handover.other_ns;
+	assert_int_equal(ns_handover_tick(&t.bed.daemon, &t.bed.session, due - 1), due);
 	assert_false(is_of(&t, t.other));
-	assert_int_equal(ns_way_tick(&t.bed.daemon, &t.bed.session, due), NP_NEVER);
+	assert_int_equal(ns_handover_tick(&t.bed.daemon, &t.bed.session, due), NP_NEVER);
 	assert_true(is_of(&t, t.other));
 	datagrams_free(&t);
 }
