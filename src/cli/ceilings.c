@@ -17,7 +17,7 @@ static const double MOST_RATE = 1e18, MOST_DELAY = 1e9; /* so that all figures a
 /* One line of input. */
 struct question {
 	const struct np_bench *bench;
-	struct np_way way;
+	struct np_encap encap;
 	uint32_t family, timestamps;
 	uint32_t size, request, response, in_flight;
 	double rate_bps, delay_s; /* 0: not given */
@@ -31,11 +31,11 @@ static const struct field {
 	size_t at;
 	uint32_t least, most;
 } fields[] = {
-	{ "mtu", offsetof(struct question, way.mtu), 1, UINT32_MAX },
-	{ "mss", offsetof(struct question, way.mss), 0, UINT32_MAX },
-	{ "header", offsetof(struct question, way.framing.header), 0, 1 << 20 },
-	{ "rest", offsetof(struct question, way.framing.rest), 0, 1 << 20 },
-	{ "least", offsetof(struct question, way.framing.least), 0, 1 << 20 },
+	{ "mtu", offsetof(struct question, encap.mtu), 1, UINT32_MAX },
+	{ "mss", offsetof(struct question, encap.mss), 0, UINT32_MAX },
+	{ "header", offsetof(struct question, encap.framing.header), 0, 1 << 20 },
+	{ "rest", offsetof(struct question, encap.framing.rest), 0, 1 << 20 },
+	{ "least", offsetof(struct question, encap.framing.least), 0, 1 << 20 },
 	{ "family", offsetof(struct question, family), 0, UINT32_MAX },
 	{ "timestamps", offsetof(struct question, timestamps), 0, 1 },
 	{ "size", offsetof(struct question, size), 0, UINT32_MAX },
@@ -108,7 +108,7 @@ read_line(struct question *q, char *line)
 	char *rest = NULL;
 
 	*q = (struct question){ .bench = np_bench_find("TCP_STREAM"),
-				.way = { .mtu = 1500, .framing = NP_FRAMING_ETHERNET },
+				.encap = { .mtu = 1500, .framing = NP_FRAMING_ETHERNET },
 				.family = 4,
 				.timestamps = 1,
 				.request = 1,
@@ -126,9 +126,9 @@ read_line(struct question *q, char *line)
 			return false;
 		}
 	}
-	q->way.family = (int)q->family;
-	q->way.message_header = q->bench->transport->packets.header;
-	q->way.timestamps = q->timestamps == 1;
+	q->encap.family = (int)q->family;
+	q->encap.message_header = q->bench->transport->packets.header;
+	q->encap.timestamps = q->timestamps == 1;
 	return true;
 }
 
@@ -142,26 +142,26 @@ is_sctp(const struct np_bench *b)
 static bool
 check_sizes(struct question *q, uint32_t size, uint32_t other)
 {
-	uint32_t least = np_ceiling_least_mtu(q->way.family), most;
+	uint32_t least = np_ceiling_least_mtu(q->encap.family), most;
 
-	if (q->way.family != 4 && q->way.family != 6) {
-		return refuse(q, "IP version %d: 4 or 6", q->way.family);
+	if (q->encap.family != 4 && q->encap.family != 6) {
+		return refuse(q, "IP version %d: 4 or 6", q->encap.family);
 	}
-	if (!np_ceiling_possible(&q->way)) {
-		return refuse(q, "MTU %u: IPv%d needs %u", q->way.mtu, q->way.family, least);
+	if (!np_ceiling_possible(&q->encap)) {
+		return refuse(q, "MTU %u: IPv%d needs %u", q->encap.mtu, q->encap.family, least);
 	}
 	if (is_sctp(q->bench)) {
-		return np_ceiling_fragment(&q->way) > 0 ||
-		       refuse(q, "MTU %u: leaves no room for payload", q->way.mtu);
+		return np_ceiling_fragment(&q->encap) > 0 ||
+		       refuse(q, "MTU %u: leaves no room for payload", q->encap.mtu);
 	}
 	if (q->bench->transport->reliable) {
-		return np_ceiling_segment(&q->way) > 0 ||
-		       refuse(q, "MSS %u: leaves no room for payload", q->way.mss);
+		return np_ceiling_segment(&q->encap) > 0 ||
+		       refuse(q, "MSS %u: leaves no room for payload", q->encap.mss);
 	}
-	most = np_ceiling_most_datagram(&q->way);
+	most = np_ceiling_most_datagram(&q->encap);
 	size = size > other ? size : other;
 	return size <= most || refuse(q, "a datagram of %u bytes: %s over IPv%d takes %u at most",
-				      size, q->bench->transport->name, q->way.family, most);
+				      size, q->bench->transport->name, q->encap.family, most);
 }
 
 /* Print the share of the link that a stream can use: payload by bytes on the wire. */
@@ -169,26 +169,26 @@ static bool
 answer_stream(struct question *q, FILE *out)
 {
 	bool sctp = is_sctp(q->bench), tcp = q->bench->transport->reliable && !sctp;
-	uint32_t full = sctp ? np_ceiling_fragment(&q->way) : np_ceiling_datagram(&q->way);
+	uint32_t full = sctp ? np_ceiling_fragment(&q->encap) : np_ceiling_datagram(&q->encap);
 	double wire, share;
 
-	q->way.options = q->bench->transport->packets.stream_options;
+	q->encap.options = q->bench->transport->packets.stream_options;
 	q->size = q->sized ? q->size : full;
 	if (!check_sizes(q, q->size, 0)) {
 		return false;
 	}
 	/* Bytes on the wire for each message: a fraction if messages share packets. */
-	wire = sctp  ? q->size / np_ceiling_sctp(&q->way, q->size)
-	       : tcp ? (double)np_ceiling_segment_cost(&q->way)
-		     : (double)np_ceiling_datagram_cost(&q->way, q->size);
+	wire = sctp  ? q->size / np_ceiling_sctp(&q->encap, q->size)
+	       : tcp ? (double)np_ceiling_segment_cost(&q->encap)
+		     : (double)np_ceiling_datagram_cost(&q->encap, q->size);
 	if (!(wire > 0)) {
 		return refuse(
 		    q, sctp ? "messages without any bytes on the wire (size, least, header, rest)"
 			    : "packets without any bytes on the wire (least, header, rest)");
 	}
-	q->size = tcp ? np_ceiling_segment(&q->way) : q->size;
-	share = sctp  ? np_ceiling_sctp(&q->way, q->size)
-		: tcp ? np_ceiling_tcp(&q->way)
+	q->size = tcp ? np_ceiling_segment(&q->encap) : q->size;
+	share = sctp  ? np_ceiling_sctp(&q->encap, q->size)
+		: tcp ? np_ceiling_tcp(&q->encap)
 		      : q->size / wire;
 	fprintf(out, "{\"test\": \"%s\", \"payload\": %u, \"wire\": %.17g, \"share\": %.17g",
 		q->bench->name, q->size, wire, share);
@@ -212,12 +212,12 @@ answer_transactions(struct question *q, FILE *out)
 	struct np_ceiling_exchange x;
 	uint64_t fuller; /* bytes in the direction that has more of them */
 
-	q->way.options =
+	q->encap.options =
 	    q->bench->pattern->connection_test ? 0 : q->bench->transport->packets.turn_options;
 	if (!check_sizes(q, q->request, q->response)) {
 		return false;
 	}
-	if (!np_ceiling_exchange(&q->way, test, q->request, q->response, &x) ||
+	if (!np_ceiling_exchange(&q->encap, test, q->request, q->response, &x) ||
 	    (fuller = x.there > x.back ? x.there : x.back) == 0) {
 		return refuse(q, "a transaction without bytes needs no packet");
 	}
@@ -225,7 +225,7 @@ answer_transactions(struct question *q, FILE *out)
 		q->bench->name, (unsigned long long)x.there, (unsigned long long)x.back, x.turns);
 	if (q->rate_bps > 0) {
 		fprintf(out, ", \"per_s\": %.17g, \"at_once_per_s\": %.17g",
-			np_ceiling_turns(&q->way, test, q->request, q->response, q->rate_bps,
+			np_ceiling_turns(&q->encap, test, q->request, q->response, q->rate_bps,
 					 q->delay_s, q->in_flight),
 			q->rate_bps / ((double)fuller * 8));
 	}
@@ -244,7 +244,7 @@ answer(struct question *q, FILE *out)
 	const struct np_bench *b = q->bench;
 
 	if (b->transport->encrypts) {
-		q->way.tls_send = q->sized && q->size > 0 ? q->size : NP_TLS_RECORD_MAX;
+		q->encap.tls_send = q->sized && q->size > 0 ? q->size : NP_TLS_RECORD_MAX;
 	}
 	if (b->transport->encrypts && b->pattern->connection_test) {
 		return refuse(q, "%s: what a handshake takes is the library's to say", b->name);

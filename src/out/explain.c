@@ -177,14 +177,14 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 		    taken);
 	}
 	packets = f->in->lossy && sent >= 0 && sent <= UINT16_MAX
-		      ? np_ceiling_fragments(&f->way, (uint32_t)sent)
+		      ? np_ceiling_fragments(&f->encap, (uint32_t)sent)
 		      : 0;
 	if (packets > 1) {
 		np_explain_add(
 		    doubts,
 		    "datagrams of %.0f bytes are %u fragments each, and one that is lost "
 		    "loses all (%u bytes are one)",
-		    sent, packets, np_ceiling_datagram(&f->way));
+		    sent, packets, np_ceiling_datagram(&f->encap));
 	}
 	doubt_copies(f, doubts);
 	if (f->in->disturbed > NP_DISTURBED && f->in->disturbed_by != NULL) {

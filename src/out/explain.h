@@ -92,9 +92,9 @@ struct np_explain_input {
 	bool transactions;               /* request/response and connection tests */
 	bool near_transmits;             /* streams: else the far end does */
 	bool both;                       /* streams both ways, of which this explains one */
-	uint32_t options;       /* np_way.options, unless the connection fell back to TCP */
+	uint32_t options;       /* np_encap.options, unless the connection fell back to TCP */
 	int family;             /* 4 or 6; NP_FRAMES; 0: no packets cross a link (UNIX domain) */
-	uint32_t packet_header; /* as np_way.message_header */
+	uint32_t packet_header; /* as np_encap.message_header */
 	double seconds;         /* of the measured part */
 	double sent_bps;        /* payload given to the transmitter's kernel; 0: not known */
 	double throughput_bps;  /* payload, the receiver's figure where that is known */

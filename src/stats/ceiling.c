@@ -16,7 +16,7 @@ enum {
 	SCTP_CHUNK = 16 /* header of a data chunk, which is padded to a multiple of 4 bytes */
 };
 
-/* Sizes of the layers below the payload, by np_way.family. */
+/* Sizes of the layers below the payload, by np_encap.family. */
 static const struct layers {
 	uint32_t least_mtu;
 	uint32_t ip, udp;  /* bytes of a header */
@@ -50,81 +50,81 @@ np_ceiling_least_mtu(int family)
 }
 
 bool
-np_ceiling_possible(const struct np_way *w)
+np_ceiling_possible(const struct np_encap *e)
 {
-	uint32_t least = row_of(w->family)->least_mtu;
+	uint32_t least = row_of(e->family)->least_mtu;
 
-	return least > 0 && w->mtu >= least;
+	return least > 0 && e->mtu >= least;
 }
 
 uint32_t
-np_ceiling_ip_header(const struct np_way *w)
+np_ceiling_ip_header(const struct np_encap *e)
 {
-	return row_of(w->family)->ip;
+	return row_of(e->family)->ip;
 }
 
 static uint32_t
-udp_header(const struct np_way *w)
+udp_header(const struct np_encap *e)
 {
-	return w->message_header > 0 ? w->message_header : row_of(w->family)->udp;
+	return e->message_header > 0 ? e->message_header : row_of(e->family)->udp;
 }
 
 /* Bytes of TCP options in a data segment. */
 static uint32_t
-tcp_options(const struct np_way *w)
+tcp_options(const struct np_encap *e)
 {
-	return (w->timestamps ? TIMESTAMPS : 0) + w->options;
+	return (e->timestamps ? TIMESTAMPS : 0) + e->options;
 }
 
 /* Bytes of the headers of IP and TCP in a data segment. */
 static uint32_t
-tcp_headers(const struct np_way *w)
+tcp_headers(const struct np_encap *e)
 {
-	return np_ceiling_ip_header(w) + TCP_BASE + tcp_options(w);
+	return np_ceiling_ip_header(e) + TCP_BASE + tcp_options(e);
 }
 
 /* Bytes on the wire of a packet. */
 static uint64_t
-wire_bytes(const struct np_way *w, uint32_t packet)
+wire_bytes(const struct np_encap *e, uint32_t packet)
 {
-	uint64_t bytes = (uint64_t)packet + w->framing.header + w->framing.rest;
+	uint64_t bytes = (uint64_t)packet + e->framing.header + e->framing.rest;
 
-	return bytes > w->framing.least ? bytes : w->framing.least;
+	return bytes > e->framing.least ? bytes : e->framing.least;
 }
 
 uint32_t
-np_ceiling_segment(const struct np_way *w)
+np_ceiling_segment(const struct np_encap *e)
 {
-	uint32_t most, options = tcp_options(w);
+	uint32_t most, options = tcp_options(e);
 
-	if (!np_ceiling_possible(w) || !row_of(w->family)->tcp || tcp_headers(w) >= w->mtu) {
+	if (!np_ceiling_possible(e) || !row_of(e->family)->tcp || tcp_headers(e) >= e->mtu) {
 		return 0;
 	}
-	most = w->mtu - tcp_headers(w);
-	if (w->mss != 0 && w->mss < most + options) {
+	most = e->mtu - tcp_headers(e);
+	if (e->mss != 0 && e->mss < most + options) {
 		/* The MSS includes options, as in Linux. */
-		most = w->mss > options ? w->mss - options : 0;
+		most = e->mss > options ? e->mss - options : 0;
 	}
 	return most;
 }
 
 uint64_t
-np_ceiling_segment_cost(const struct np_way *w)
+np_ceiling_segment_cost(const struct np_encap *e)
 {
-	uint32_t segment = np_ceiling_segment(w);
+	uint32_t segment = np_ceiling_segment(e);
 
-	return segment == 0 ? 0 : wire_bytes(w, segment + tcp_headers(w));
+	return segment == 0 ? 0 : wire_bytes(e, segment + tcp_headers(e));
 }
 
 double
-np_ceiling_tcp(const struct np_way *w)
+np_ceiling_tcp(const struct np_encap *e)
 {
-	uint32_t segment = np_ceiling_segment(w);
+	uint32_t segment = np_ceiling_segment(e);
 	double data =
-	    w->tls_send > 0 ? (double)w->tls_send / (double)np_ceiling_tls(w->tls_send) : 1;
+	    e->tls_send > 0 ? (double)e->tls_send / (double)np_ceiling_tls(e->tls_send) : 1;
 
 	return segment == 0 ? (double)NAN
-			    : data * (double)segment / (double)np_ceiling_segment_cost(w);
+			    : data * (double)segment / (double)np_ceiling_segment_cost(e);
 }
 
 uint64_t
@@ -137,80 +137,80 @@ np_ceiling_tls(uint32_t size)
 
 /* Bytes on the wire of a datagram; all fragments but the last carry a multiple of eight bytes. */
 static uint64_t
-udp_cost(const struct np_way *w, uint32_t size)
+udp_cost(const struct np_encap *e, uint32_t size)
 {
-	uint32_t header = np_ceiling_ip_header(w), body = size + udp_header(w), each, rest;
+	uint32_t header = np_ceiling_ip_header(e), body = size + udp_header(e), each, rest;
 
-	if (header + body <= w->mtu) {
-		return wire_bytes(w, header + body);
+	if (header + body <= e->mtu) {
+		return wire_bytes(e, header + body);
 	}
-	header += row_of(w->family)->fragment;
-	each = (w->mtu - header) / 8 * 8;
+	header += row_of(e->family)->fragment;
+	each = (e->mtu - header) / 8 * 8;
 	rest = body % each;
-	return body / each * wire_bytes(w, header + each) +
-	       (rest > 0 ? wire_bytes(w, header + rest) : 0);
+	return body / each * wire_bytes(e, header + each) +
+	       (rest > 0 ? wire_bytes(e, header + rest) : 0);
 }
 
 uint32_t
-np_ceiling_datagram(const struct np_way *w)
+np_ceiling_datagram(const struct np_encap *e)
 {
-	return np_ceiling_possible(w) ? w->mtu - np_ceiling_ip_header(w) - udp_header(w) : 0;
+	return np_ceiling_possible(e) ? e->mtu - np_ceiling_ip_header(e) - udp_header(e) : 0;
 }
 
 uint32_t
-np_ceiling_most_datagram(const struct np_way *w)
+np_ceiling_most_datagram(const struct np_encap *e)
 {
-	uint32_t most = row_of(w->family)->most;
+	uint32_t most = row_of(e->family)->most;
 
-	if (w->message_header > 0) {
-		return np_ceiling_datagram(w);
+	if (e->message_header > 0) {
+		return np_ceiling_datagram(e);
 	}
-	return most > 0 ? most : w->mtu;
+	return most > 0 ? most : e->mtu;
 }
 
 static bool
-fits_datagram(const struct np_way *w, uint32_t size)
+fits_datagram(const struct np_encap *e, uint32_t size)
 {
-	return np_ceiling_possible(w) && size <= np_ceiling_most_datagram(w);
+	return np_ceiling_possible(e) && size <= np_ceiling_most_datagram(e);
 }
 
 uint32_t
-np_ceiling_fragments(const struct np_way *w, uint32_t size)
+np_ceiling_fragments(const struct np_encap *e, uint32_t size)
 {
-	uint32_t header = np_ceiling_ip_header(w), body = size + udp_header(w), each;
+	uint32_t header = np_ceiling_ip_header(e), body = size + udp_header(e), each;
 
-	if (!fits_datagram(w, size)) {
+	if (!fits_datagram(e, size)) {
 		return 0;
 	}
-	if (header + body <= w->mtu) {
+	if (header + body <= e->mtu) {
 		return 1;
 	}
-	each = (w->mtu - header - row_of(w->family)->fragment) / 8 * 8;
+	each = (e->mtu - header - row_of(e->family)->fragment) / 8 * 8;
 	return (body + each - 1) / each;
 }
 
 uint64_t
-np_ceiling_datagram_cost(const struct np_way *w, uint32_t size)
+np_ceiling_datagram_cost(const struct np_encap *e, uint32_t size)
 {
-	return fits_datagram(w, size) ? udp_cost(w, size) : 0;
+	return fits_datagram(e, size) ? udp_cost(e, size) : 0;
 }
 
 double
-np_ceiling_udp(const struct np_way *w, uint32_t size)
+np_ceiling_udp(const struct np_encap *e, uint32_t size)
 {
-	return fits_datagram(w, size) ? (double)size / (double)udp_cost(w, size) : (double)NAN;
+	return fits_datagram(e, size) ? (double)size / (double)udp_cost(e, size) : (double)NAN;
 }
 
 uint32_t
-np_ceiling_fragment(const struct np_way *w)
+np_ceiling_fragment(const struct np_encap *e)
 {
-	uint32_t heads = np_ceiling_ip_header(w) + SCTP_BASE + SCTP_CHUNK, most;
+	uint32_t heads = np_ceiling_ip_header(e) + SCTP_BASE + SCTP_CHUNK, most;
 
-	if (!np_ceiling_possible(w) || !row_of(w->family)->tcp || w->mtu < heads + 4) {
+	if (!np_ceiling_possible(e) || !row_of(e->family)->tcp || e->mtu < heads + 4) {
 		return 0;
 	}
-	most = (w->mtu - heads) / 4 * 4;
-	return w->mss != 0 && w->mss < most ? w->mss : most;
+	most = (e->mtu - heads) / 4 * 4;
+	return e->mss != 0 && e->mss < most ? e->mss : most;
 }
 
 static uint32_t
@@ -221,18 +221,18 @@ chunk(uint32_t payload)
 
 /* Bytes on the wire of a chunk, in a packet of as many such chunks as fit. */
 static double
-chunk_cost(const struct np_way *w, uint32_t payload, bool alone)
+chunk_cost(const struct np_encap *e, uint32_t payload, bool alone)
 {
-	uint32_t ip = np_ceiling_ip_header(w), room = w->mtu - ip - SCTP_BASE;
+	uint32_t ip = np_ceiling_ip_header(e), room = e->mtu - ip - SCTP_BASE;
 	uint32_t fit = alone || room < 2 * chunk(payload) ? 1 : room / chunk(payload);
 
-	return (double)wire_bytes(w, ip + SCTP_BASE + fit * chunk(payload)) / fit;
+	return (double)wire_bytes(e, ip + SCTP_BASE + fit * chunk(payload)) / fit;
 }
 
 double
-np_ceiling_sctp(const struct np_way *w, uint32_t size)
+np_ceiling_sctp(const struct np_encap *e, uint32_t size)
 {
-	uint32_t fragment = np_ceiling_fragment(w), full, rest;
+	uint32_t fragment = np_ceiling_fragment(e), full, rest;
 	double wire;
 
 	if (fragment == 0 || size == 0) {
@@ -240,13 +240,13 @@ np_ceiling_sctp(const struct np_way *w, uint32_t size)
 	}
 	full = size / fragment;
 	rest = size % fragment;
-	wire = full * chunk_cost(w, fragment, false);
+	wire = full * chunk_cost(e, fragment, false);
 	if (rest > 0) {
-		uint32_t room = w->mtu - np_ceiling_ip_header(w) - SCTP_BASE;
+		uint32_t room = e->mtu - np_ceiling_ip_header(e) - SCTP_BASE;
 		/* The rest needs a packet of its own if the full fragment before fills one. */
 		bool alone = size > fragment && chunk(fragment) + chunk(rest) > room;
 
-		wire += chunk_cost(w, rest, alone);
+		wire += chunk_cost(e, rest, alone);
 	}
 	return size / wire;
 }
@@ -267,11 +267,11 @@ add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint
 
 /* Add the packets of `size` bytes over TCP. */
 static void
-add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
+add_data(struct np_ceiling_exchange *x, const struct np_encap *e, const char *name, uint32_t size,
 	 bool there)
 {
-	uint64_t bytes = w->tls_send > 0 ? np_ceiling_tls(size) : size, full;
-	uint32_t segment = np_ceiling_segment(w), rest;
+	uint64_t bytes = e->tls_send > 0 ? np_ceiling_tls(size) : size, full;
+	uint32_t segment = np_ceiling_segment(e), rest;
 
 	if (segment == 0) {
 		return; /* an MSS that leaves no room for data: nothing is ever carried */
@@ -279,17 +279,17 @@ add_data(struct np_ceiling_exchange *x, const struct np_way *w, const char *name
 	full = bytes / segment;
 	rest = (uint32_t)(bytes % segment);
 	add_part(x, name, full + (rest > 0 ? 1 : 0),
-		 full * np_ceiling_segment_cost(w) +
-		     (rest > 0 ? wire_bytes(w, rest + tcp_headers(w)) : 0),
+		 full * np_ceiling_segment_cost(e) +
+		     (rest > 0 ? wire_bytes(e, rest + tcp_headers(e)) : 0),
 		 there);
 }
 
 /* Add the packets of an SCTP message; acknowledgements go with the data of the other direction. */
 static void
-add_message(struct np_ceiling_exchange *x, const struct np_way *w, const char *name, uint32_t size,
-	    bool there)
+add_message(struct np_ceiling_exchange *x, const struct np_encap *e, const char *name,
+	    uint32_t size, bool there)
 {
-	uint32_t fragment = np_ceiling_fragment(w), full, rest;
+	uint32_t fragment = np_ceiling_fragment(e), full, rest;
 
 	if (fragment == 0) {
 		return;
@@ -297,26 +297,26 @@ add_message(struct np_ceiling_exchange *x, const struct np_way *w, const char *n
 	full = size / fragment;
 	rest = size % fragment;
 	add_part(x, name, (uint64_t)full + (rest > 0 ? 1 : 0),
-		 (uint64_t)(full * chunk_cost(w, fragment, true) +
-			    (rest > 0 ? chunk_cost(w, rest, true) : 0)),
+		 (uint64_t)(full * chunk_cost(e, fragment, true) +
+			    (rest > 0 ? chunk_cost(e, rest, true) : 0)),
 		 there);
 }
 
 /* Add the packets of a connection with one transaction, or none; the daemon closes first. */
 static void
-add_connection(struct np_ceiling_exchange *x, const struct np_way *w, bool data, uint32_t request,
+add_connection(struct np_ceiling_exchange *x, const struct np_encap *e, bool data, uint32_t request,
 	       uint32_t response)
 {
-	uint64_t bare = wire_bytes(w, tcp_headers(w));
-	uint64_t syn = wire_bytes(w, np_ceiling_ip_header(w) + TCP_BASE +
-					 (w->timestamps ? SYN_STAMPED : SYN_PLAIN));
+	uint64_t bare = wire_bytes(e, tcp_headers(e));
+	uint64_t syn = wire_bytes(e, np_ceiling_ip_header(e) + TCP_BASE +
+					 (e->timestamps ? SYN_STAMPED : SYN_PLAIN));
 
 	add_part(x, "SYN", 1, syn, true);
 	add_part(x, "SYN+ACK", 1, syn, false);
 	add_part(x, "ACK", 1, bare, true);
 	if (data) {
-		add_data(x, w, "request", request, true);
-		add_data(x, w, "response", response, false);
+		add_data(x, e, "request", request, true);
+		add_data(x, e, "response", response, false);
 	}
 	add_part(x, "FIN", 1, bare, false);
 	add_part(x, "FIN", 1, bare, true);
@@ -325,32 +325,32 @@ add_connection(struct np_ceiling_exchange *x, const struct np_way *w, bool data,
 }
 
 bool
-np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request, uint32_t response,
-		    struct np_ceiling_exchange *x)
+np_ceiling_exchange(const struct np_encap *e, enum np_turns test, uint32_t request,
+		    uint32_t response, struct np_ceiling_exchange *x)
 {
 	bool udp = test == NP_TURNS_UDP_RR, sctp = test == NP_TURNS_SCTP_RR;
 	const struct np_ceiling_part *before = NULL;
 
 	*x = (struct np_ceiling_exchange){ .parts = 0 };
 	/* An MSS may leave no room for data: nothing is ever carried. */
-	if (udp    ? !fits_datagram(w, request) || !fits_datagram(w, response)
-	    : sctp ? np_ceiling_fragment(w) == 0
-		   : np_ceiling_segment(w) == 0) {
+	if (udp    ? !fits_datagram(e, request) || !fits_datagram(e, response)
+	    : sctp ? np_ceiling_fragment(e) == 0
+		   : np_ceiling_segment(e) == 0) {
 		return false;
 	}
 	if (sctp) {
-		add_message(x, w, "request", request, true);
-		add_message(x, w, "response", response, false);
+		add_message(x, e, "request", request, true);
+		add_message(x, e, "response", response, false);
 	} else if (udp) {
-		add_part(x, "request", np_ceiling_fragments(w, request), udp_cost(w, request),
+		add_part(x, "request", np_ceiling_fragments(e, request), udp_cost(e, request),
 			 true);
-		add_part(x, "response", np_ceiling_fragments(w, response), udp_cost(w, response),
+		add_part(x, "response", np_ceiling_fragments(e, response), udp_cost(e, response),
 			 false);
 	} else if (test == NP_TURNS_TCP_RR) {
-		add_data(x, w, "request", request, true);
-		add_data(x, w, "response", response, false);
+		add_data(x, e, "request", request, true);
+		add_data(x, e, "response", response, false);
 	} else {
-		add_connection(x, w, test == NP_TURNS_TCP_CRR, request, response);
+		add_connection(x, e, test == NP_TURNS_TCP_CRR, request, response);
 	}
 	/*
 	 * Count turns: packets in a row in one direction share one. The next transaction begins
@@ -371,13 +371,13 @@ np_ceiling_exchange(const struct np_way *w, enum np_turns test, uint32_t request
 }
 
 double
-np_ceiling_turns(const struct np_way *way, enum np_turns test, uint32_t request, uint32_t response,
-		 double rate_bps, double delay_s, uint32_t in_flight)
+np_ceiling_turns(const struct np_encap *encap, enum np_turns test, uint32_t request,
+		 uint32_t response, double rate_bps, double delay_s, uint32_t in_flight)
 {
 	struct np_ceiling_exchange x;
 	double alone, at_once;
 
-	if (!(rate_bps > 0) || !np_ceiling_exchange(way, test, request, response, &x)) {
+	if (!(rate_bps > 0) || !np_ceiling_exchange(encap, test, request, response, &x)) {
 		return (double)NAN;
 	}
 	alone = (double)x.waited * 8 / rate_bps + x.turns * delay_s;

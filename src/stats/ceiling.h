@@ -19,14 +19,13 @@ struct np_framing {
 /* Instead of a family: datagrams are frames, without headers of IP and UDP. */
 enum { NP_FRAMES = 2 };
 
-/* A way to send packets, on which sizes and costs depend. */
-struct np_way {
+/* How payload is put into packets (encapsulated): what their sizes and costs depend on. */
+struct np_encap {
 	uint32_t mtu; /* bytes of IP: 68 at least with IPv4, 1280 with IPv6; of any with frames */
 	int family;   /* of IP: 4 or 6; NP_FRAMES: no IP */
 	bool timestamps;
 	uint32_t options; /* bytes of further TCP options in each data segment: MPTCP */
-	uint32_t
-	    mss; /* announced by both ends (TCP_MAXSEG), if less than the MTU's; 0: the MTU's */
+	uint32_t mss; /* both ends announced it (TCP_MAXSEG), if below the MTU's; 0: the MTU's */
 	struct np_framing framing;
 	uint32_t tls_send; /* TLS over TCP: bytes of a send; 0: no TLS */
 	/* Header of a datagram that is never fragmented, such as DCCP; 0: UDP. */
@@ -42,39 +41,39 @@ uint64_t np_ceiling_tls(uint32_t size);
 /* The least MTU of a family; 0: it sends no packets over a link. */
 uint32_t np_ceiling_least_mtu(int family);
 
-/* Is the way possible? The functions below take any, and return 0 or NAN for impossible ones. */
-bool np_ceiling_possible(const struct np_way *way);
+/* Can packets be sent so? The functions below take any, and return 0 or NAN if not. */
+bool np_ceiling_possible(const struct np_encap *encap);
 
 /* Bytes of IP's header; 0: there is none. */
-uint32_t np_ceiling_ip_header(const struct np_way *way);
+uint32_t np_ceiling_ip_header(const struct np_encap *encap);
 
 /* Payload bytes of a full TCP segment; 0: none is possible. */
-uint32_t np_ceiling_segment(const struct np_way *way);
+uint32_t np_ceiling_segment(const struct np_encap *encap);
 
 /* The share (0 to 1) of the link's rate that is payload of a TCP stream; NAN: not possible. */
-double np_ceiling_tcp(const struct np_way *way);
+double np_ceiling_tcp(const struct np_encap *encap);
 
 /* Bytes on the wire of a full TCP segment, and of a datagram, whole or in fragments; 0: none. */
-uint64_t np_ceiling_segment_cost(const struct np_way *way);
-uint64_t np_ceiling_datagram_cost(const struct np_way *way, uint32_t size);
+uint64_t np_ceiling_segment_cost(const struct np_encap *encap);
+uint64_t np_ceiling_datagram_cost(const struct np_encap *encap, uint32_t size);
 
 /* The payload of the largest datagram that is not fragmented, and of the largest one. */
-uint32_t np_ceiling_datagram(const struct np_way *way);
-uint32_t np_ceiling_most_datagram(const struct np_way *way);
+uint32_t np_ceiling_datagram(const struct np_encap *encap);
+uint32_t np_ceiling_most_datagram(const struct np_encap *encap);
 
 /* The packets of a datagram of `size` bytes; 0: not possible. */
-uint32_t np_ceiling_fragments(const struct np_way *way, uint32_t size);
+uint32_t np_ceiling_fragments(const struct np_encap *encap, uint32_t size);
 
 /* The share of the link's rate that is payload of datagrams of `size` bytes; NAN: not possible. */
-double np_ceiling_udp(const struct np_way *way, uint32_t size);
+double np_ceiling_udp(const struct np_encap *encap, uint32_t size);
 
 /*
- * SCTP: the payload of the largest fragment of a message (way.mss: SCTP_MAXSEG), 0: not possible;
+ * SCTP: the payload of the largest fragment of a message (encap.mss: SCTP_MAXSEG), 0: not possible;
  * and the payload share of messages of `size` bytes, of which packets carry as many as fit; NAN:
  * not possible.
  */
-uint32_t np_ceiling_fragment(const struct np_way *way);
-double np_ceiling_sctp(const struct np_way *way, uint32_t size);
+uint32_t np_ceiling_fragment(const struct np_encap *encap);
+double np_ceiling_sctp(const struct np_encap *encap, uint32_t size);
 
 /* Kinds of transactions. */
 enum np_turns {
@@ -103,14 +102,14 @@ struct np_ceiling_exchange {
 };
 
 /* Compute the packets of a transaction. False: not possible. */
-bool np_ceiling_exchange(const struct np_way *way, enum np_turns test, uint32_t request,
+bool np_ceiling_exchange(const struct np_encap *encap, enum np_turns test, uint32_t request,
 			 uint32_t response, struct np_ceiling_exchange *out);
 
 /*
  * The most transactions a second on a link of rate_bps each way, with delay_s of propagation each
  * way and `in_flight` of them at a time. NAN: not possible.
  */
-double np_ceiling_turns(const struct np_way *way, enum np_turns test, uint32_t request,
+double np_ceiling_turns(const struct np_encap *encap, enum np_turns test, uint32_t request,
 			uint32_t response, double rate_bps, double delay_s, uint32_t in_flight);
 
 #endif

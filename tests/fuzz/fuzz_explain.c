@@ -327,17 +327,17 @@ explain(const struct np_explain_input *in)
 
 /* The ceilings alone, which have to take any number. */
 static void
-find_ceilings(const struct np_way *w, uint32_t request, uint32_t response)
+find_ceilings(const struct np_encap *e, uint32_t request, uint32_t response)
 {
-	double share[] = { np_ceiling_tcp(w), np_ceiling_udp(w, request),
-			   np_ceiling_udp(w, response) };
+	double share[] = { np_ceiling_tcp(e), np_ceiling_udp(e, request),
+			   np_ceiling_udp(e, response) };
 
 	for (size_t i = 0; i < LEN(share); i++) {
 		must(isnan(share[i]) || is_share(share[i]));
 	}
-	(void)np_ceiling_fragments(w, request);
+	(void)np_ceiling_fragments(e, request);
 	for (enum np_turns t = NP_TURNS_TCP_RR; t <= NP_TURNS_TCP_CC; t++) {
-		double most = np_ceiling_turns(w, t, request, response, 1e9, 0, 1);
+		double most = np_ceiling_turns(e, t, request, response, 1e9, 0, 1);
 
 		must(isnan(most) || most > 0);
 	}
@@ -367,14 +367,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		.link_rate_bps = (set & 32) != 0 ? 1e8 : 0,
 		.far_lacks = (set & 64) != 0 ? "told nothing" : "",
 	};
-	struct np_way way = { .family = x.family,
-			      .timestamps = (set & 32) != 0,
-			      .framing = NP_FRAMING_ETHERNET };
+	struct np_encap encap = { .family = x.family,
+				  .timestamps = (set & 32) != 0,
+				  .framing = NP_FRAMING_ETHERNET };
 
-	take(&in, &way.mtu, sizeof(way.mtu));
-	way.mss = next_byte(&in);
-	find_ceilings(&way, x.request, x.response);
-	find_ceilings(&way, UINT32_MAX - bytes, bytes);
+	take(&in, &encap.mtu, sizeof(encap.mtu));
+	encap.mss = next_byte(&in);
+	find_ceilings(&encap, x.request, x.response);
+	find_ceilings(&encap, UINT32_MAX - bytes, bytes);
 	near = next_bag(&in, near_items, false);
 	far = next_bag(&in, far_items, (set & 128) != 0);
 	x.near = near;

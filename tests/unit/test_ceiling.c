@@ -7,19 +7,19 @@
 #include "cli/ceilings.h"
 #include "tests/lib/check.h"
 
-static struct np_way
-way(uint32_t mtu, int family, bool timestamps)
+static struct np_encap
+encap(uint32_t mtu, int family, bool timestamps)
 {
-	return (struct np_way){ .mtu = mtu,
-				.family = family,
-				.timestamps = timestamps,
-				.framing = NP_FRAMING_ETHERNET };
+	return (struct np_encap){ .mtu = mtu,
+				  .family = family,
+				  .timestamps = timestamps,
+				  .framing = NP_FRAMING_ETHERNET };
 }
 
 /* Records of TLS take a part of TCP's bytes: doc/ceilings.md. */
 TEST(records_of_tls_take_a_part)
 {
-	struct np_way w = way(1500, 4, true);
+	struct np_encap e = encap(1500, 4, true);
 	struct np_ceiling_exchange x;
 
 	assert_int_equal(np_ceiling_tls(0), 0);
@@ -27,39 +27,39 @@ TEST(records_of_tls_take_a_part)
 	assert_int_equal(np_ceiling_tls(16384), 16406);
 	assert_int_equal(np_ceiling_tls(16385), 16385 + 44);
 	assert_true(np_ceiling_tls(UINT32_MAX) == UINT64_C(4294967295) + 262144 * 22);
-	w.tls_send = 16384;
-	assert_close(np_ceiling_tcp(&w), 16384.0 / 16406 * 1448 / 1538, 1e-12);
-	assert_true(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1426, &x));
+	e.tls_send = 16384;
+	assert_close(np_ceiling_tcp(&e), 16384.0 / 16406 * 1448 / 1538, 1e-12);
+	assert_true(np_ceiling_exchange(&e, NP_TURNS_TCP_RR, 1, 1426, &x));
 	assert_int_equal(x.there, 38 + 52 + 23);
 	assert_int_equal(x.back, 1538); /* 1426 and 22 just fill a segment */
-	assert_true(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1427, &x));
+	assert_true(np_ceiling_exchange(&e, NP_TURNS_TCP_RR, 1, 1427, &x));
 	assert_int_equal(x.part[1].packets, 2);
-	w.tls_send = 64;
-	assert_close(np_ceiling_tcp(&w), 64.0 / 86 * 1448 / 1538, 1e-12);
+	e.tls_send = 64;
+	assert_close(np_ceiling_tcp(&e), 64.0 / 86 * 1448 / 1538, 1e-12);
 }
 
 /* As captures of MPTCP show them: doc/ceilings.md. */
 TEST(options_of_mptcp_take_a_part)
 {
-	struct np_way w = way(1500, 4, true);
+	struct np_encap e = encap(1500, 4, true);
 	struct np_ceiling_exchange x;
 
-	w.options = 24;
-	assert_int_equal(np_ceiling_segment(&w), 1424);
-	assert_close(np_ceiling_tcp(&w), 1424.0 / 1538, 1e-12);
-	w.mss = 1000;
-	assert_int_equal(np_ceiling_segment(&w), 1000 - 12 - 24);
-	w = way(1500, 6, true);
-	w.options = 24;
-	assert_int_equal(np_ceiling_segment(&w), 1404);
-	w = way(1500, 4, true);
-	w.options = 28;
-	assert_true(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1, &x));
+	e.options = 24;
+	assert_int_equal(np_ceiling_segment(&e), 1424);
+	assert_close(np_ceiling_tcp(&e), 1424.0 / 1538, 1e-12);
+	e.mss = 1000;
+	assert_int_equal(np_ceiling_segment(&e), 1000 - 12 - 24);
+	e = encap(1500, 6, true);
+	e.options = 24;
+	assert_int_equal(np_ceiling_segment(&e), 1404);
+	e = encap(1500, 4, true);
+	e.options = 28;
+	assert_true(np_ceiling_exchange(&e, NP_TURNS_TCP_RR, 1, 1, &x));
 	assert_int_equal(x.there, 119);
 	assert_int_equal(x.back, 119);
-	w.mtu = 80; /* all of it headers */
-	assert_int_equal(np_ceiling_segment(&w), 0);
-	assert_false(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1, &x));
+	e.mtu = 80; /* all of it headers */
+	assert_int_equal(np_ceiling_segment(&e), 0);
+	assert_false(np_ceiling_exchange(&e, NP_TURNS_TCP_RR, 1, 1, &x));
 }
 
 /* doc/ceilings.md */
@@ -80,50 +80,50 @@ TEST(messages_share_packets)
 		{ 4, 700, 1400, 1400.0 / (1432 + 32 + 38) },
 	};
 	struct np_ceiling_exchange x;
-	struct np_way w = way(1500, 4, true), small = way(20, 4, true),
-		      strange = way(1500, 5, true);
+	struct np_encap e = encap(1500, 4, true), small = encap(20, 4, true),
+			strange = encap(1500, 5, true);
 
 	for (size_t i = 0; i < LEN(of); i++) {
-		w = way(1500, of[i].family, true);
-		w.mss = of[i].mss;
-		assert_close(np_ceiling_sctp(&w, of[i].size), of[i].share, 1e-12);
+		e = encap(1500, of[i].family, true);
+		e.mss = of[i].mss;
+		assert_close(np_ceiling_sctp(&e, of[i].size), of[i].share, 1e-12);
 	}
-	w = way(1500, 4, true);
-	assert_int_equal(np_ceiling_fragment(&w), 1452);
-	assert_true(isnan(np_ceiling_sctp(&w, 0)));
+	e = encap(1500, 4, true);
+	assert_int_equal(np_ceiling_fragment(&e), 1452);
+	assert_true(isnan(np_ceiling_sctp(&e, 0)));
 	assert_true(isnan(np_ceiling_sctp(&small, 100)));
 	assert_true(isnan(np_ceiling_sctp(&strange, 100)));
-	assert_true(np_ceiling_exchange(&w, NP_TURNS_SCTP_RR, 1, 3000, &x));
+	assert_true(np_ceiling_exchange(&e, NP_TURNS_SCTP_RR, 1, 3000, &x));
 	assert_int_equal(x.there, 90);
 	assert_int_equal(x.back, 2 * 1538 + 182);
 	assert_int_equal(x.part[1].packets, 3);
-	assert_close(np_ceiling_turns(&w, NP_TURNS_SCTP_RR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 180),
+	assert_close(np_ceiling_turns(&e, NP_TURNS_SCTP_RR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 180),
 		     1e-12);
-	w.mss = 12; /* which TCP's options would fill */
-	assert_true(np_ceiling_exchange(&w, NP_TURNS_SCTP_RR, 1, 1, &x));
-	assert_false(np_ceiling_exchange(&w, NP_TURNS_TCP_RR, 1, 1, &x));
+	e.mss = 12; /* which TCP's options would fill */
+	assert_true(np_ceiling_exchange(&e, NP_TURNS_SCTP_RR, 1, 1, &x));
+	assert_false(np_ceiling_exchange(&e, NP_TURNS_TCP_RR, 1, 1, &x));
 }
 
 TEST(ceilings_of_the_document)
 {
-	struct np_way w = way(1500, 4, true), narrow = way(256, 4, true);
+	struct np_encap e = encap(1500, 4, true), narrow = encap(256, 4, true);
 
-	assert_int_equal(np_ceiling_segment(&w), 1448);
-	assert_close(np_ceiling_tcp(&w), 1448.0 / 1538, 1e-12);
+	assert_int_equal(np_ceiling_segment(&e), 1448);
+	assert_close(np_ceiling_tcp(&e), 1448.0 / 1538, 1e-12);
 	assert_close(np_ceiling_tcp(&narrow), 204.0 / 294, 1e-12);
-	assert_close(np_ceiling_udp(&w, 65507), 65507.0 / 68125, 1e-12);
-	assert_int_equal(np_ceiling_fragments(&w, 65507), 45);
-	assert_int_equal(np_ceiling_fragments(&w, 1472), 1);
-	assert_int_equal(np_ceiling_fragments(&w, 1473), 2);
+	assert_close(np_ceiling_udp(&e, 65507), 65507.0 / 68125, 1e-12);
+	assert_int_equal(np_ceiling_fragments(&e, 65507), 45);
+	assert_int_equal(np_ceiling_fragments(&e, 1472), 1);
+	assert_int_equal(np_ceiling_fragments(&e, 1473), 2);
 	assert_int_equal(np_ceiling_fragments(&narrow, 1472), 7);
-	assert_close(np_ceiling_turns(&w, NP_TURNS_TCP_CRR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 648),
+	assert_close(np_ceiling_turns(&e, NP_TURNS_TCP_CRR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 648),
 		     1e-12);
 }
 
 TEST(what_no_packet_can_have)
 {
-	struct np_way small = way(67, 4, true), small6 = way(1279, 6, true),
-		      strange = way(1500, 5, true), w = way(1500, 4, true), none = w;
+	struct np_encap small = encap(67, 4, true), small6 = encap(1279, 6, true),
+			strange = encap(1500, 5, true), e = encap(1500, 4, true), none = e;
 
 	none.mss = 12;
 	assert_true(isnan(np_ceiling_tcp(&small)));
@@ -131,43 +131,43 @@ TEST(what_no_packet_can_have)
 	assert_true(isnan(np_ceiling_tcp(&strange)));
 	assert_true(isnan(np_ceiling_tcp(&none)));
 	assert_int_equal(np_ceiling_segment(&none), 0);
-	assert_true(isnan(np_ceiling_udp(&w, 65508)));
-	assert_int_equal(np_ceiling_fragments(&w, 65508), 0);
-	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_TCP_RR, 0, 0, 1e8, 0, 1)));
-	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_TCP_RR, 1, 1, 0, 0, 1)));
-	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_UDP_RR, 1, 65508, 1e8, 0, 1)));
+	assert_true(isnan(np_ceiling_udp(&e, 65508)));
+	assert_int_equal(np_ceiling_fragments(&e, 65508), 0);
+	assert_true(isnan(np_ceiling_turns(&e, NP_TURNS_TCP_RR, 0, 0, 1e8, 0, 1)));
+	assert_true(isnan(np_ceiling_turns(&e, NP_TURNS_TCP_RR, 1, 1, 0, 0, 1)));
+	assert_true(isnan(np_ceiling_turns(&e, NP_TURNS_UDP_RR, 1, 65508, 1e8, 0, 1)));
 	assert_true(isnan(np_ceiling_turns(&none, NP_TURNS_TCP_RR, 1, 1, 1e8, 0, 1)));
 }
 
 /* A frame costs its payload and 38 bytes, and 84 at least; there is no second one. */
 TEST(frames_have_no_header_but_their_own)
 {
-	struct np_way w = way(1500, NP_FRAMES, false);
+	struct np_encap e = encap(1500, NP_FRAMES, false);
 
-	assert_close(np_ceiling_udp(&w, 1500), 1500.0 / 1538, 1e-12);
-	assert_close(np_ceiling_udp(&w, 46), 46.0 / 84, 1e-12);
-	assert_int_equal(np_ceiling_fragments(&w, 1500), 1);
-	assert_int_equal(np_ceiling_fragments(&w, 1501), 0);
-	assert_true(isnan(np_ceiling_udp(&w, 1501)));
-	assert_true(isnan(np_ceiling_tcp(&w)));
-	assert_close(np_ceiling_turns(&w, NP_TURNS_UDP_RR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 168),
+	assert_close(np_ceiling_udp(&e, 1500), 1500.0 / 1538, 1e-12);
+	assert_close(np_ceiling_udp(&e, 46), 46.0 / 84, 1e-12);
+	assert_int_equal(np_ceiling_fragments(&e, 1500), 1);
+	assert_int_equal(np_ceiling_fragments(&e, 1501), 0);
+	assert_true(isnan(np_ceiling_udp(&e, 1501)));
+	assert_true(isnan(np_ceiling_tcp(&e)));
+	assert_close(np_ceiling_turns(&e, NP_TURNS_UDP_RR, 1, 1, 100e6, 0, 1), 100e6 / (8 * 168),
 		     1e-12);
-	assert_true(isnan(np_ceiling_turns(&w, NP_TURNS_TCP_RR, 1, 1, 100e6, 0, 1)));
+	assert_true(isnan(np_ceiling_turns(&e, NP_TURNS_TCP_RR, 1, 1, 100e6, 0, 1)));
 }
 
 /* A message of DCCP has 16 bytes before it, and never a second packet. */
 TEST(a_message_with_a_header_of_its_own_is_one_packet)
 {
-	struct np_way w = way(1500, 4, false);
+	struct np_encap e = encap(1500, 4, false);
 
-	w.message_header = 16;
-	assert_close(np_ceiling_udp(&w, 1400), 1400.0 / 1474, 1e-12);
-	assert_close(np_ceiling_udp(&w, 1464), 1464.0 / 1538, 1e-12);
-	assert_int_equal(np_ceiling_datagram(&w), 1464);
-	assert_int_equal(np_ceiling_fragments(&w, 1465), 0);
-	assert_true(isnan(np_ceiling_udp(&w, 1465)));
-	w.family = 6;
-	assert_close(np_ceiling_udp(&w, 1400), 1400.0 / 1494, 1e-12);
+	e.message_header = 16;
+	assert_close(np_ceiling_udp(&e, 1400), 1400.0 / 1474, 1e-12);
+	assert_close(np_ceiling_udp(&e, 1464), 1464.0 / 1538, 1e-12);
+	assert_int_equal(np_ceiling_datagram(&e), 1464);
+	assert_int_equal(np_ceiling_fragments(&e, 1465), 0);
+	assert_true(isnan(np_ceiling_udp(&e, 1465)));
+	e.family = 6;
+	assert_close(np_ceiling_udp(&e, 1400), 1400.0 / 1494, 1e-12);
 }
 
 /* A far end may name any MTU, and a user any size: nothing traps, and no share is above 1. */
@@ -194,24 +194,24 @@ TEST(any_number_has_an_answer)
 					    1U << 31,
 					    UINT32_MAX - 7,
 					    UINT32_MAX };
-	struct np_way narrow = way(4, NP_FRAMES, false);
+	struct np_encap narrow = encap(4, NP_FRAMES, false);
 
 	assert_true(isnan(np_ceiling_turns(&narrow, NP_TURNS_UDP_RR, 100, 4, 1e8, 0, 1)));
 	assert_true(isnan(np_ceiling_turns(&narrow, NP_TURNS_UDP_RR, 4, 100, 1e8, 0, 1)));
 	for (size_t i = 0; i < LEN(families) * LEN(numbers) * LEN(numbers); i++) {
-		struct np_way w = way(numbers[i / LEN(families) % LEN(numbers)],
-				      families[i % LEN(families)], false);
+		struct np_encap e = encap(numbers[i / LEN(families) % LEN(numbers)],
+					  families[i % LEN(families)], false);
 		uint32_t size = numbers[i / LEN(families) / LEN(numbers)];
-		double share = np_ceiling_udp(&w, size);
+		double share = np_ceiling_udp(&e, size);
 
-		assert_int_equal(isnan(share), np_ceiling_fragments(&w, size) == 0);
-		assert_true(np_ceiling_possible(&w) || isnan(share));
+		assert_int_equal(isnan(share), np_ceiling_fragments(&e, size) == 0);
+		assert_true(np_ceiling_possible(&e) || isnan(share));
 		assert_true(isnan(share) || (share >= 0 && share <= 1));
 		for (int test = NP_TURNS_TCP_RR; test <= NP_TURNS_TCP_CC; test++) {
-			double most = np_ceiling_turns(&w, (enum np_turns)test, size, 1, 1e8, 0, 1);
+			double most = np_ceiling_turns(&e, (enum np_turns)test, size, 1, 1e8, 0, 1);
 
 			assert_true(isnan(most) || most > 0);
-			assert_true(np_ceiling_possible(&w) || isnan(most));
+			assert_true(np_ceiling_possible(&e) || isnan(most));
 		}
 	}
 }

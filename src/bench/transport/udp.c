@@ -207,14 +207,14 @@ static void
 udp_read_closing(struct np_run *run, int fd)
 {
 	int mtu = run->plan->active ? np_sock_path_mtu(fd, &run->end.peer) : -1;
-	struct np_way way = { .mtu = mtu > 0 ? (uint32_t)mtu : 0,
-			      .family = np_family(run->plan->family)->version };
-	uint32_t size = (uint32_t)run->worker->send_size, n = np_ceiling_fragments(&way, size);
+	struct np_encap encap = { .mtu = mtu > 0 ? (uint32_t)mtu : 0,
+				  .family = np_family(run->plan->family)->version };
+	uint32_t size = (uint32_t)run->worker->send_size, n = np_ceiling_fragments(&encap, size);
 
 	if (n > 1) {
 		snprintf(run->closing.detail, sizeof(run->closing.detail),
 			 "datagrams of %u bytes in %u fragments each, up to %u in one", size, n,
-			 np_ceiling_datagram(&way));
+			 np_ceiling_datagram(&encap));
 	}
 }
 

@@ -10,18 +10,18 @@
 
 /* The share of the link's rate that can be payload. */
 double
-np_payload_share(FACTS, const struct np_way *way)
+np_payload_share(FACTS, const struct np_encap *encap)
 {
 	double size = np_bag_number(f->tx, "flow.send_size");
 
 	if (f->in->messages) {
-		return size >= 0 && size <= UINT32_MAX ? np_ceiling_sctp(way, (uint32_t)size)
+		return size >= 0 && size <= UINT32_MAX ? np_ceiling_sctp(encap, (uint32_t)size)
 						       : (double)NAN;
 	}
 	if (!f->in->lossy) {
-		return np_ceiling_tcp(way);
+		return np_ceiling_tcp(encap);
 	}
-	return size >= 0 && size <= 65535 ? np_ceiling_udp(way, (uint32_t)size) : (double)NAN;
+	return size >= 0 && size <= 65535 ? np_ceiling_udp(encap, (uint32_t)size) : (double)NAN;
 }
 
 /* The kind of transaction, as each has its own sequence of packets. */
@@ -54,8 +54,8 @@ sent_count(FACTS, const char *kernels, const char *out, const char *in)
 static void
 where_it_went(FACTS, struct np_explain_ceiling *c)
 {
-	double per_packet = f->way.framing.header + f->way.framing.rest +
-			    np_ceiling_ip_header(&f->way) + 20 + (f->way.timestamps ? 12 : 0);
+	double per_packet = f->encap.framing.header + f->encap.framing.rest +
+			    np_ceiling_ip_header(&f->encap) + 20 + (f->encap.timestamps ? 12 : 0);
 	double link_bytes = f->rate_bps * f->seconds / 8, most_bytes = c->most * f->seconds / 8;
 	double again = sent_count(f, "tcp.retransmitted_bytes", "wire.out.retransmitted_bytes",
 				  "wire.in.retransmitted_bytes");
@@ -63,7 +63,7 @@ where_it_went(FACTS, struct np_explain_ceiling *c)
 	double segments = sent_count(f, "tcp.data_segments_out", "wire.out.data_segments",
 				     "wire.in.data_segments");
 	double payload = f->in->throughput_bps * f->seconds / 8;
-	double fewest = payload / np_ceiling_segment(&f->way);
+	double fewest = payload / np_ceiling_segment(&f->encap);
 
 	c->lost = f->in->lossy && f->in->sent_bps > 0 && c->most > 0
 		      ? (f->in->sent_bps - f->in->throughput_bps) / c->most
@@ -76,7 +76,7 @@ where_it_went(FACTS, struct np_explain_ceiling *c)
 	c->acks = (out - segments) * per_packet / link_bytes;
 	c->small_segments = (segments - fewest) * per_packet / link_bytes;
 	/* Retransmitted segments are counted already. */
-	c->small_segments -= again / np_ceiling_segment(&f->way) * per_packet / link_bytes;
+	c->small_segments -= again / np_ceiling_segment(&f->encap) * per_packet / link_bytes;
 	c->small_segments = c->small_segments < 0 ? 0 : c->small_segments;
 	c->idle = 1 - c->reached - np_known(c->retransmits) - np_known(c->acks) -
 		  np_known(c->small_segments);
@@ -162,12 +162,12 @@ np_find_ceiling(FACTS, struct np_explain_ceiling *c)
 	if (in->transactions) {
 		uint32_t in_flight = in->in_flight > 0 ? in->in_flight : 1;
 
-		c->most = np_ceiling_turns(&f->way, turns_of(in), in->request, in->response,
+		c->most = np_ceiling_turns(&f->encap, turns_of(in), in->request, in->response,
 					   f->rate_bps, 0, f->bucket ? UINT32_MAX : in_flight);
 		c->reached = (in->per_second + in->beside) / c->most;
 		return;
 	}
-	c->most = f->rate_bps * np_payload_share(f, &f->way);
+	c->most = f->rate_bps * np_payload_share(f, &f->encap);
 	c->most = c->most > 0 ? c->most : (double)NAN; /* datagrams of 0 bytes carry nothing */
 	/* Datagrams that a queue delivers after the test make the time longer. */
 	arrived = in->lossy ? fmin(in->throughput_bps, np_bag_number(f->rx, "udp.receive_span_bps"))

@@ -288,7 +288,7 @@ waits_in_turn(FACTS, const struct np_thread_facts *t, const struct np_thread_fac
 static bool
 is_left_unread(FACTS)
 {
-	return f->inq_left >= NP_LEFT && f->inq >= 2 * np_ceiling_segment(&f->way);
+	return f->inq_left >= NP_LEFT && f->inq >= 2 * np_ceiling_segment(&f->encap);
 }
 
 double

@@ -597,26 +597,26 @@ look_at_link(struct np_facts_of_test *f)
 
 	v = v > 0 ? v : of_either(f, "host.path_mtu");
 	v = v > 0 ? v : of_either(f, "host.nic.mtu");
-	f->way =
-	    (struct np_way){ .mtu = v > 0 && v <= MOST_MTU ? (uint32_t)v : 0,
-			     .family = f->in->family,
-			     .timestamps = !(stamps <= 0),
-			     .options = of_either(f, "mptcp.fallback") > 0 ? 0 : f->in->options,
-			     .framing = NP_FRAMING_ETHERNET,
-			     .message_header = f->in->packet_header };
+	f->encap =
+	    (struct np_encap){ .mtu = v > 0 && v <= MOST_MTU ? (uint32_t)v : 0,
+			       .family = f->in->family,
+			       .timestamps = !(stamps <= 0),
+			       .options = of_either(f, "mptcp.fallback") > 0 ? 0 : f->in->options,
+			       .framing = NP_FRAMING_ETHERNET,
+			       .message_header = f->in->packet_header };
 	/* The far end's value may be anything. */
-	f->mtu = np_ceiling_possible(&f->way) ? f->way.mtu : (double)NAN;
+	f->mtu = np_ceiling_possible(&f->encap) ? f->encap.mtu : (double)NAN;
 	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
 	look_at_rate(f);
 	f->subflows = or_else(of_either(f, "mptcp.subflows"), 1);
 	if (f->subflows > 1 && f->in->link_rate_bps <= 0) {
 		f->rate_bps = 0; /* each may use a link of its own */
 	}
-	if (mss > 0 && f->mtu >= mss && mss + TIMESTAMPS < np_ceiling_segment(&f->way)) {
-		f->way.mss = (uint32_t)mss + (f->way.timestamps ? TIMESTAMPS : 0);
+	if (mss > 0 && f->mtu >= mss && mss + TIMESTAMPS < np_ceiling_segment(&f->encap)) {
+		f->encap.mss = (uint32_t)mss + (f->encap.timestamps ? TIMESTAMPS : 0);
 	}
 	if (np_bag_string(f->tx, "tls.cipher") != NULL && tls_send >= 1 && tls_send <= UINT32_MAX) {
-		f->way.tls_send = (uint32_t)tls_send;
+		f->encap.tls_send = (uint32_t)tls_send;
 	}
 	/* Other traffic in the direction of the data; of transactions in both directions. */
 	drops = number(f->rx, "tc.in.drops") > 0;

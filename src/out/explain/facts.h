@@ -92,7 +92,7 @@ struct np_facts_of_test {
 
 	/* The link. */
 	double mtu;
-	struct np_way way;                  /* valid if mtu is known */
+	struct np_encap encap;              /* valid if mtu is known */
 	double rate_bps;                    /* 0: not known */
 	double subflows;                    /* of MPTCP; 1 without */
 	const char *rate_source;            /* where the rate is from */

@@ -77,10 +77,10 @@ np_rule_link(FACTS, struct np_verdict *v)
 			  f->rate_source);
 	}
 	v->allows = most;
-	if (f->way.mss > 0 && v->score >= NP_ENOUGH) {
+	if (f->encap.mss > 0 && v->score >= NP_ENOUGH) {
 		np_explain_add(v->doubts,
 			       "segments carry %u bytes (MSS), less than the MTU of %.0f allows",
-			       (unsigned)np_ceiling_segment(&f->way), f->mtu);
+			       (unsigned)np_ceiling_segment(&f->encap), f->mtu);
 	}
 	/* No more can have been in queues than the ends' buffers hold. */
 	queued = (1 - 1 / f->reached) * f->in->throughput_bps * f->seconds / 8;
@@ -175,7 +175,7 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 {
 	double sender = np_sender_cpu_score(f), reader = np_reader_cpu_score(f);
 	double softirq = np_softirq_score(f), score = fmax(fmax(sender, reader), softirq);
-	struct np_way usual = f->way;
+	struct np_encap usual = f->encap;
 	struct np_words by;
 
 	usual.mtu = 1500;
@@ -195,7 +195,7 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_MTU, np_link_score(f) + 0.005, f->reached,
 			  "limited by the MTU of %.0f: it allows %s of the link's rate as payload "
 			  "(an MTU of 1500 allows %s); %s of that ceiling was reached",
-			  f->mtu, np_share_words(np_payload_share(f, &f->way)).text,
+			  f->mtu, np_share_words(np_payload_share(f, &f->encap)).text,
 			  np_share_words(np_payload_share(f, &usual)).text,
 			  np_share_words(f->reached).text);
 		return;
@@ -207,7 +207,7 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 	if (f->in->lossy) {
 		double bytes = np_bag_number(f->tx, "flow.send_size");
 		uint32_t size = bytes >= 0 && bytes <= 65535 ? (uint32_t)bytes : 0;
-		uint32_t packets = np_ceiling_fragments(&f->way, size);
+		uint32_t packets = np_ceiling_fragments(&f->encap, size);
 
 		np_decide(v, NP_LIMIT_MTU, packets > np_ceiling_fragments(&usual, size) ? score : 0,
 			  np_thread_busy(&f->sender),
@@ -221,5 +221,5 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 		  "limited by the MTU of %.0f: %s segments a second carried %u bytes each (%u with "
 		  "an MTU of 1500); %s",
 		  f->mtu, np_count_words(f->segments / f->seconds).text,
-		  np_ceiling_segment(&f->way), np_ceiling_segment(&usual), by.text);
+		  np_ceiling_segment(&f->encap), np_ceiling_segment(&usual), by.text);
 }

@@ -123,7 +123,7 @@ void np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling
 void np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *out);
 
 /* The share of the link's rate that can be payload. */
-double np_payload_share(const struct np_facts_of_test *f, const struct np_way *way);
+double np_payload_share(const struct np_facts_of_test *f, const struct np_encap *encap);
 
 /* ---- Several flows: a shared cause, that of a thread, or one of some flows ---- */
 

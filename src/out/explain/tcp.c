@@ -33,12 +33,12 @@ np_rule_send_buffer(FACTS, struct np_verdict *v)
 static bool
 path_has_queue(FACTS)
 {
-	double window = f->cwnd * np_ceiling_segment(&f->way);
+	double window = f->cwnd * np_ceiling_segment(&f->encap);
 	double queued = f->in->throughput_bps / 8e6 * f->queue_us;
 
 	return f->queue_us >= NP_QUEUE_US && f->rtt_us >= NP_QUEUE_TIMES * f->min_rtt_us &&
 	       f->cwnd >= NP_QUEUE_SEGMENTS &&
-	       !(queued < NP_QUEUE_SEGMENTS * np_ceiling_segment(&f->way)) &&
+	       !(queued < NP_QUEUE_SEGMENTS * np_ceiling_segment(&f->encap)) &&
 	       !(window > 0 && f->inq >= 0.5 * window);
 }
 
@@ -51,7 +51,7 @@ static double
 loss_allows(FACTS)
 {
 	double p = f->loss, rtt = f->min_rtt_us / 1e6;
-	double bits = 8.0 * np_ceiling_segment(&f->way);
+	double bits = 8.0 * np_ceiling_segment(&f->encap);
 	double reno = sqrt(1.5 / p), cubic = 1.054 * pow(rtt / p, 0.75);
 
 	return f->min_rtt_us >= 1000 && p > 0 && bits > 0

@@ -61,10 +61,10 @@ np_rule_turns_paced(FACTS, struct np_verdict *v)
 static double
 direction_use(FACTS, double rate_bps, uint32_t bytes)
 {
-	double share = np_ceiling_tcp(&f->way);
+	double share = np_ceiling_tcp(&f->encap);
 
 	if (f->in->lossy) {
-		share = bytes <= 65535 ? np_ceiling_udp(&f->way, bytes) : (double)NAN;
+		share = bytes <= 65535 ? np_ceiling_udp(&f->encap, bytes) : (double)NAN;
 	}
 	return rate_bps > 0 ? f->in->per_second * bytes * 8 / (rate_bps * share) : (double)NAN;
 }
@@ -119,10 +119,10 @@ turns_queue(FACTS, double rtt_us, double least_us, const char *which, struct np_
 void
 np_rule_turns_queue(FACTS, struct np_verdict *v)
 {
-	if (f->in->response >= 2 * np_ceiling_segment(&f->way)) {
+	if (f->in->response >= 2 * np_ceiling_segment(&f->encap)) {
 		turns_queue(f, f->far_rtt_us, f->far_min_rtt_us, "responses", v);
 	}
-	if (v->score < NP_ENOUGH && f->in->request >= 2 * np_ceiling_segment(&f->way)) {
+	if (v->score < NP_ENOUGH && f->in->request >= 2 * np_ceiling_segment(&f->encap)) {
 		turns_queue(f, f->rtt_us, f->min_rtt_us, "requests", v);
 	}
 }
@@ -222,7 +222,7 @@ by_station(FACTS, double each, struct np_verdict *v)
 static double
 rounds(FACTS, uint32_t bytes)
 {
-	return fmax(ceil(log2(bytes / 10.0 / np_ceiling_segment(&f->way) + 1)), 1);
+	return fmax(ceil(log2(bytes / 10.0 / np_ceiling_segment(&f->encap) + 1)), 1);
 }
 
 /* The time of a transaction on an empty path; with a connection of its own, several round trips. */
