@@ -231,7 +231,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 			return np_fail(err, NP_ESYS, errno, "wait for datagrams");
 		}
 	}
-	if (!d->no_fork) {
+	if (!d->no_fork) { /* the daemon should answer soon, beside sessions that are busy */
 		ns_processors_set_slice(0, NS_SLICE_SHORT);
 	}
 	ns_launch_prepare(d);

@@ -79,7 +79,7 @@ struct ns_daemon {
 	struct ns_lines lines;         /* limits log lines that callers cause, */
 	struct ns_lines session_lines; /* and those of all sessions */
 	uint64_t metrics_ns;
-	int reloads_done;
+	int reloads_done;                         /* of *reloads */
 	struct ns_caller *callers, **callers_end; /* the oldest first */
 	struct ns_caller *dropped;                /* events may still point to these */
 	struct ns_session *sessions;

@@ -199,7 +199,7 @@ struct ns_late {
 		struct np_addr from;
 		uint64_t until_ns;
 	} at[NS_LATE];
-	uint32_t next;
+	uint32_t next; /* modulo NS_LATE: the one to overwrite next */
 };
 
 /* One session, as the daemon sees it. */

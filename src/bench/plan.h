@@ -33,7 +33,7 @@ enum { NP_CONG_MAX = 16, NP_UNIX_DIR_MAX = 80 };
 
 /* Settings of one end's data sockets. */
 struct np_sock_plan {
-	int32_t sndbuf, rcvbuf;
+	int32_t sndbuf, rcvbuf; /* bytes, as asked for */
 	int32_t prio, tos, mark;
 	uint32_t port;
 	char cong[NP_CONG_MAX];
@@ -45,7 +45,7 @@ struct np_sock_plan {
 
 /* What one end's calls move, and when. */
 struct np_call_plan {
-	int32_t send_size, recv_size;
+	int32_t send_size, recv_size;    /* bytes of a call */
 	uint32_t send_width, recv_width; /* buffers to use in turn */
 	uint32_t send_align, recv_align, send_offset, recv_offset;
 	int32_t dirty, clean;                 /* bytes written and read before each send */
@@ -92,12 +92,12 @@ struct np_plan {
 	/* Further addresses of each end's data sockets, for transports with several paths. */
 	struct np_also also, far_also;
 	struct np_end near, far;
-	int32_t request, response;
+	int32_t request, response; /* bytes */
 	uint32_t flows, burst, batch;
 	uint32_t warm_up_ms, ramp, rate, arrivals, stations;
 	uint32_t timeout_ms, silence_s;
 	uint32_t port_min, port_max;
-	uint32_t service, pacing;
+	uint32_t service, pacing; /* code of DCCP; bytes a second of a socket */
 	int32_t mss, ttl;
 	bool nodelay, keepalive, no_route, no_fragment, defer_accept, fast_open, packet_info, cork;
 	bool copy_avoidance, use_write, no_control, time_calls;

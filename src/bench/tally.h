@@ -27,7 +27,7 @@ struct np_flow_result {
 
 struct np_worker_result {
 	uint32_t flows;
-	uint64_t sent, received, transactions;
+	uint64_t sent, received, transactions; /* bytes, bytes, count */
 	int64_t began_ns, ended_ns; /* of its loop, counted from the start of the window */
 	int64_t user_us, system_us; /* of its thread; -1: not known */
 	int cpu;                    /* where its thread was at the end; -1: not known */

@@ -22,7 +22,7 @@ enum { NP_EARLY_IDS = 16 };
  * without one, there will be none, for the reason `error`.
  */
 struct np_handed {
-	int32_t error;
+	int32_t error; /* errno; 0 with a descriptor */
 	/* Datagrams that came before the socket existed: how many, ids of the first, bytes. */
 	uint32_t early;
 	char id[NP_EARLY_IDS][4];

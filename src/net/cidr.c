@@ -120,6 +120,7 @@ np_cidr_of(struct np_cidr *c, const struct np_addr *a, unsigned bits)
 	unmap(c);
 }
 
+/* Read the first or last address of a range. -1: it is not one. */
 static int
 parse_end(struct np_addr *a, const char *text, size_t length)
 {

@@ -25,8 +25,8 @@ enum { NP_FOLLOW_HOLES = 256, NP_FOLLOW_RECENT = 1024 };
 /* What is known of when a packet was sent, and when it was seen. */
 struct np_follow_mark {
 	uint64_t at_ns;
-	uint32_t stamp;
-	uint16_t id;
+	uint32_t stamp; /* of TCP, if `stamped` */
+	uint16_t id;    /* of IPv4, if has_id */
 	bool stamped, has_id;
 };
 

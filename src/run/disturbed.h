@@ -40,7 +40,7 @@ struct np_disturbed {
 	uint64_t ahead; /* bytes sent that the interface has not counted yet, at most */
 	/* The last interval, which the next look may unmark, and the foreign bytes in it. */
 	struct np_interval held;
-	uint32_t held_marks;
+	uint32_t held_marks; /* bits of NP_R_* */
 	uint64_t owed_out, owed_in;
 	bool peer_here;          /* the far end's address is this machine's */
 	const char *foreign_why; /* why foreign bytes can't be known; NULL: they can */

@@ -39,8 +39,7 @@ struct np_knee_step {
 };
 
 struct np_knee {
-	double times; /* set by the caller: limit of P99, as a multiple of the lowest rate's; 0: no
-			 search */
+	double times; /* by the caller: limit of P99, in P99s of the lowest rate; 0: no search */
 	bool no_loss; /* set by the caller: no datagram may be lost */
 	/* Called after each step. May be NULL. */
 	void (*tell)(void *ctx, const struct np_plan *p, const struct np_knee_step *s);

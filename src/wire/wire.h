@@ -25,12 +25,12 @@ enum np_misfit {
 enum { NP_TEXT4_MAX = 64 };
 
 struct np_wire {
-	const uint8_t *in; /* NULL when writing */
-	uint8_t *out;      /* NULL when reading */
-	size_t size, at;
-	enum np_misfit misfit;
+	const uint8_t *in;     /* NULL when writing */
+	uint8_t *out;          /* NULL when reading */
+	size_t size, at;       /* bytes; the offset of the next field */
+	enum np_misfit misfit; /* of the first field that did not fit, */
 	const char *misfit_field;
-	size_t misfit_at;
+	size_t misfit_at; /* and its offset */
 };
 
 /* Begin to read, or to write, at the first byte of a buffer. */

@@ -1,4 +1,4 @@
-/* Causes in transactions: where the time of each one goes. */
+/* Causes in transactions ("turns"): where the time of each one goes. */
 #include <math.h>
 
 #include "out/explain/rules.h"
