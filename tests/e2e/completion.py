@@ -196,14 +196,12 @@ def netperf_and_netserver(shell: str) -> None:
     offers(shell, "netperf -P ", {"0", "1"})
     includes(shell, "netperf --arrivals ", {"constant", "poisson"})
     includes(shell, "netperf --engine ", {"list", *ENGINES})
-    if shell == "fish":     # to which what stands behind -- is no option
-        includes(shell, "netperf -- ", {"--send-size", "THROUGHPUT"})
-    else:
-        have = includes(shell, "netperf -t TCP_RR -- --", {"--send-size"})
-        assert "--test" not in have, shell
-        offers(shell, "netperf -t TCP_RR -- -k P99_", {"P99_LATENCY", "P99_LATENESS"})
-        assert any(word.endswith("UUID") for word in asked(shell, "netperf -- -o THROUGHPUT,UUI")), shell
-        offers(shell, "netperf -- -T ", {"tcp", "mptcp", "udp", "udplite", "sctp", "dccp"})
+    includes(shell, "netperf --engine s", {"sync", "spin"})
+    have = includes(shell, "netperf -t TCP_RR -- --", {"--send-size"})
+    assert "--test" not in have, shell
+    offers(shell, "netperf -t TCP_RR -- -k P99_", {"P99_LATENCY", "P99_LATENESS"})
+    assert any(word.endswith("UUID") for word in asked(shell, "netperf -- -o THROUGHPUT,UUI")), shell
+    offers(shell, "netperf -- -T ", {"tcp", "mptcp", "udp", "udplite", "sctp", "dccp"})
     with tempfile.TemporaryDirectory() as place:
         Path(place, "secret.key").touch()
         includes(shell, "netperf --key-file ", {"secret.key"}, place)

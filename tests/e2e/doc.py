@@ -475,6 +475,7 @@ def bash_offers_files() -> None:
             assert completed("netperf", option, begun) == have, option
         assert completed("netperf", "--json", "=", begun) == have
         assert completed("netperf", "--wire", "=", f"pcap:{begun}") == [f"pcap:{have[0]}"]
+        assert completed("netperf", "--wire", "=", "pcap", ":", begun) == have      # as bash splits it
         assert begun not in "".join(completed("netperf", "--json", begun))
         for option in ("--key-file", "--access-file", "--metrics-file", "--fill-dir"):
             assert completed("netserver", option, begun) == have, option
