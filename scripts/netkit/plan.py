@@ -444,6 +444,7 @@ def stepped(name: str, given: "Dict[str, Any]") -> "Iterator[Any]":
         if count > 10000:
             raise PlanError(f"axis {name}: more than 10000 values")
         value = first + count * step if step else value * times
+        value = float(f"{value:.12g}") if isinstance(value, float) else value      # 0.3, not 0.1 + 2 * 0.1
 
 
 def commands(name: str, given: Any) -> "List[str]":

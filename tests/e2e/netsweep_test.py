@@ -63,6 +63,10 @@ class Plans(unittest.TestCase):
         self.assertEqual(len(points), 24)
         self.assertEqual(points[1], {"buffer": 16, "size": 1, "nodelay": True})
 
+    def test_ranges_of_decimals(self):
+        plan = made('[axes]\nlength = { from = 0.1, to = 0.3, step = 0.1 }\nwarm_up = { from = 0.1, to = 2.7, times = 3 }')
+        self.assertEqual([axis.values for axis in plan.axes], [[0.1, 0.2, 0.3], [0.1, 0.3, 0.9, 2.7]])
+
     def test_skips(self):
         plan = made('[axes]\nfamily = [4, 6]\nmtu = [256, 1280]\ntest = ["TCP_STREAM", "UDP_STREAM"]\n'
                     '[before]\nmtu = "x {value}"\n'
