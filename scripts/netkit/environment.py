@@ -41,7 +41,7 @@ def told(ends: "List[calls.Ended]") -> Ends:
     return {"client": near, "server": of(ends[0].last.get("far")) or None} if near else {}
 
 
-def collect(plan: Plan, netperf: str, place: machine.Place, documents: bool) -> Ends:
+def collect(plan: Plan, netperf: str, place: machine.Place) -> Ends:
     """Asks each far end by a test of one transaction. One that does not answer is left for its runs to tell."""
     points: "Dict[str, Dict[str, Any]]" = {}       # one for each host, by another client if there is one
     clients: "set[Any]" = set()
@@ -51,7 +51,7 @@ def collect(plan: Plan, netperf: str, place: machine.Place, documents: bool) -> 
         if host not in points or points[host].get("client") in clients and known.get("client") not in clients:
             points[host] = point
             clients.add(known.get("client"))
-    found = of_points(plan, list(points.values()), netperf, place) if documents else [{} for _ in points]
+    found = of_points(plan, list(points.values()), netperf, place) if machine.knows(netperf, "--json") else [{} for _ in points]
     hosts = {host: one or alone(netperf, str(plan.known(points[host])["host"]), place.own) for host, one in zip(points, found)}
     first = next(iter(hosts.values()))
     return first if len(hosts) == 1 else {"client": first["client"], "server": None, "hosts": hosts}

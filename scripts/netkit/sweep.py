@@ -101,7 +101,6 @@ class Sweep:
     progress: Progress
     done: "Dict[Any, Run]" = field(default_factory=dict)    # good runs of the file, by their key
     number: int = 0                                         # of the last run in it
-    documents: bool = False                                 # does netperf write some?
     header: environment.Ends = field(default_factory=dict)  # what the file says of the ends
     ends: environment.Ends = field(default_factory=dict)    # what they are now
     keep_going: bool = False                                # try all runs, whatever becomes of them
@@ -264,7 +263,7 @@ class Sweep:
         since, began = time.monotonic(), now()
         try:
             ended = calls.run_all([call for _, call in asked], GRACE + max(
-                [self.plan.run_seconds(run.point) for run in runs]), self.documents)
+                [self.plan.run_seconds(run.point) for run in runs]), machine.knows(self.netperf, "--json"))
         except machine.MachineError as fault:
             ended = []
             for run, _ in asked:
