@@ -7,7 +7,7 @@ import shlex
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from netkit import Fault, machine
-from netkit.engines import ROWS, Host, NoEnd, answer, split
+from netkit.engines import ROWS, Host, answer, split
 
 LIMIT = 120     # seconds for an inventory, which may be a program that asks a cloud
 # What ssh calls what Ansible's variables say.
@@ -53,11 +53,9 @@ def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tup
 
 
 def checked(one: str, address: str) -> str:
+    """Raises NoEnd."""
     end = f"{one}={address}" if address else one
-    try:
-        split(end)
-    except NoEnd as fault:
-        raise InventoryError(str(fault)) from None
+    split(end)
     return end
 
 

@@ -341,17 +341,11 @@ def fill_words(template: str, known: "Dict[str, Any]", quote: "Callable[[str], s
 
 def in_quotes(text: str) -> bool:
     """Whether the shell is within quotes after this beginning of a command."""
-    quote, escaped = "", False
-    for char in text:
-        if escaped:
-            escaped = False
-        elif char == "\\" and quote != "'":
-            escaped = True
-        elif quote:
-            quote = "" if char == quote else quote
-        elif char in "'\"`":
-            quote = char
-    return bool(quote) or escaped
+    try:
+        shlex.split(text)
+    except ValueError:
+        return True
+    return text.count("`") % 2 == 1
 
 
 @functools.lru_cache(None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from netkit import calls, ceiling, documents, engines, machine, options
-from netkit.gate import differ
+from netkit.gate import differ, keeper
 from netkit.gate.model import GateError, Point, Side, Slot
 from netkit.sweep import now
 
@@ -65,7 +65,7 @@ class Bench:
     _made: "Tuple[Any, ...]" = ()       # letter, before, after: whose commands were run
     _whole: bool = False                # all of them, to a good end
     _set: "Tuple[Any, ...]" = ()        # the settings that are in force
-    _keeper: Any = None
+    _keeper: "Optional[keeper.Keeper]" = None
     _why: str = ""                      # the last slot that failed did
     _looked: "set[Tuple[str, str]]" = field(default_factory=set)
     _failed: "Dict[Tuple[str, str], int]" = field(default_factory=dict)     # slots in a row
@@ -145,7 +145,6 @@ class Bench:
         known = {"SIDE": letter, "LAB": getattr(self.site.place, "name", ""), "NETPERF": self.netperf, "DEVICE": self.site.device,
                  "FAR": machine.shown(self.site.far or []), "HOST": next(iter(self.site.hosts.values()), "")}
         words = ["env", *(f"NETGATE_{name}={value}" for name, value in known.items()), "/bin/sh", "-c", text]
-        from netkit.gate import keeper
         done = machine.run(keeper.wrapped(self.site.near, words), self.command_limit, heed=heed)
         output = done.stdout + done.stderr
         if made is not None:
@@ -156,13 +155,12 @@ class Bench:
     def _hold(self, settings: "Tuple[Tuple[str, str], ...]") -> "Dict[Tuple[str, str], str]":
         """Has the keeper set what a side wants to be set. Returns what has no effect, and why."""
         if settings and self._keeper is None:
-            from netkit.gate import keeper
             self._keeper = keeper.Keeper(self.site.near, self.site.far)
         self._set = settings
         return self._keeper.set(settings) if settings else {}
 
     def _put_back(self) -> None:
-        if self._set:
+        if self._keeper and self._set:
             self._set = ()
             self._keeper.put_back()
 
@@ -175,7 +173,7 @@ class Bench:
                  "test": point.test,
                  # Another netperf takes whole seconds.
                  "length": round(seconds, 3) if self._both_know(point, "--warm-up") else math.ceil(seconds),
-                 "interval": SAMPLE_S if self._documents(point) else None,
+                 "interval": SAMPLE_S if self._both_know(point, "--json") else None,
                  "cpu_figures": any(map(OF_PROCESSORS.match, names)),
                  "options": shlex.join([*more, *mine.globals]), "test_options": shlex.join(mine.options)}
         words = options.command(mine.netperf or self.netperf, known)
@@ -186,14 +184,11 @@ class Bench:
     def _both_know(self, point: Point, option: str) -> bool:
         return all(machine.knows(side.netperf or self.netperf, option) for side in (point.a, point.b))
 
-    def _documents(self, point: Point) -> bool:
-        """Whether both sides can write one: evidence takes time, of both or of neither."""
-        return self._both_know(point, "--json")
-
     def _measure(self, point: Point, side: str, seconds: float, made: Slot) -> None:
         made.command = self.command(point, side, seconds)
         limit = math.ceil(seconds) + self.warm_up + GRACE
-        end = calls.run_one(self.site.place, made.command, limit, self._documents(point))
+        # Evidence takes time, of both or of neither.
+        end = calls.run_one(self.site.place, made.command, limit, self._both_know(point, "--json"))
         read(made, point, end.done, end.document, self.site.place.link)
         if (point.name, side) not in self._looked:
             self._looked.add((point.name, side))

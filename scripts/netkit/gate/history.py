@@ -199,10 +199,10 @@ class Series:
     """A metric at a point, session by session."""
     point: str
     metric: Metric
-    sessions: "List[Session]"
-    means: "List[float]"                # of logarithms, and their standard deviations
-    spreads: "List[float]"
-    counts: "List[int]"
+    sessions: "List[Session]" = field(default_factory=list)
+    means: "List[float]" = field(default_factory=list)      # of logarithms, and their standard deviations
+    spreads: "List[float]" = field(default_factory=list)
+    counts: "List[int]" = field(default_factory=list)       # of slots
     changes: "List[Change]" = field(default_factory=list)
     unit: str = ""
     worse: "Optional[Change]" = None    # after which the newest segment was never as good again
@@ -212,9 +212,17 @@ class Series:
     def name(self) -> str:
         return f"{self.point} {self.metric.name}"
 
+    def add(self, session: Session, mean: float, spread: float, count: int) -> None:
+        self.sessions.append(session)
+        self.means.append(mean)
+        self.spreads.append(spread)
+        self.counts.append(count)
+
+    def ends(self) -> "List[int]":
+        return [0, *(change.index for change in self.changes), len(self.means)]
+
     def segments(self) -> "List[Tuple[int, int]]":
-        ends = [0, *(change.index for change in self.changes), len(self.means)]
-        return list(zip(ends, ends[1:]))
+        return list(zip(self.ends(), self.ends()[1:]))
 
     def noise(self) -> float:
         """Percent by which sessions of a segment differ: their standard deviation."""
@@ -223,7 +231,7 @@ class Series:
         return 100 * math.sqrt(sum(inside) / free)
 
     def leans(self) -> float:
-        return correlation(np.asarray(self.means), [0, *(change.index for change in self.changes), len(self.means)])
+        return correlation(np.asarray(self.means), self.ends())
 
     def find(self, level: float, seed: int, since: str = "", accepted: str = "") -> None:
         """The changes, and whether the newest segment is worse than one before a change that counts: one since that
@@ -326,28 +334,21 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
 
 
 def series_of(point: str, metric: Metric, sessions: "Sequence[Session]", clean: bool = True) -> Series:
-    made = Series(point, metric, [], [], [], [])
+    made = Series(point, metric)
     for session in sessions:
         figures = session.figures(point, metric, clean)
         if figures:
-            mean, spread = past.mean(figures)
-            made.sessions.append(session)
-            made.means.append(mean)
-            made.spreads.append(spread)
-            made.counts.append(len(figures))
+            made.add(session, *past.mean(figures), len(figures))
             made.unit = session.slots[point].units.get(metric.name) or made.unit
     return made
 
 
 def shares_of(point: str, metric: Metric, counts: "Sequence[Tuple[Session, int, int]]") -> Series:
     """Of each session's slots, in percent."""
-    made = Series(point, metric, [], [], [], [], unit="%")
+    made = Series(point, metric, unit="%")
     for session, some, tried in counts:
         if tried:
-            made.sessions.append(session)
-            made.means.append(math.log(max(NOTHING, 100 * some / tried)))
-            made.spreads.append(0.0)
-            made.counts.append(tried)
+            made.add(session, math.log(max(NOTHING, 100 * some / tried)), 0.0, tried)
     return made
 
 
@@ -442,10 +443,7 @@ def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, o
     if plot and form_of not in FORMS:
         raise GateError(f"--plot {plot}: the name has to end in .{', .'.join(FORMS)}")
     if plot:
-        try:
-            python.need("matplotlib", "python3-matplotlib", "--plot")
-        except python.MissingModule as fault:
-            raise GateError(str(fault)) from None
+        python.need("matplotlib", "python3-matplotlib", "--plot")
     history = read(folder, **choices)
     if accept:
         accept_points(folder, history, accept)

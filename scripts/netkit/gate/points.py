@@ -101,11 +101,6 @@ def check(made: "List[Point]") -> None:
             raise UsageError(f"point {point.name}: there twice: give each a name of its own")
 
 
-def same(made: "List[Point]") -> bool:
-    """Whether nothing differs between the sides of any point."""
-    return all(point.a == point.b for point in made)
-
-
 OF_A_POINT = {"name", "axes", "test", "margin", "metric", *(f"{word}{letter}" for letter in "ab" for word in (
     "", "before-", "after-", "set-", "netperf-", "host-"))}
 
