@@ -27,7 +27,7 @@ EACH_RUN = "each_run"       # in [before] and [after]: at every run
 LAB_ADDRESS = {4: "10.77.0.2", 6: "fd77::2"}
 LOCAL_ADDRESS = {4: "127.0.0.1", 6: "::1"}
 LEAST_RUNS, MOST_RUNS = 3, 10   # of a point that is repeated until its confidence is reached
-MOST_POINTS = 1000000    # each is held, and checked, before the first run
+MOST = 1000000              # runs: each is held before the first one begins
 A_DAY = 86400
 SEARCH = 40                 # steps at the most of netperf --rate auto
 PLACE = re.compile(r"\{\{(\w+)\}\}|(\$?)\{([A-Za-z_]\w*)\}")
@@ -490,7 +490,7 @@ def from_header(header: Header) -> Plan:
     plan.pause, plan.local = settings.get("pause") or 0.0, bool(settings.get("local"))
     plan.adaptive = tuple(settings["adaptive"]) if settings.get("adaptive") else None
     plan.pairs = settings.get("pairs")
-    plan.label = getattr(header, "label", "") or header.more.get("label") or ""
+    plan.label = header.more.get("label") or ""
     return plan
 
 
@@ -572,9 +572,9 @@ def check(plan: Plan) -> None:
         if not isinstance(value, (str, int, float)) or isinstance(value, float) and not math.isfinite(value):
             raise PlanError(f"constant {name}: a number, a text, true or false")
     many = math.prod(len(axis.values) for axis in plan.axes if not (plan.pairs and axis.name in ("client", "server")))
-    many *= len(plan.pairs) if plan.pairs else 1
-    if many > MOST_POINTS:
-        raise PlanError(f"the axes make {many:.3g} points: {MOST_POINTS} at most (fewer values, or several plans)")
+    many *= plan.repetitions * (len(plan.pairs) if plan.pairs else 1)
+    if many > MOST:
+        raise PlanError(f"axes and repetitions make {many:.3g} runs: {MOST} at most (fewer values, or several plans)")
     points = plan.points()
     for name in plan.hooks() if plan.order in TOGETHER else ():
         if len({str(plan.state(name, point)) for point in points}) > len({elsewhere(point) for point in points}):

@@ -86,7 +86,7 @@ class Plans(unittest.TestCase):
         for text, words in (
                 ("axes = 1", "wrong kind"), ("[axis]\na = 1", "axis is nothing that a plan has"),
                 ("[axes]\nbuffer = []", "no values"), ("[axes]\nbuffer = [1, 1]", "twice"),
-                ("[axes]\n" + "".join(f"{name} = {[*range(1, 102)]}\n" for name in ("buffer", "size", "flows")), "1.03e+06 points"),
+                ("[axes]\n" + "".join(f"{name} = {[*range(1, 102)]}\n" for name in ("buffer", "size", "flows")), "1.03e+06 runs"),
                 ("[axes]\nfoo = [1]", "foo changes nothing"), ("[axes]\nsend_buffer = [1]", "(try buffer)"),
                 ("[constants]\nlenght = 1", "lenght changes nothing: is length meant?"),
                 ("[constants]\nhost = 'g'\nlab = '--mtu 9000'", "host and lab"),
@@ -104,6 +104,7 @@ class Plans(unittest.TestCase):
                 ("[axes]\nbuffer = { from = 1, to = 4, step = 0 }", "a range is"),
                 ("[axes]\nbuffer = [1]\n[constants]\nbuffer = 1", "an axis and a constant"),
                 ("order = 'up'", "one of given"), ("repetitions = 0", "from 1"),
+                ("repetitions = 2000000000", "make 2e+09 runs: 1000000 at most"),
                 ("[before]\nx = 'true'", "neither an axis"), ("[[skip]]\nx = 1", "skip: x is neither"),
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = '<64KB'", "'<64KB' is no bound"),
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, '=> 3']", "'=> 3' is no bound"),
