@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import tempfile
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
@@ -156,12 +157,12 @@ def disturbed(iterations: "List[Dict[str, Any]]") -> "Dict[str, Any]":
     seconds = sum(part.get("seconds") or 0.0 for part in parts)
     if not seconds:
         return {}
-    reasons: "Dict[str, float]" = {}
+    reasons: "Counter[str]" = Counter()
     for part in parts:
-        for name, time in (part.get("reasons") or {}).items():
-            reasons[name] = round(reasons.get(name, 0.0) + time, 6)
+        reasons.update(part.get("reasons") or {})
     share = sum((part.get("share") or 0.0) * (part.get("seconds") or 0.0) for part in parts) / seconds
-    return {"disturbed": {"share": round(share, 6), "seconds": round(seconds, 6), "reasons": reasons}}
+    return {"disturbed": {"share": round(share, 6), "seconds": round(seconds, 6),
+                          "reasons": {name: round(time, 6) for name, time in reasons.items()}}}
 
 
 def interim_results(document: "Dict[str, Any]", number: int) -> "Iterator[Tuple[float, Dict[str, Any]]]":

@@ -8,7 +8,7 @@ import json
 import os
 import stat
 import sys
-from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NamedTuple, Optional, Type
+from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional, Type
 
 LINKS = 40      # as many as the kernel follows
 FOR_ALL = "in a directory where everybody may create files"
@@ -66,13 +66,9 @@ def check_ours(at: str, st: os.stat_result, _inside: os.stat_result) -> None:
         raise Planted(f"everybody may write to {at}")
 
 
-def words(path: str) -> "List[str]":
-    return [name for name in path.split("/") if name]
-
-
 def find(path: str, check: "Callable[[str, os.stat_result, os.stat_result], None]" = check_planted) -> Spot:
     """Walks a path directory by directory, each opened below the one before. Raises OSError."""
-    left, shown, links = words(path), "/" if path.startswith("/") else "", 0
+    left, shown, links = list(filter(None, path.split("/"))), "/" if path.startswith("/") else "", 0
     at = os.open(shown or ".", os.O_PATH | os.O_DIRECTORY)
     try:
         while left and not path.endswith("/"):
@@ -100,7 +96,7 @@ def find(path: str, check: "Callable[[str, os.stat_result, os.stat_result], None
                 at, shown = one, here
                 continue
             os.close(one)
-            links, left = links + 1, words(target) + left
+            links, left = links + 1, [*filter(None, target.split("/")), *left]
             if links > LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             if target.startswith("/"):

@@ -22,13 +22,9 @@ LAB = ("--mtu", "9000")         # of netlab up, where there is no interface
 def variables(environ: "Mapping[str, str]", folders: Sequence[str]) -> "Dict[str, str]":
     """Those of the environment and of the first net.config of these folders, which goes before, as with the
     kernel's tests. Empty ones are none."""
-    found = {name: environ.get(name, "") for name in VARIABLES}
-    for folder in folders:
-        path = os.path.join(folder, CONFIG)
-        if os.path.exists(path):
-            found.update(config(path))
-            break
-    return {name: value for name, value in found.items() if name in VARIABLES and value}
+    path = next(filter(os.path.exists, (os.path.join(folder, CONFIG) for folder in folders)), "")
+    found = {**environ, **(config(path) if path else {})}
+    return {name: found[name] for name in VARIABLES if found.get(name)}
 
 
 def config(path: str) -> "Dict[str, str]":

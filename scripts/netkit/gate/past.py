@@ -26,7 +26,7 @@ from scipy.special import stdtr, stdtrit
 from netkit import ceiling, files, results, units
 from netkit.gate import output, stats, trial
 from netkit.gate.bench import taken_of, unit_of
-from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
+from netkit.gate.model import (A, B, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
                                Metric, Point, Side, Slot, View)
 from netkit.gate.points import DEFAULTS
 
@@ -274,11 +274,7 @@ class Against(NamedTuple):
         return min(1.0, 2 * float(stdtr(self.free, -sign * (self.change - edge) / self.error)))
 
     def best(self) -> "Tuple[str, float]":
-        """The verdict that has the most for it, and its error."""
-        up, down = self.beyond(1, self.margin), self.beyond(-1, -self.margin)
-        equal = max(self.beyond(1, -self.margin), self.beyond(-1, self.margin))
-        good, bad = (up, down) if self.more_is_better else (down, up)
-        return min(((EQUAL, equal), (WORSE, bad), (BETTER, good)), key=lambda one: one[1])
+        return stats.best_verdict(self.beyond, self.margin, self.more_is_better)
 
     def bounds(self, error: float) -> "Tuple[float, float]":
         half = self.error * -float(stdtrit(self.free, error / 2))

@@ -23,7 +23,7 @@ several l and s, averaged, is one as well. The bounds are the m at which it reac
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, List, Optional, Sequence, Tuple
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -112,6 +112,14 @@ def center(x: "Sequence[float]") -> float:
     return float(high)
 
 
+def best_verdict(beyond: "Callable[[float, float], float]", margin: float, more_is_better: bool) -> "Tuple[str, float]":
+    """The verdict that has the most for it, and its error, of those at which B is beyond an edge."""
+    up, down = beyond(1.0, margin), beyond(-1.0, -margin)
+    equal = max(beyond(1.0, -margin), beyond(-1.0, margin))
+    good, bad = (up, down) if more_is_better else (down, up)
+    return min(((EQUAL, equal), (WORSE, bad), (BETTER, good)), key=lambda one: one[1])
+
+
 @dataclass
 class Comparison:
     """The log ratios of B to A of one metric at one point."""
@@ -123,23 +131,12 @@ class Comparison:
     def rates(self) -> "Any":
         return betting_rates(self.noise, self.margin)
 
-    def error_of(self, verdict: str) -> float:
-        """The least error at which the verdict holds."""
-        if not self.x:
-            return 1.0
-        up, down = (self._error(side) for side in (1.0, -1.0))
-        if verdict == EQUAL:
-            return max(self._error(1.0, -self.margin), self._error(-1.0, self.margin))
-        return up if (verdict == BETTER) == self.more_is_better else down
-
-    def _error(self, sign: float, at: Optional[float] = None) -> float:
-        edge = sign * self.margin if at is None else at
+    def beyond(self, sign: float, edge: float) -> float:
+        """The least error at which B is above an edge (sign 1) or below it (-1), both sides being looked at."""
         return min(1.0, 2.0 * math.exp(-most_evidence(self.x, edge, self.rates(), sign)))
 
     def best(self) -> "Tuple[str, float]":
-        """The verdict that has the most for it, and its error."""
-        return min(((verdict, self.error_of(verdict)) for verdict in (EQUAL, WORSE, BETTER)),
-                   key=lambda one: one[1])
+        return best_verdict(self.beyond, self.margin, self.more_is_better)
 
     def bounds(self, error: float) -> "Tuple[float, float]":
         """The confidence sequence at this moment."""
