@@ -140,6 +140,7 @@ class Points(unittest.TestCase):
                                 ("[gate]\nx = 1\n[[point]]\n", "\\[gate\\] has no x"),
                                 ("[axes]\n[[point]]\n", "but no axes"),
                                 ("[[point]]\naxes = {size = 1}", "a list of values for each name"),
+                                (f"[[point]]\naxes = {{a = {list(range(200))}, b = {list(range(200))}}}", "more than 10000 points"),
                                 ("[[point]]\naxes = {size = [1]}\na = '-m {seize}'", "seize. is neither"),
                                 ("[[point]]\na = {x = 1}", "a: a text, a number")):
                 Path(path).write_text(text)

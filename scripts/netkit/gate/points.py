@@ -1,6 +1,7 @@
 """What a gate compares: the points that options or a plan's tables name, their sides and their metrics."""
 
 import itertools
+import math
 import re
 import shlex
 from typing import Any, Dict, Iterator, List, Tuple
@@ -14,6 +15,7 @@ LESS = re.compile(r"_LATENCY$|^CONNECT_|_CPU_(UTIL|PERCENT_\w+|PEAK_UTIL)$|_SD$|
 MORE = re.compile(r"THROUGHPUT$|^TRANSACTION_RATE$|^JAIN_INDEX$|^UNIQUE_DATAGRAMS$")
 DEFAULTS = {"UDP_STREAM": "REMOTE_RECV_THROUGHPUT"}     # what arrived; THROUGHPUT is what was sent
 MOST_MARGIN = 50.0
+MOST = 10000        # points of a table
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 # Options of netperf that the gate gives by itself, and what to take instead.
@@ -124,6 +126,8 @@ def spread(table: "Dict[str, Any]", where: str) -> "Iterator[Dict[str, Any]]":
     axes = table.pop("axes", {})
     if not isinstance(axes, dict) or not all(isinstance(values, list) and values for values in axes.values()):
         raise UsageError(f"{where}: axes: a list of values for each name, as in {{ size = [64, 1448] }}")
+    if math.prod(map(len, axes.values())) > MOST:
+        raise UsageError(f"{where}: axes: more than {MOST} points")
     for values in itertools.product(*axes.values()):
         at = dict(zip(axes, values))
 
