@@ -30,6 +30,7 @@ LEAST_RUNS, MOST_RUNS = 3, 10   # of a point that is repeated until its confiden
 MOST = 1000000              # runs: each is held before the first one begins
 A_DAY = 86400
 SEARCH = 40                 # steps at the most of netperf --rate auto
+KEPT = ("least", "until", "pause", "local", "adaptive", "pairs")    # of a plan, in the settings of its file: the first four always
 PLACE = re.compile(r"\{\{(\w+)\}\}|(\$?)\{([A-Za-z_]\w*)\}")
 NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -94,7 +95,7 @@ class Plan:
     after: "Dict[str, List[str]]" = field(default_factory=dict)
     repetitions: int = 1
     least: int = LEAST_RUNS
-    until: "Optional[Tuple[float, float]]" = None   # confidence: level and full width in percent
+    until: "Optional[Sequence[float]]" = None       # confidence: level and full width in percent
     order: str = "given"
     seed: Optional[int] = None
     pause: float = 0.0
@@ -188,9 +189,8 @@ class Plan:
     def new_options(self) -> "Dict[str, Dict[str, Any]]":
         """The options that netperf 2.7 has not, and a point that needs each."""
         points = [self.known(point) for point in self.points()]
-        return {option: known for known in reversed(points)
-                for option in ("--flows", "--threads", "--engine", "--cycles", "--clean", "--beside")
-                if option in options.command("", known)}
+        return {option: known for known in reversed(points) for words in [options.command("", known)]
+                for option in ("--flows", "--threads", "--engine", "--cycles", "--clean", "--beside") if option in words}
 
     def daemon_options(self) -> "List[str]":
         """What a netserver of the sweep's own takes for its runs."""
@@ -269,11 +269,9 @@ class Plan:
 
     def settings(self) -> "Dict[str, Any]":
         """What a resumed sweep has to know beside the header's own members."""
+        kept = {name: getattr(self, name) for name in KEPT}
         return {**({"label": self.label} if self.label else {}),
-                "settings": {"least": self.least, "until": self.until and list(self.until),
-                             "pause": self.pause, "local": self.local,
-                             **({"adaptive": list(self.adaptive)} if self.adaptive else {}),
-                             **({"pairs": self.pairs} if self.pairs else {})}}
+                "settings": {name: value for name, value in kept.items() if name in KEPT[:4] or value}}
 
     def difference(self, header: Header) -> str:
         """Where this plan is another than that of a file; empty when they agree."""
@@ -366,7 +364,7 @@ def width(values: "Sequence[float]", level: float) -> float:
     return 200 * student(level, len(values) - 1) * spread / math.sqrt(len(values)) / abs(mean) if mean else math.inf
 
 
-def confident(values: "Sequence[float]", until: "Tuple[float, float]", least: int, most: int) -> "Tuple[float, bool]":
+def confident(values: "Sequence[float]", until: "Sequence[float]", least: int, most: int) -> "Tuple[float, bool]":
     """How wide the interval of the mean of these is, in percent of it, and whether it is as narrow as until[1]. The
     intervals at which repeating may end, of `least` to `most` values, hold together at the level of until[0], by
     Bonferroni: so it may end by what they are."""
@@ -479,17 +477,14 @@ def parse_repeat(text: str) -> "Tuple[Optional[int], int]":
 def from_header(header: Header) -> Plan:
     """The plan that a file was begun with, its overrides included."""
     plan = parse(header.plan or "plan", header.plan_text)
-    settings = header.more.get("settings") or {}
     plan.axes, plan.constants = header.axes, dict(header.constants)
     if plan.constants.get("lab"):
         plan.constants.pop("host", None)    # told of the lab
     plan.skips = plan.skips if header.skips is None else header.skips
     plan.repetitions, plan.order, plan.seed = header.repetitions, header.order, header.seed
-    plan.least = settings.get("least") or plan.least
-    plan.until = tuple(settings["until"]) if settings.get("until") else None
-    plan.pause, plan.local = settings.get("pause") or 0.0, bool(settings.get("local"))
-    plan.adaptive = tuple(settings["adaptive"]) if settings.get("adaptive") else None
-    plan.pairs = settings.get("pairs")
+    for name, value in (header.more.get("settings") or {}).items():
+        if name in KEPT:
+            setattr(plan, name, value)
     plan.label = header.more.get("label") or ""
     return plan
 
