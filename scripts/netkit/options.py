@@ -23,11 +23,12 @@ CLASSIC = ("TCP_SENDFILE",)     # no -k: its table is read instead
 TESTS = STREAMS + TRANSACTIONS + ("OMNI",)
 MOST_FLOWS = 10000
 AT_MOST = 4             # times the clean seconds that are asked for: where netperf ends anyway
-OPEN_FIGURES = ["ASKED_RATE", "SENT_RATE", "DUE_OPERATIONS", "SENT_OPERATIONS", "UNANSWERED_OPERATIONS",
-                "LATE_OPERATIONS", "P99_LATENESS", "MAX_LATENESS", "GENERATOR_LIMITS"]
-BESIDE_FIGURES = ["IDLE_P50_LATENCY", "IDLE_P99_LATENCY", "IDLE_RPM", "LOADED_P50_LATENCY", "LOADED_P99_LATENCY",
-                  "LOADED_RPM", "LOADED_UNANSWERED", "LOAD_LATENCY", "RESPONSIVENESS", "LOAD_DIED"]
-CLEAN_FIGURES = ["CLEAN_SECONDS", "CLEAN_THROUGHPUT", "DISTURBED_SHARE", "DISTURBED_REASONS"]
+FIGURES = {     # that these names are to show, where they have a value
+    "clean": ["CLEAN_SECONDS", "CLEAN_THROUGHPUT", "DISTURBED_SHARE", "DISTURBED_REASONS"],
+    "asked_rate": ["ASKED_RATE", "SENT_RATE", "DUE_OPERATIONS", "SENT_OPERATIONS", "UNANSWERED_OPERATIONS", "LATE_OPERATIONS",
+                   "P99_LATENESS", "MAX_LATENESS", "GENERATOR_LIMITS"],
+    "beside": ["IDLE_P50_LATENCY", "IDLE_P99_LATENCY", "IDLE_RPM", "LOADED_P50_LATENCY", "LOADED_P99_LATENCY", "LOADED_RPM",
+               "LOADED_UNANSWERED", "LOAD_LATENCY", "RESPONSIVENESS", "LOAD_DIED"]}
 FLOW_FIGURES = ["FLOWS", "THREADS", "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT", "JAIN_INDEX"]
 
 
@@ -301,12 +302,8 @@ def selectors(known: Known) -> "List[str]":
                    "THROUGHPUT_CONFID", "LOCAL_CPU_CONFID", "REMOTE_CPU_CONFID"]
     if (known.get("flows") or 1) > 1:
         wanted += FLOW_FIGURES
-    if known.get("clean") is not None:
-        wanted += CLEAN_FIGURES
-    if known.get("asked_rate") is not None:
-        wanted += OPEN_FIGURES
-    if known.get("beside") is not None:
-        wanted += BESIDE_FIGURES
+    for name, figures in FIGURES.items():
+        wanted += figures if known.get(name) is not None else []
     return wanted
 
 
