@@ -102,7 +102,7 @@ def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[Lis
 def run_far(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
     """The same for commands that wait for each other, wherever they run."""
     from netkit import fleet        # asyncio takes longer to import than all of netkit, and few runs need it
-    here = fleet.Host(ROWS["local"](), "")
+    here = fleet.Host(ROWS["local"], "")
     made = [[fleet.Command(call.way or fleet.Way(here, call.command[0]), call.command, documents and not has_document(call.command), call.prefix)
              for _ in range(call.processes)] for call in asked]
     fleet.loop().run(fleet.together([command for each in made for command in each], limit))

@@ -13,7 +13,7 @@ import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from netkit import fleet, machine, options
-from netkit.engines import ROWS, NoEnd, is_local, named, split
+from netkit.engines import ROWS, NoEnd, Ssh, is_local, named, split
 
 KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client
@@ -49,7 +49,7 @@ class Ends(machine.Place):
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))    # some files for each host
         self._key = (os.urandom(32).hex() + "\n").encode()
-        self._engines = {kind: row(ssh_config) for kind, row in ROWS.items()}
+        self._engines = {**ROWS, Ssh.KIND: Ssh(ssh_config)}
         self.options: "List[str]" = []
 
     async def _reach(self, end: str, room: asyncio.Semaphore) -> None:

@@ -226,7 +226,7 @@ class LyingHosts(unittest.TestCase):
 
     def relayed(self, script, real=False):
         """What became of a command at a host that says this, or at one that runs this."""
-        engine = engines.ROWS["local" if real else "ssh"]()
+        engine = type(engines.ROWS["local" if real else "ssh"])()
         engine.words = self.ssh(script)
         host = fleet.Host(engine, "host")
         command = fleet.Command(fleet.Way(host, engine.words[0]), ["netperf", "-l", "1"], True)
@@ -255,7 +255,7 @@ class LyingHosts(unittest.TestCase):
 
     def test_an_end_while_something_begins(self):
         """A process that the shell has started, but not yet recorded, is ended, too."""
-        host, words = fleet.Host(engines.ROWS["local"](), "host"), ["sleep", str(100000 + os.getpid())]
+        host, words = fleet.Host(engines.ROWS["local"], "host"), ["sleep", str(100000 + os.getpid())]
         command = fleet.Command(fleet.Way(host, words[0]), words)
         with mock.patch.object(fleet, "SHELL", fleet.SHELL.replace('echo "$!" >', 'sleep .05; echo "$!" >')):
             fleet.loop().run(host.ready())

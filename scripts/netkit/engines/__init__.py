@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import re
-from typing import Any, Dict, List, Type
+from typing import Any, Dict, List
 
 from netkit import UsageError, machine
 from netkit.engines.containers import Docker, Podman
@@ -15,7 +15,7 @@ from netkit.engines.ssh import Ssh
 
 __all__ = ["Engine", "Host", "NoEnd", "ROWS", "Ssh", "answer", "host", "is_local", "named", "plain", "split"]
 
-ROWS: "Dict[str, Type[Engine]]" = {row.KIND: row for row in (Ssh, Netns, Local, Slurm, Podman, Docker, Kubectl)}
+ROWS: "Dict[str, Engine]" = {row.KIND: row for row in (Ssh(), Netns(), Local(), Slurm(), Podman(), Docker(), Kubectl())}
 
 
 class NoEnd(UsageError):

@@ -16,18 +16,13 @@ class Host(NamedTuple):
 
 
 class Engine:
-    """The functions of a class are for those who only need words; an object is a sweep's."""
     KIND = ""                           # what an end begins with
     NAME = r"[^\s/=-][^\s/=]*"          # what may follow the colon
     SHARED = False                      # do its hosts have our files? Then nothing is copied there
     ROOT = False                        # does it need root?
     BETWEEN = "\n"                      # names of nodes, for the command that keeps work away from them
 
-    def __init__(self, config: str = "") -> None:
-        """config is a file for ssh."""
-
-    @classmethod
-    def before(cls, name: str) -> "List[str]":
+    def before(self, name: str) -> "List[str]":
         """What goes before a command to have it run at a host, its standard input and output being ours."""
         raise NotImplementedError
 
@@ -35,29 +30,24 @@ class Engine:
         """These words there."""
         return [*self.before(name), *words]
 
-    @classmethod
-    def address(cls, name: str) -> str:
+    def address(self, name: str) -> str:
         """For tests; empty: it has to be given. Raises MachineError."""
         return ""
 
-    @classmethod
-    def trouble(cls, name: str) -> str:
+    def trouble(self, name: str) -> str:
         """What the cluster says against a host that failed; empty: nothing, or there is none to ask. Raises MachineError."""
         return ""
 
-    @classmethod
-    def listed(cls, what: str, options: "Dict[str, str]") -> "List[Host]":
+    def listed(self, what: str, options: "Dict[str, str]") -> "List[Host]":
         """The hosts of KIND:WHAT. Raises MachineError."""
         pairs = [one.partition("=") for one in what.split(",") if one]
         return [Host(name, address=address) for name, _, address in pairs]
 
-    @classmethod
-    def again(cls, what: str) -> str:
+    def again(self, what: str) -> str:
         """WHAT for the same hosts once more."""
         return what
 
-    @classmethod
-    def of_inventory(cls, name: str, known: "Dict[str, Any]") -> str:
+    def of_inventory(self, name: str, known: "Dict[str, Any]") -> str:
         """The name of a host of Ansible's, of the variables of its connection."""
         return str(known.get("ansible_host") or name)
 

@@ -8,8 +8,7 @@ from netkit.engines.engine import Engine
 class Netns(Engine):
     KIND, SHARED, ROOT = "netns", True, True
 
-    @classmethod
-    def before(cls, name: str) -> "List[str]":
+    def before(self, name: str) -> "List[str]":
         return ["ip", "netns", "exec", name]
 
 
@@ -17,10 +16,8 @@ class Local(Engine):
     """Ansible's connection local. The name is only a name."""
     KIND, SHARED = "local", True
 
-    @classmethod
-    def before(cls, name: str) -> "List[str]":
+    def before(self, name: str) -> "List[str]":
         return []
 
-    @classmethod
-    def of_inventory(cls, name: str, known: "Dict[str, Any]") -> str:
+    def of_inventory(self, name: str, known: "Dict[str, Any]") -> str:
         return name

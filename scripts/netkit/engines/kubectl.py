@@ -26,23 +26,19 @@ def pod(name: str) -> "Dict[str, Any]":
 class Kubectl(Engine):
     KIND, NAME = "kubectl", rf"(?:(?:[^\s=-][^\s=]*/)?{PART}/)?{PART}"
 
-    @classmethod
-    def before(cls, name: str) -> "List[str]":
+    def before(self, name: str) -> "List[str]":
         return [*call(name), "exec", "-i", name.rpartition("/")[2], "--"]
 
-    @classmethod
     @functools.lru_cache(maxsize=None)
-    def address(cls, name: str) -> str:
+    def address(self, name: str) -> str:
         return str((pod(name).get("status") or {}).get("podIP") or "")
 
-    @classmethod
-    def trouble(cls, name: str) -> str:
+    def trouble(self, name: str) -> str:
         found = pod(name)
         phase = "being deleted" if found["metadata"].get("deletionTimestamp") else (found.get("status") or {}).get("phase")
         return "" if phase == "Running" else f"the pod is {phase}"
 
-    @classmethod
-    def listed(cls, what: str, options: "Dict[str, str]") -> "List[Host]":
+    def listed(self, what: str, options: "Dict[str, str]") -> "List[Host]":
         where = [options[name] for name in ("context", "namespace") if options.get(name)]
         if options.get("context") and not options.get("namespace"):
             where.append("default")
@@ -51,7 +47,7 @@ class Kubectl(Engine):
                 if (pod.get("status") or {}).get("phase") == "Running"]
         if not pods:
             raise machine.MachineError(f"kubectl: no pod runs with {what} (--namespace, --context?)")
-        zones = cls.zones(asked)
+        zones = self.zones(asked)
         hosts = []
         for pod in sorted(pods, key=lambda one: str(one["metadata"]["name"])):
             node = str(pod["spec"].get("nodeName") or "")
@@ -59,8 +55,7 @@ class Kubectl(Engine):
             hosts.append(Host(name, tuple(filter(None, [zones.get(node)])), node, str(pod["status"].get("podIP") or "")))
         return hosts
 
-    @classmethod
-    def zones(cls, asked: "List[str]") -> "Dict[str, str]":
+    def zones(self, asked: "List[str]") -> "Dict[str, str]":
         """Of the nodes; none for those who may not ask."""
         try:
             nodes: "List[Dict[str, Any]]" = json.loads(answer(*asked, "nodes"))["items"]
@@ -68,8 +63,7 @@ class Kubectl(Engine):
             return {}
         return {node["metadata"]["name"]: f"zone {labels[ZONE]}" for node in nodes if ZONE in (labels := node["metadata"].get("labels") or {})}
 
-    @classmethod
-    def of_inventory(cls, name: str, known: "Dict[str, Any]") -> str:
+    def of_inventory(self, name: str, known: "Dict[str, Any]") -> str:
         parts = [known.get(f"ansible_kubectl_{one}") for one in ("context", "namespace", "pod")]
         parts[1] = parts[1] or (parts[0] and "default")
         parts[2] = parts[2] or known.get("ansible_host") or name

@@ -22,8 +22,7 @@ def shown(*words: str) -> "List[Dict[str, str]]":
 class Slurm(Engine):
     KIND, BETWEEN = "slurm", ","
 
-    @classmethod
-    def before(cls, name: str) -> "List[str]":
+    def before(self, name: str) -> "List[str]":
         """A step that shares all of the node, without the binding to one core that a task gets."""
         return ["srun", "--overlap", "--no-kill", "--nodes=1", "--ntasks=1", f"--nodelist={name}", "--cpu-bind=none", "--chdir=/", "--quiet"]
 
@@ -32,37 +31,34 @@ class Slurm(Engine):
             raise machine.MachineError("no allocation here: run this within salloc, or netmesh --inventory slurm: --nodes N")
         return super().command(name, words)
 
-    @classmethod
-    def address(cls, name: str) -> str:
+    def address(self, name: str) -> str:
         return shown("node", name)[0].get("NodeAddr", name)
 
-    @classmethod
-    def trouble(cls, name: str) -> str:
+    def trouble(self, name: str) -> str:
         job = answer("squeue", "--noheader", "--format=%T", f"--jobs={os.environ.get('SLURM_JOB_ID')}").strip()
         state = "".join(row.get("State", "") for row in shown("node", name) if row.get("NodeName") == name)
         ended = f"the allocation has ended ({job or 'gone'}): --resume in another one"
         return f"the node is {state}" if BAD.search(state) else ended * (job != "RUNNING")
 
-    @classmethod
-    def listed(cls, what: str, options: "Dict[str, str]") -> "List[Host]":
+    def listed(self, what: str, options: "Dict[str, str]") -> "List[Host]":
         if not os.environ.get("SLURM_JOB_ID"):
-            cls.allocate(what, options)
+            self.allocate(what, options)
         names = answer("scontrol", "show", "hostnames", what or os.environ["SLURM_JOB_NODELIST"]).split()
         addresses = {row.get("NodeName"): row.get("NodeAddr", "") for row in shown("node", ",".join(names))}
         groups = {f"switch {row['SwitchName']}": answer("scontrol", "show", "hostnames", row["Nodes"]).split()
                   for row in shown("topology") if row.get("Level") == "0" and row.get("Nodes")}
         return [Host(name, tuple(group for group, nodes in groups.items() if name in nodes), name, addresses.get(name, "")) for name in names]
 
-    again = classmethod(lambda cls, what: what or os.environ.get("SLURM_JOB_NODELIST", ""))
+    def again(self, what: str) -> str:
+        return what or os.environ.get("SLURM_JOB_NODELIST", "")
 
-    @classmethod
-    def allocate(cls, what: str, options: "Dict[str, str]") -> None:
+    def allocate(self, what: str, options: "Dict[str, str]") -> None:
         """The allocation lives as long as the standard input of its command, so it ends with us, whatever ends us."""
         asked = [f"--{name}={value}" for name, value in (("nodelist", what), *options.items()) if value and name in ("nodelist", "nodes", "partition")]
         if not asked or not machine.find("salloc"):
             why = "slurm: no allocation here: run netmesh within salloc, or give --nodes N (--partition P)"
             raise machine.MachineError("salloc: not installed here" if asked else why)
-        cls.ours = process = subprocess.Popen(      # kept, and with it its standard input
+        self.ours = process = subprocess.Popen(      # kept, and with it its standard input
             ["salloc", "--exclusive", "--no-kill", f"--immediate={LIMIT - 2}", "--quiet", *asked, "sh", "-c", OURS], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=machine.free_signals)
         said = b""

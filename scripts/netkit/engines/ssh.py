@@ -12,20 +12,18 @@ class Ssh(Engine):
     KIND = "ssh"
 
     def __init__(self, config: str = "") -> None:
+        """config is a file for ssh."""
         self.words = [*WORDS, *(["-F", config] if config else [])]
 
-    @classmethod
-    def before(cls, name: str) -> "List[str]":
+    def before(self, name: str) -> "List[str]":
         return ["ssh", name]
 
     def command(self, name: str, words: Sequence[str]) -> "List[str]":
         """ssh hands a text to a shell there."""
         return [*self.words, name, shlex.join(["exec", *words])]
 
-    @classmethod
-    def address(cls, name: str) -> str:
+    def address(self, name: str) -> str:
         return name.rpartition("@")[2]
 
-    @classmethod
-    def of_inventory(cls, name: str, known: "Dict[str, Any]") -> str:
+    def of_inventory(self, name: str, known: "Dict[str, Any]") -> str:
         return name         # of the configuration that inventory.ssh_config() writes
