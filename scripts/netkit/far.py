@@ -12,8 +12,8 @@ import tarfile
 import time
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import fleet, machine, options
-from netkit.engines import ROWS, NoEnd, Ssh, is_local, named, split
+from netkit import UsageError, fleet, machine, options
+from netkit.engines import ROWS, Ssh, is_local, named, split
 
 KEY = "key"         # a file's name
 PATIENCE = 10       # seconds for a daemon to answer a client
@@ -144,7 +144,7 @@ class Ends(machine.Place):
         self.options = key if known.get("server") else []
 
     def unreached(self, end: str) -> str:
-        with contextlib.suppress(NoEnd):
+        with contextlib.suppress(UsageError):
             kind, name, _ = split(end)
             (why,) = self.prepare([{"client": end}])
             try:

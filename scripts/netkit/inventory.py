@@ -21,29 +21,24 @@ ALL = ("all", "ungrouped")              # groups that tell nothing
 Hosts = Dict[str, Dict[str, Any]]       # by their names, and their variables
 
 
-class InventoryError(Fault):
-    """What can't be read, or has no meaning here; one line."""
-
-
 def asked(source: str) -> "Tuple[str, str]":
-    """Engine and WHAT of ENGINE:WHAT; empty: it is an inventory. Raises InventoryError."""
+    """Engine and WHAT of ENGINE:WHAT; empty: it is an inventory. Raises Fault."""
     kind, colon, what = source.partition(":")
     if not colon or os.path.exists(source) or re.match(r"[0-9A-Fa-f:.]+(%\w+)?,", source):      # IPv6 addresses are HOST,HOST
         return "", ""
     if kind not in ROWS:
-        raise InventoryError(f"{kind}: no engine of that name ({', '.join(ROWS)})")
+        raise Fault(f"{kind}: no engine of that name ({', '.join(ROWS)})")
     return kind, what
 
 
 def again(source: str) -> str:
-    """The source of the same hosts once more. Raises InventoryError."""
+    """The source of the same hosts once more. Raises Fault."""
     kind, what = asked(source)
     return f"{kind}:{ROWS[kind].again(what)}" if kind else source
 
 
 def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tuple[Dict[str, Host], Hosts]":
-    """The hosts of a mesh by their names, named as in a plan, and what an inventory says of them. Raises InventoryError
-    and MachineError."""
+    """The hosts of a mesh by their names, named as in a plan, and what an inventory says of them. Raises Fault."""
     kind, what = asked(source)
     if kind:
         return {one.name: one._replace(name=checked(f"{kind}:{one.name}", one.address)) for one in ROWS[kind].listed(what, options)}, {}
@@ -53,7 +48,7 @@ def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tup
 
 
 def checked(one: str, address: str) -> str:
-    """Raises NoEnd."""
+    """Raises UsageError."""
     end = f"{one}={address}" if address else one
     split(end)
     return end
@@ -66,11 +61,11 @@ def members(listed: "Dict[str, Any]", group: str) -> "set[str]":
 
 
 def read(source: str, pattern: Optional[str] = None) -> "Tuple[Hosts, Dict[str, set[str]]]":
-    """The hosts that a pattern of Ansible's matches, and the hosts of each group. Raises InventoryError and MachineError."""
+    """The hosts that a pattern of Ansible's matches, and the hosts of each group. Raises Fault."""
     if "," in source and not pattern:
         return {name: {} for name in source.split(",") if name}, {}
     if not machine.find("ansible-inventory"):
-        raise InventoryError("no ansible-inventory here, which reads inventories: apt-get install ansible-core, or give HOST,HOST")
+        raise Fault("no ansible-inventory here, which reads inventories: apt-get install ansible-core, or give HOST,HOST")
     os.environ.update(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="1", ANSIBLE_INVENTORY_UNPARSED_FAILED="1")
     listed = json.loads(answer("ansible-inventory", "--inventory", source, "--list", limit=LIMIT) or "{}")
     names = answer("ansible", pattern or "all", "--inventory", source, "--list-hosts", limit=LIMIT).splitlines()[1:]
@@ -83,16 +78,16 @@ def end(name: str, known: "Dict[str, Any]") -> str:
     """What a plan calls a host."""
     for one in (*OPTIONS, *WORDS, ADDRESS):
         if "{{" in str(known.get(one)):
-            raise InventoryError(f"{name}: {one}={known[one]}: a template, which netmesh does not fill in")
+            raise Fault(f"{name}: {one}={known[one]}: a template, which netmesh does not fill in")
     way = str(known.get("ansible_connection") or "smart")
     kind = "ssh" if way == "smart" else way.rpartition(".")[2]      # as community.docker.docker
     if kind not in ROWS:
-        raise InventoryError(f"{name}: ansible_connection={way}: no engine of that name ({', '.join(ROWS)})")
+        raise Fault(f"{name}: ansible_connection={way}: no engine of that name ({', '.join(ROWS)})")
     address = known.get(ADDRESS)
     if kind == "ssh":
         address = address or next((known[one] for one in OPTIONS if OPTIONS[one] == "HostName" and one in known), "")
     if kind == "local" and not address:
-        raise InventoryError(f"{name}: ansible_connection=local: {ADDRESS}=ADDRESS says where the others reach it")
+        raise Fault(f"{name}: ansible_connection=local: {ADDRESS}=ADDRESS says where the others reach it")
     return checked(f"{kind}:{ROWS[kind].of_inventory(name, known)}", str(address or ""))
 
 
@@ -118,6 +113,6 @@ def given(name: str, text: str) -> "List[str]":
     for word in words:
         option = word[2:] or next(words, "")
         if word[:2] not in ("-o", "-J"):
-            raise InventoryError(f"{name}: {word} of {text!r}: netmesh takes -o and -J")
+            raise Fault(f"{name}: {word} of {text!r}: netmesh takes -o and -J")
         made.append(f"ProxyJump {option}" if word[:2] == "-J" else option.replace("=", " ", 1))
     return made

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Type
 
 from netkit import UsageError, adaptive, engines, ioengines, options, python, rounds, units
-from netkit.engines import NoEnd
 from netkit.results import BOUND, Axis, Header, matches, point_key, within
 from netkit.units import show_point, show_value
 
@@ -598,7 +597,7 @@ def check_point(plan: Plan, point: Point) -> None:
         for hook in plan.hooks():
             plan.hook("before", hook, point), plan.hook("after", hook, point)
         engines.plain(str(point.get("client") or plan.constants.get("client") or ""))
-    except (options.OptionError, NoEnd, PlanError) as fault:
+    except UsageError as fault:
         raise PlanError(f"at {show_point(point)}: {fault}" if point else str(fault)) from None
     known = {**plan.constants, **point}
     if not plan.known(point).get("host"):

@@ -16,7 +16,7 @@ import unittest
 
 import lib
 import netmesh_test
-from netkit import engines, groups, mesh, results, tables
+from netkit import UsageError, engines, groups, mesh, results, tables
 from netkit.gate import output
 
 # Each leads into a namespace of the bed; what is in the file "dead" is not reached.
@@ -228,7 +228,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(engines.split("kubectl:a:b/c/ns/pod-1=10.0.0.1"), ["kubectl", "a:b/c/ns/pod-1", "10.0.0.1"])
         self.assertEqual(engines.plain("kubectl:a:b/c/ns/pod"), ["kubectl", "--context=a:b/c", "--namespace=ns", "exec", "-i", "pod", "--"])
         for bad in ("lxc:a", "slurm:a/b", "kubectl:ns/-x", "podman:", "docker:-x", "ssh:a=b=c", "kubectl:a b"):
-            with self.assertRaises(engines.NoEnd):
+            with self.assertRaises(UsageError):
                 engines.split(bad)
         self.assertEqual([engines.named("slurm:n1=10.0.0.1"), engines.named("x y")], ["slurm:n1", "x y"])
 

@@ -13,38 +13,34 @@ from netkit.engines.kubectl import Kubectl
 from netkit.engines.slurm import Slurm
 from netkit.engines.ssh import Ssh
 
-__all__ = ["Engine", "Host", "NoEnd", "ROWS", "Ssh", "answer", "host", "is_local", "named", "plain", "split"]
+__all__ = ["Engine", "Host", "ROWS", "Ssh", "answer", "host", "is_local", "named", "plain", "split"]
 
 ROWS: "Dict[str, Engine]" = {row.KIND: row for row in (Ssh(), Netns(), Local(), Slurm(), Podman(), Docker(), Kubectl())}
 
 
-class NoEnd(UsageError):
-    """What names no end; one line."""
-
-
 def split(end: str) -> "List[str]":
-    """Kind, name and, where one is given, its address in tests. Raises NoEnd."""
+    """Kind, name and, where one is given, its address in tests. Raises UsageError."""
     kind, _, rest = end.partition(":")
     name, equals, address = rest.partition("=")
     row = ROWS.get(kind)
     if not row:
-        raise NoEnd(f"{end}: ENGINE:HOST, and =ADDRESS where tests go by another one; engines are {', '.join(ROWS)}")
+        raise UsageError(f"{end}: ENGINE:HOST, and =ADDRESS where tests go by another one; engines are {', '.join(ROWS)}")
     if not re.fullmatch(row.NAME, name) or equals and not re.fullmatch(r"[^\s/=-][^\s/=]*", address):
-        raise NoEnd(f"{end}: try {kind}:HOST or {kind}:HOST=ADDRESS")
+        raise UsageError(f"{end}: try {kind}:HOST or {kind}:HOST=ADDRESS")
     return [kind, name, address]
 
 
 @functools.lru_cache(maxsize=None)      # of each point of a mesh
 def named(end: Any) -> str:
     """An end without an address for tests."""
-    with contextlib.suppress(NoEnd):
+    with contextlib.suppress(UsageError):
         return ":".join(split(str(end))[:2])
     return str(end)
 
 
 @functools.lru_cache(maxsize=None)
 def host(end: str) -> str:
-    """Its address in tests; empty: it has to be given. Raises NoEnd."""
+    """Its address in tests; empty: it has to be given. Raises UsageError."""
     kind, name, address = split(end)
     try:
         return address or ROWS[kind].address(name)

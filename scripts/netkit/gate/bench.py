@@ -26,10 +26,6 @@ UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL", "%
          ("(?<!BURST)_SIZE(_END)?$", "bytes"))
 
 
-class SlotFailed(Exception):
-    """A slot gave nothing; one line."""
-
-
 @dataclass
 class Site:
     """Where slots run: a place, the far end's address for each version of IP, and what goes before a
@@ -80,7 +76,7 @@ class Bench:
             made.started = now()
             self._measure(point, side, seconds, made)
             self._failed[key] = 0
-        except (SlotFailed, machine.MachineError) as fault:
+        except machine.MachineError as fault:
             self._why = made.failed = " ".join(str(fault).split())
             self._failed[key] = self._failed.get(key, 0) + 1
         made.seconds = round(time.monotonic() - since, 3)
@@ -110,7 +106,7 @@ class Bench:
         for step in (self._put_back, self._take_back, self._keeper and self._keeper.leave, self.site.place.leave):
             try:
                 step and step()
-            except (SlotFailed, GateError, machine.MachineError) as fault:
+            except (GateError, machine.MachineError) as fault:
                 faults.append(str(fault))
         if faults:
             raise GateError("; ".join(faults))
@@ -150,7 +146,7 @@ class Bench:
         if made is not None:
             made.hooks.append({"command": text, "status": done.exit, "output": output})
         if done.exit != 0:
-            raise SlotFailed(f"command of {letter}: {text}: {done.complaint()}")
+            raise machine.MachineError(f"command of {letter}: {text}: {done.complaint()}")
 
     def _hold(self, settings: "Tuple[Tuple[str, str], ...]") -> "Dict[Tuple[str, str], str]":
         """Has the keeper set what a side wants to be set. Returns what has no effect, and why."""
@@ -196,10 +192,10 @@ class Bench:
 
 
 def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]", link: str = "") -> None:
-    """Fills a slot in. Raises SlotFailed when a figure that is to be compared is not there."""
+    """Fills a slot in. Raises MachineError when a figure that is to be compared is not there."""
     if done.exit != 0 or done.reason or document.get("result", "complete") != "complete":
         said = (done.stderr.strip().splitlines() or [""])[-1].strip()
-        raise SlotFailed(done.reason or said or str(document.get("reason") or "") or f"netperf ended with status {done.exit}")
+        raise machine.MachineError(done.reason or said or str(document.get("reason") or "") or f"netperf ended with status {done.exit}")
     known = {"test": point.test}
     printed = options.figures(known, done.stdout)
     final = document.get("final") or {}
@@ -213,7 +209,7 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
             made.units.update({name: unit} if unit else {})
     lacking = [name for name in names if name not in made.figures]
     if lacking:
-        raise SlotFailed(f"netperf gave no {', '.join(lacking)} for {point.test}")
+        raise machine.MachineError(f"netperf gave no {', '.join(lacking)} for {point.test}")
     made.length = made.figures.get("ELAPSED_TIME", 0.0)
     made.samples = [(at, rate) for at, rate in documents.interim(document) or options.interim(done.stdout)]
     iterations = document.get("iterations") or [{}]
