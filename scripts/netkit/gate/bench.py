@@ -52,7 +52,7 @@ class Site:
 
 @dataclass
 class Bench:
-    """The model's Bench. A side is made by its commands, then by its settings, and taken back in the
+    """A side is made by its commands, then by its settings, and taken back in the
     opposite order; either happens only where the next slot wants another one."""
     site: Site
     netperf: str = "netperf"
@@ -67,6 +67,7 @@ class Bench:
     _failed: "Dict[Tuple[str, str], int]" = field(default_factory=dict)     # slots in a row
 
     def slot(self, point: Point, side: str, seconds: float) -> Slot:
+        """One that gave nothing says why in `failed`. Raises GateError when going on is pointless."""
         key, made = (point.name, side), Slot(point.name, side, started=now())
         if self._failed.get(key, 0) >= FAILURES:
             raise GateError(f"{point.name}: {FAILURES} slots of {side} in a row failed: {self._why}")

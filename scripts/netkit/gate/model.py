@@ -2,7 +2,7 @@
 or prints; trial.py judges, bench.py measures, output.py prints."""
 
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Optional, Protocol, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from netkit import Fault
 
@@ -144,17 +144,6 @@ class Gate:
         if CANT_TELL in verdicts or not verdicts:
             return 1 if strict else 0 if one_will_do and self.told() else 77
         return 0
-
-
-class Bench(Protocol):
-    """What measures a slot. A test gives one that makes figures up."""
-
-    def slot(self, point: Point, side: str, seconds: float) -> Slot:
-        """Measures; a slot that gave nothing says why in `failed`. Raises GateError when going on is
-        pointless."""
-
-    def leave(self) -> None:
-        """Puts back what it changed, and ends what it started."""
 
 
 class View:

@@ -25,9 +25,9 @@ from scipy.special import stdtr, stdtrit
 
 from netkit import ceiling, files, results, units
 from netkit.gate import output, stats, trial
-from netkit.gate.bench import taken_of, unit_of
-from netkit.gate.model import (A, B, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Bench, Gate, GateError, Judgement,
-                               Metric, Point, Side, Slot, View)
+from netkit.gate.bench import Bench, taken_of, unit_of
+from netkit.gate.model import (A, B, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Gate, GateError, Judgement, Metric, Point, Side,
+                               Slot, View)
 from netkit.gate.points import DEFAULTS
 
 LEAST_SLOTS = 4         # of a session, where there is no other one, and of the one now

@@ -11,8 +11,8 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 import numpy as np
 
 from netkit.gate import stats
-from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Bench, Gate, GateError, Judgement, Metric, Point, Slot,
-                               View)
+from netkit.gate.bench import Bench
+from netkit.gate.model import A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement, Metric, Point, Slot, View
 
 LEARNING = 0.2          # share of the budget that the A/A part may take
 LEARNING_SLOTS = 8      # of a point, at most
