@@ -3,6 +3,7 @@ and lists the words of a question and the members of an answer.
 """
 
 import atexit
+import contextlib
 import json
 import re
 import shlex
@@ -66,12 +67,10 @@ def netperf() -> "subprocess.Popen[str]":
 def answer(line: str) -> "Dict[str, Any]":
     process, text = netperf(), ""
     assert process.stdin and process.stdout
-    try:
+    with contextlib.suppress(OSError):
         process.stdin.write(line + "\n")
         process.stdin.flush()
         text = process.stdout.readline()
-    except OSError:
-        pass
     if not text:
         raise NoNetperf(f"{process.args[0]} has no --ceiling: name a netperf that has in NETPERF")
     found: "Dict[str, Any]" = json.loads(text)
@@ -140,15 +139,12 @@ def test_option(text: Any, letter: str) -> Optional[str]:
     return None
 
 
-def whole(value: Any) -> Optional[int]:
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        return None
-
-
-def first_whole(*values: Any) -> Optional[int]:
-    return next((n for n in map(whole, values) if n is not None), None)
+def whole(*values: Any) -> Optional[int]:
+    """The first that is a whole number."""
+    for value in values:
+        with contextlib.suppress(TypeError, ValueError):
+            return int(value)
+    return None
 
 
 def of_point(point: "Dict[str, Any]", constants: "Dict[str, Any]",
@@ -164,20 +160,20 @@ def of_point(point: "Dict[str, Any]", constants: "Dict[str, Any]",
         return None
     link = {"rate": rate, "mtu": mtu, "timestamps": known.get("timestamps") is not False,
             "family": whole(known.get("family")) or (6 if ":" in str(known.get("host", "")) else 4),
-            "mss": first_whole(known.get("mss"), test_option(options, "G")),
+            "mss": whole(known.get("mss"), test_option(options, "G")),
             "wire": known.get("wire") or (Wire(0, 0, 0) if known.get("framing") == "none" else
                                           ethernet(bool(known.get("vlan"))))}
     try:
         if test in STREAMS:
-            size = first_whole(figures.get("LOCAL_SEND_SIZE"), known.get("size"), test_option(options, "m"))
+            size = whole(figures.get("LOCAL_SEND_SIZE"), known.get("size"), test_option(options, "m"))
             return Ceiling(ask(test, size=size if test == "UDP_STREAM" else None,
                                **link)["bits_per_s"] / 1e6, STREAM_UNIT)
         asked = (test_option(options, "r") or "1,1").split(",")
         request, response = (
-            first_whole(figures.get(f"{name.upper()}_SIZE"), known.get(name), known.get("size"), given, 1)
+            whole(figures.get(f"{name.upper()}_SIZE"), known.get(name), known.get("size"), given, 1)
             for name, given in (("request", asked[0]), ("response", asked[-1])))
         flying = (whole(known.get("flows")) or 1) * (whole(known.get("processes")) or 1) * (
-            1 + (first_whole(figures.get("BURST_SIZE"), test_option(options, "b")) or 0))
+            1 + (whole(figures.get("BURST_SIZE"), test_option(options, "b")) or 0))
         return Ceiling(ask(test, request=request or 1, response=response or 1, in_flight=flying,
                            delay=units.seconds(known.get("delay", 0)) or 0.0, **link)["per_s"], RATE_UNIT)
     except NoNetperf as fault:
