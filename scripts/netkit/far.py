@@ -74,7 +74,7 @@ class Ends(machine.Place):
 
     async def _serve(self, knowns: "List[Known]") -> "List[str]":
         """Starts a daemon that these use, until one of them has an answer. Why each of them can't, if so."""
-        server, port = str(knowns[0]["server"]), str(knowns[0].get("port") or machine.LAB_PORT)
+        server, port = str(knowns[0]["server"]), machine.port(knowns[0])
         way, key = self._way(server, "netserver")
         daemon = fleet.Command(way, ["netserver", "-D", "-p", port, *key, *self._args])
         why: "List[str]" = []
@@ -125,7 +125,7 @@ class Ends(machine.Place):
                for known in knowns]
         wanted: "Dict[Tuple[str, str], List[int]]" = {}
         for number, known in enumerate(knowns):
-            key = named(known.get("server") or ""), str(known.get("port") or machine.LAB_PORT)
+            key = named(known.get("server") or ""), machine.port(known)
             if key[0] and not why[number] and (key not in self._daemons or self._daemons[key].ended()):
                 self._daemons.pop(key, None)
                 wanted.setdefault(key, []).append(number)

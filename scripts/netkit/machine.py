@@ -312,7 +312,12 @@ def knows(program: str, option: str) -> bool:
     return found is not None and "not in this build" not in found[1]
 
 
-def silent(host: str, port: int) -> str:
+def port(known: "Dict[str, Any]") -> str:
+    """Where a netserver listens, of the port at a point of a plan: netperf's own may stand behind a comma."""
+    return str(known.get("port") or LAB_PORT).partition(",")[0]
+
+
+def silent(host: str, port: "int | str") -> str:
     """Why nobody can be reached there; empty: somebody listens."""
     try:
         socket.create_connection((host, port), 5).close()

@@ -223,7 +223,7 @@ class Sweep:
             failed.append(re.sub(r"\d+", "N", run.reason()))
             dead = self.place.unreached(end)
             if len(failed) >= SILENT and end == str(known.get("host")) and not (self.place.own or known.get("client")):
-                dead = machine.silent(end.partition(",")[0], known.get("port") or machine.LAB_PORT)
+                dead = machine.silent(end.partition(",")[0], machine.port(known))
                 dead = f"{dead}: nobody listens there" if dead else ""
             if dead:
                 self.gone.setdefault(end, dead)
@@ -380,7 +380,7 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
         yield from before
         known = plan.known(task.point)
         server, client = (str(known.get(name) or "") for name in ("server", "client"))
-        port = str(known.get("port") or machine.LAB_PORT)
+        port = machine.port(known)
         if server and (server, port) not in begun:
             program = netserver[0] if engines.is_local(server) else "netserver"
             yield machine.shown([*engines.plain(server), program, *netserver[1:], "-p", port])

@@ -1400,6 +1400,8 @@ class Far(Sweeping):
         lines = [line for line in self.sweep("p.toml", "--dry-run").out.splitlines() if not line.startswith("#")]
         self.assertEqual([line.split()[:3] for line in lines],
                          [["ssh", "me@127.0.0.1", "netserver"], *[["ssh", "there", "netperf"]] * 2])
+        words = self.sweep("p.toml", "--dry-run", "--set", "port=5001,5002").out
+        self.assertRegex(words, r"netserver.* -p 5001\n.*netperf .*-p 5001,5002 ")
 
     @unittest.skipIf(OBSTACLE, OBSTACLE)
     def test_namespaces(self):
