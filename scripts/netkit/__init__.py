@@ -7,6 +7,7 @@ import io
 import math
 import os
 import re
+import signal
 import sys
 from typing import Any, Callable, NoReturn, Optional
 
@@ -25,6 +26,10 @@ class Fault(Exception):
 class UsageError(Fault):
     """Options or values that can't be meant."""
     status = 2
+
+
+class Interrupted(Exception):
+    """A signal asked for the end; its number is the first argument."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -69,10 +74,11 @@ def script(folder: str, name: str, program: str = "") -> Any:
     return module
 
 
-def run(main: "Callable[[], int]") -> int:
-    """A script's main(), with its exit status. A reader that had enough of the output is no fault; an output that is closed or
-    full is. What its encoding lacks is escaped."""
-    status, name = 0, os.path.basename(sys.argv[0])
+def run(main: "Callable[..., int]", *args: Any) -> int:
+    """A script's main(), with its exit status. A fault is a line on standard error. A reader that had enough of the output is no
+    fault; an output that is closed or full is. What its encoding lacks is escaped."""
+    from netkit import progress     # which needs this module
+    status, name = 0, os.path.basename(sys.argv[0]) if main.__module__ == "__main__" else main.__module__
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
     if sys.stdout is None:
         print(f"{name}: standard output is closed", file=sys.stderr)
@@ -81,9 +87,17 @@ def run(main: "Callable[[], int]") -> int:
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         try:
-            status = main()
+            status = main(*args)
         except SystemExit as fault:     # argparse's, which may have printed its help
             status = fault.code if isinstance(fault.code, int) else 0
+        except Fault as fault:
+            progress.say(name, str(fault))
+            status = fault.status
+        except (Interrupted, KeyboardInterrupt, RuntimeError) as fault:
+            if isinstance(fault, RuntimeError) and not isinstance(fault.__cause__, KeyboardInterrupt):
+                raise       # else Python below 3.12 was making a class
+            progress.say(name, "interrupted")
+            status = 128 + (fault.args[0] if isinstance(fault, Interrupted) else signal.SIGINT)
         sys.stdout.flush()
     except BrokenPipeError:
         drop_output()

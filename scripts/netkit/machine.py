@@ -17,7 +17,7 @@ import tempfile
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import Fault, files, progress
+from netkit import Fault, Interrupted, files, progress
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SENT = (0, 0x80, -1, -6)    # SI_USER, SI_KERNEL, SI_QUEUE, SI_TKILL: by a process, or by the terminal
@@ -31,10 +31,6 @@ IPV6_LEAST_MTU = 1280
 ANSWER_MOST = 32 << 20      # bytes that a program elsewhere may print, its document included: one of 100,000 flows
 COMPLAINT_MOST = 1 << 20    # bytes of its standard error that are kept: the rest is read and dropped
 LOOPBACK = {4: ["-4", "-L", "127.0.0.1"], 6: ["-6", "-L", "::1,inet6"]}   # where a netserver listens
-
-
-class Interrupted(Exception):
-    """A signal asked for the end; its number is the first argument."""
 
 
 class MachineError(Fault):

@@ -46,6 +46,7 @@ TOP = Path(__file__).resolve().parents[2]
 sys.dont_write_bytecode = not sys.pycache_prefix    # or scripts/ would get a __pycache__
 sys.path.append(str(TOP / "scripts"))
 
+import netkit  # noqa: E402
 from netkit import numbers, python  # noqa: E402
 
 SCRIPTS = TOP / "scripts"
@@ -332,9 +333,7 @@ def called(main: "Callable[[list[str]], Any]", *args: str) -> Result:
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            status = main(list(args))
-        except SystemExit as end:
-            status = end.code
+            status = netkit.run(main, list(args))
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)    # some scripts hold signals
     return Result(status, out.buffer.getvalue().decode(), err.getvalue(), 0)  # type: ignore[attr-defined]

@@ -22,6 +22,7 @@ from pathlib import Path
 from unittest import mock
 
 import lib
+from netkit import Fault
 
 NETVM = str(lib.SCRIPTS / "netvm")
 PAGE = lib.page("netvm.1")
@@ -38,7 +39,7 @@ def obstacle() -> str:
         guest.program()
         programs = netvm.programs_of(mock.Mock(build=""))
         image.Image(modules.find(), programs, str(lib.SCRIPTS)).write(io.BytesIO())
-    except netvm.Fault as fault:
+    except Fault as fault:
         return str(fault)
     return ""
 
