@@ -6,7 +6,7 @@ import math
 import re
 import statistics
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import ceiling, units
 from netkit.results import SETS, ResultsError, Run, is_number, key_of
@@ -36,6 +36,13 @@ LACKS = {"mtu": "no axis mtu with two values",
          "stations": "no run with stations: give netperf --stations --json",
          "buffer": "no axis beside the tests", "tests": "no good run",
          "cpu": "no LOCAL_CPU_UTIL and REMOTE_CPU_UTIL, or no axis beside the tests: measure with -c -C"}
+# What a run has to have for its kind.
+NEEDED: "Dict[str, Callable[[Run], Any]]" = {
+    "flows": lambda run: len(run.more.get("interim_flows") or []) >= 2,
+    "fluctuation": lambda run: len(run.interim or []) >= 4,
+    "latency": lambda run: run.figure("LOADED_P50_LATENCY") or run.figure("ASKED_RATE"),
+    "curve": lambda run: len((run.more.get("curve") or {}).get("steps") or []) >= 2,
+    "stations": lambda run: "stations.wire_us" in run.evidence("near")}
 FACETS = tuple(name for name in GROUPS if name not in SETS)     # a panel for each value of these
 MOST_LINES = 12             # of a panel, if another axis can make panels
 BESIDE = {"idle, median": "IDLE_P50_LATENCY", "idle, P99": "IDLE_P99_LATENCY", "loaded, median": "LOADED_P50_LATENCY",
@@ -82,42 +89,35 @@ class Line:
         return [mark for mark in self.marks if not math.isnan(mark.y)]
 
 
+@dataclass
 class Scale:
     """Where the values of an axis stand: by their logarithm when they span much, side by side when they
     are no numbers."""
+    places: "List[float]"
+    labels: "List[str]"             # as many are shown as have room
+    title: str
+    numeric: bool
+    log: bool = False
+    first: "Sequence[int]" = ()     # whose labels go before others
+    of_value: "Dict[Any, float]" = field(default_factory=dict)      # its place, by key_of()
 
-    def __init__(self, sweep: Sweep, name: str, values: "Sequence[Any]", numbered: bool = True) -> None:
-        self.numeric = numbered and len(values) > 1 and all(map(is_number, values))
+    @classmethod
+    def of(cls, sweep: Sweep, name: str, values: "Sequence[Any]") -> "Scale":
+        numeric = len(values) > 1 and all(map(is_number, values))
         every = [v for v in sweep.values.get(name, []) if is_number(v)]  # so that all panels look alike
-        self.log = self.numeric and min(every) > 0 and max(every) / min(every) >= 8
-        self._places = {key_of(value): float(value if self.numeric else i)
-                        for i, value in enumerate(values)}
-        self.places = list(self._places.values())
-        self.labels = [plain(value, 12) if is_number(value) and name not in sweep.in_kib else sweep.label(name, value) for value in values]
-        self.first = [values.index(value) for value in USUAL if name == "mtu" and value in values]
         unit = UNITS.get(name) or ("" if name in sweep.in_kib else sweep.units.get(name, ""))
         mixed = name in ("threads", "cpu") and any(isinstance(v, str) for v in sweep.values.get(name, []))
         words = CALLED.get(name, name)
-        self.title = (words[0].upper() + words[1:] if name in CALLED else words) + (
-            f" ({unit})" if unit else " (local,remote)" if mixed else "")
-
-    @classmethod
-    def of_labels(cls, labels: "List[str]", title: str = "") -> "Scale":
-        """One place after the other, of which as many are named as have room."""
-        made = cls.__new__(cls)
-        made.numeric, made.log, made.first = len(labels) > 1, False, []
-        made.places, made.labels, made.title = [float(i) for i in range(len(labels))], labels, title
-        return made
-
-    @classmethod
-    def of_numbers(cls, values: "List[float]", title: str) -> "Scale":
-        made = cls.of_labels([plain(value) for value in sorted(values)], title)
-        made.numeric, made.log = True, max(values) / min(values) >= 8
-        made.places = sorted(values)
-        return made
+        places = {key_of(value): float(value if numeric else i) for i, value in enumerate(values)}
+        return cls(list(places.values()),
+                   [plain(value, 12) if is_number(value) and name not in sweep.in_kib else sweep.label(name, value) for value in values],
+                   (words[0].upper() + words[1:] if name in CALLED else words) + (
+                       f" ({unit})" if unit else " (local,remote)" if mixed else ""),
+                   numeric, numeric and min(every) > 0 and max(every) / min(every) >= 8,
+                   [values.index(value) for value in USUAL if name == "mtu" and value in values], places)
 
     def at(self, value: Any) -> float:
-        return self._places[key_of(value)]
+        return self.of_value[key_of(value)]
 
     def limits(self) -> "Tuple[float, float]":
         low, high = min(self.places), max(self.places)
@@ -206,22 +206,19 @@ def suits(sweep: Sweep, kind: str, x: str = "") -> bool:
     own = {"mtu": "mtu" if "mtu" in varying else None, "netpipe": message_axis(sweep)}  # axes with their own kind
     if kind in own:
         return own[kind] is not None and x in ("", own[kind])
-    if kind == "flows":
-        return not x and any(len(run.more.get("interim_flows") or []) >= 2 for run in sweep.results.runs if run.ok)
-    if kind == "fluctuation":
-        return not x and any(len(run.interim or []) >= 4 for run in sweep.results.runs if run.ok)
-    if kind == "latency":
-        return any(run.figure("LOADED_P50_LATENCY") or run.figure("ASKED_RATE") for run in sweep.results.runs if run.ok)
-    if kind == "curve":
-        return not x and any(len(steps_of(run)) >= 2 for run in sweep.results.runs if run.ok)
-    if kind == "stations":
-        return not x and any(has_stations(run) for run in sweep.results.runs if run.ok)
+    if kind in NEEDED:
+        return (not x or kind == "latency") and bool(runs_of(sweep, kind))
     if kind == "cpu":
         return over and all(any((run.figure(figure) or -1) >= 0 for run in sweep.results.runs if run.ok)
                             for figure in ("LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL"))
     if kind == "buffer":
         return x not in own.values() if x else over and not any(own.values())
     return not over
+
+
+def runs_of(sweep: Sweep, kind: str) -> "List[Tuple[Cell, Run]]":
+    """Those that have what it needs, with their points."""
+    return [(cell, run) for cell in sweep.cells.values() for run in cell.good() if NEEDED[kind](run)]
 
 
 def message_axis(sweep: Sweep) -> Optional[str]:
@@ -445,7 +442,7 @@ def panel_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", lines: "List[Series]
         raise ResultsError(f"--x {x}: {' and '.join(units_there)} on one axis: choose some points by --where")
     unit = next(iter(units_there), "")
     there = {key_of(value) for line in lines for value, _ in line.cells}
-    panel = Panel(head_of(sweep, fixed), unit, Scale(sweep, x, [v for v in sweep.values[x]
+    panel = Panel(head_of(sweep, fixed), unit, Scale.of(sweep, x, [v for v in sweep.values[x]
                                                                 if key_of(v) in there]), begin=wish.begin)
     panel.lines = [line_of(sweep, panel, line, wish.spread, rates, f"line{suffix}") for line in lines]
     panel.lines += ceilings(sweep, panel, lines, suffix)
@@ -508,7 +505,7 @@ def latency_plot(sweep: Sweep, wish: Wish) -> Figure:
     beside = any(cell.values("LOADED_P50_LATENCY") for cell in sweep.cells.values())
     for index, fixed in enumerate(facets(sweep, [n for n in sweep.varying() if n != x], x)):
         line = series_of(sweep, x, fixed)[0]
-        panel = Panel(head_of(sweep, fixed), "\u00b5s", Scale(sweep, x, sweep.values[x]), log=True, begin=wish.begin,
+        panel = Panel(head_of(sweep, fixed), "\u00b5s", Scale.of(sweep, x, sweep.values[x]), log=True, begin=wish.begin,
                       what="Latency")
         for number, (name, figure) in enumerate((BESIDE if beside else OPEN).items()):
             colour, marker = look("", number)
@@ -523,7 +520,7 @@ def latency_plot(sweep: Sweep, wish: Wish) -> Figure:
 def netpipe_plot(sweep: Sweep, wish: Wish) -> Figure:
     """As NetPIPE draws it: bandwidth, and the time of a message one way, half a transaction."""
     x = wish.x or message_axis(sweep) or "size"
-    top = Panel(head_of(sweep, {}), "Mbit/s", Scale(sweep, x, sweep.values[x]), log=True, begin=wish.begin)
+    top = Panel(head_of(sweep, {}), "Mbit/s", Scale.of(sweep, x, sweep.values[x]), log=True, begin=wish.begin)
     low = Panel("", "\u00b5s", top.x, log=True, what="One way")
     lines = [line._replace(cells=[(v, cell) for v, cell in line.cells if not any(
         rate <= 0 for rate in rates(cell))]) for line in series_of(sweep, x, {})]
@@ -564,26 +561,16 @@ def tests_plot(sweep: Sweep, wish: Wish) -> Figure:
         sweep, wish.spread, "upright: the ceiling" if any(map(sweep.ceiling, sweep.cells.values())) else ""))
 
 
-def has_stations(run: Run) -> bool:
-    """Of netperf --stations."""
-    return "stations.wire_us" in run.evidence("near")
-
-
-def steps_of(run: Run) -> "List[Dict[str, Any]]":
-    """Of netperf --rate auto."""
-    return (run.more.get("curve") or {}).get("steps") or []
-
-
 def curve_plot(sweep: Sweep, wish: Wish) -> Figure:
     """Latency over the rates of a search, and where that ended."""
-    found = [(cell, run.more["curve"]) for cell in sweep.cells.values() for run in cell.good()
-             if len(steps_of(run)) >= 2]
     stacks = []
-    for index, (cell, curve) in enumerate(found[:MOST_RUNS_IN_TIME]):
+    for index, (cell, run) in enumerate(runs_of(sweep, "curve")[:MOST_RUNS_IN_TIME]):
+        curve = run.more["curve"]
         steps = sorted(curve["steps"], key=lambda step: step["rate"])
         unit, by = ("Mbit/s", 1e6) if curve["unit"] == "bit/s" else ("1/s", 1.0)
-        panel = Panel(said_of(sweep, cell), "\u00b5s", Scale.of_numbers([step["rate"] / by for step in steps], f"Rate ({unit})"), log=True,
-                      begin=wish.begin, what="Latency")
+        at = [step["rate"] / by for step in steps]
+        panel = Panel(said_of(sweep, cell), "\u00b5s", Scale(at, list(map(plain, at)), f"Rate ({unit})", True, at[-1] / at[0] >= 8),
+                      log=True, begin=wish.begin, what="Latency")
         for number, name in enumerate(("p50", "p99", "p99.9")):
             colour, marker = look("", number)
             panel.lines.append(Line(f"curve-{index}-{gid(name)}", name.upper(), colour, marker=marker, marks=[
@@ -599,11 +586,12 @@ def curve_plot(sweep: Sweep, wish: Wish) -> Figure:
 
 def stations_plot(sweep: Sweep, wish: Wish) -> Figure:
     """A bar a point, whose parts are what a transaction spends at each station."""
-    cells = [cell for cell in sweep.cells.values() if any(map(has_stations, cell.good()))]
-    panel = Panel("", "\u00b5s", None, what="Round trip", rows=[said_of(sweep, cell) or "all" for cell in cells])
-    for row, cell in enumerate(cells):
-        told = [run.evidence("near") for run in cell.good() if has_stations(run)]
-        means = {name: statistics.mean(one[f"stations.{name}_us"] for one in told) for name in STATIONS}
+    told: "Dict[Cell, List[Dict[str, Any]]]" = {}
+    for cell, run in runs_of(sweep, "stations"):
+        told.setdefault(cell, []).append(run.evidence("near"))
+    panel = Panel("", "\u00b5s", None, what="Round trip", rows=[said_of(sweep, cell) or "all" for cell in told])
+    for row, runs in enumerate(told.values()):
+        means = {name: statistics.mean(one[f"stations.{name}_us"] for one in runs) for name in STATIONS}
         whole, end = sum(means.values()), 0.0
         for number, (name, mean) in enumerate(means.items()):
             begin, end = end, end + mean
@@ -615,10 +603,8 @@ def stations_plot(sweep: Sweep, wish: Wish) -> Figure:
 
 
 def flows_plot(sweep: Sweep, wish: Wish) -> Figure:
-    sampled = [(cell, run) for cell in sweep.cells.values() for run in cell.good()
-               if len(run.more.get("interim_flows") or []) >= 2]
     stacks = [flows_over_time(sweep, cell, run, f"{index}", wish)
-              for index, (cell, run) in enumerate(sampled[:MOST_RUNS_IN_TIME])]
+              for index, (cell, run) in enumerate(runs_of(sweep, "flows")[:MOST_RUNS_IN_TIME])]
     return Figure("flows", "Flows over time", stacks, "each interval at its middle; circles: the first and the last, in "
                   "which buffers fill and drain; Jain's index: 1 where all flows are alike")
 
@@ -683,8 +669,7 @@ def worst_of(cell: Cell) -> "Optional[Tuple[float, float, float]]":
 
 
 def fluctuation_plot(sweep: Sweep, wish: Wish) -> Figure:
-    sampled = [cell for cell in sweep.cells.values()
-               if any(len(run.interim or []) >= 4 for run in cell.good())]
+    sampled = list(dict.fromkeys(cell for cell, _ in runs_of(sweep, "fluctuation")))
     if wish.x or len(sampled) > MOST_RUNS_IN_TIME:
         return over_axis(sweep, wish)
     stacks = [[over_time(sweep, cell, index, wish)] for index, cell in enumerate(sampled)]
@@ -724,7 +709,7 @@ def over_axis(sweep: Sweep, wish: Wish) -> Figure:
     stacks = []
     for index, fixed in enumerate(facets(sweep, [n for n in sweep.varying() if n != x], x)):
         line = series_of(sweep, x, fixed)[0]
-        panel = Panel(head_of(sweep, fixed), line.cells[0][1].unit(), Scale(sweep, x, sweep.values[x]),
+        panel = Panel(head_of(sweep, fixed), line.cells[0][1].unit(), Scale.of(sweep, x, sweep.values[x]),
                       begin=wish.begin)
         means, lows = [], []
         for value, cell in line.cells:

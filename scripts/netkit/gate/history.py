@@ -417,8 +417,8 @@ def figure(history: History) -> plots.Figure:
 def panel(one: Series) -> plots.Panel:
     days = [session.day for session in one.sessions]
     one_a_day = len({day[:10] for day in days}) == len(days)
-    made = plots.Panel(one.name, one.unit, plots.Scale.of_labels(
-        [day[:10] if one_a_day else day for day in days], "Session (UTC)"), begin=None, what=one.metric.name)
+    made = plots.Panel(one.name, one.unit, plots.Scale(
+        list(map(float, range(len(days)))), [day[:10] if one_a_day else day for day in days], "Session (UTC)", len(days) > 1), begin=None, what=one.metric.name)
     made.lines = [plots.Line(f"sessions-{one.point}", "", plots.COLOURS[0], [
         plots.Mark(float(at), math.exp(mean), f"{day}\n{units.show_figure(math.exp(mean))} {one.unit}",
                    math.exp(mean - spread), math.exp(mean + spread), spread)
