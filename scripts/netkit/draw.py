@@ -348,7 +348,14 @@ def place(paper: Any) -> None:
     engine().execute(paper) if engine else paper.draw_without_rendering()
 
 
-def draw(figure: Figure, form: str = "svg", width: float = WIDTH, dpi: int = 160, clear: bool = False) -> bytes:
+def saved(paper: Any, form: str, clear: bool = False) -> bytes:
+    """The same bytes each time."""
+    out = io.BytesIO()
+    paper.savefig(out, format=form, dpi=160, transparent=clear, metadata={"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form))
+    return out.getvalue()
+
+
+def draw(figure: Figure, form: str = "svg", width: float = WIDTH, clear: bool = False) -> bytes:
     """A figure as the bytes of a PNG, SVG or PDF file, with its width in cm; clear is without a background."""
     import matplotlib
     from matplotlib.figure import Figure as Paper
@@ -387,10 +394,8 @@ def draw(figure: Figure, form: str = "svg", width: float = WIDTH, dpi: int = 160
                 name_ticks(panel.x, ax)
         for found, ax in beside:
             place_labels(found, ax)
-        out = io.BytesIO()
-        paper.savefig(out, format=form, dpi=dpi, transparent=clear,
-                      metadata={"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form))
+        drawn = saved(paper, form, clear)
         if form != "svg":
-            return out.getvalue()
+            return drawn
         tips = "\n".join(titles(made, paper.get_figheight() / POINT))
-        return out.getvalue().replace(b"</svg>", f'<g id="tips">\n{tips}\n</g>\n</svg>'.encode())
+        return drawn.replace(b"</svg>", f'<g id="tips">\n{tips}\n</g>\n</svg>'.encode())

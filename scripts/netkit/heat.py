@@ -1,10 +1,9 @@
 """The figures of a mesh as a heat map, a panel a mesh, its hosts by groups (netreport --mesh --plot). Call python.need("matplotlib", ...) first."""
 
-import io
 import statistics
 from typing import Any, Dict, Set
 
-from netkit.draw import CM, STYLE
+from netkit.draw import CM, STYLE, saved
 from netkit.mesh import Found, Pair
 from netkit.plots import plain
 
@@ -47,6 +46,4 @@ def draw(found: Found, groups: "Dict[str, Set[str]]", figure: str, less_is_bette
         for number, (name, figures) in enumerate(made.items(), 1):
             ax = paper.add_subplot(len(made), 1, number, title=name)
             panel(ax, figures, groups, figure, "RdBu_r" if less_is_better else "RdBu", 0.7 * width * CM * 72)
-        out = io.BytesIO()
-        paper.savefig(out, format=form, dpi=160, metadata={"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form))
-    return out.getvalue()
+        return saved(paper, form)

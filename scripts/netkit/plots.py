@@ -6,6 +6,7 @@ import math
 import re
 import statistics
 from dataclasses import dataclass, field, replace
+from operator import methodcaller
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import ceiling, units
@@ -321,11 +322,9 @@ def mark_of(x: float, values: "List[float]", said: str, unit: str, spread: str, 
 def line_of(sweep: Sweep, panel: Panel, line: Series, spread: str, values: Any, prefix: str) -> Line:
     """A line of a panel; values gives a cell's."""
     assert panel.x
-    marks = [mark_of(panel.x.at(x), values(cell), named(sweep, {n: cell.point[n] for n in sweep.varying()
-                                                                if n in cell.point}),
-                     panel.unit, spread, list(sweep.doubts(cell))) for x, cell in line.cells]
-    return Line(f"{prefix}-{gid(line.label)}", line.label, line.colour, marks, marker=line.marker,
-                dash=line.dash)
+    marks = [mark_of(panel.x.at(x), values(cell), said_of(sweep, cell), panel.unit, spread, list(sweep.doubts(cell)))
+             for x, cell in line.cells]
+    return Line(f"{prefix}-{gid(line.label)}", line.label, line.colour, marks, marker=line.marker, dash=line.dash)
 
 
 def rates(cell: Cell) -> "List[float]":
@@ -492,8 +491,7 @@ def cpu_plot(sweep: Sweep, wish: Wish) -> Figure:
                 colour, marker = look("", number) if len(lines) == 1 else (line.colour, line.marker)
                 part = line._replace(label=" ".join(filter(None, [line.label, end])), colour=colour,
                                      marker=marker, dash=DASHES[number])
-                low.lines.append(line_of(sweep, low, part, wish.spread,
-                                         lambda cell, figure=figure: cell.values(figure), f"cpu{index}"))
+                low.lines.append(line_of(sweep, low, part, wish.spread, methodcaller("values", figure), f"cpu{index}"))
         stacks.append([top, low])
     return Figure("cpu", "Throughput and processors of both ends", stacks,
                   caption(sweep, wish.spread, "solid: local end, dashed: remote end"))
@@ -510,8 +508,7 @@ def latency_plot(sweep: Sweep, wish: Wish) -> Figure:
         for number, (name, figure) in enumerate((BESIDE if beside else OPEN).items()):
             colour, marker = look("", number)
             part = line._replace(label=name, colour=colour, marker=marker, dash=DASHES[number % 2 if beside else 0])
-            panel.lines.append(line_of(sweep, panel, part, wish.spread,
-                                       lambda cell, figure=figure: cell.values(figure), f"latency{index}"))
+            panel.lines.append(line_of(sweep, panel, part, wish.spread, methodcaller("values", figure), f"latency{index}"))
         stacks.append([panel])
     title = "Latency without the test and under its load" if beside else "Latency of an open loop"
     return Figure("latency", title, stacks, caption(sweep, wish.spread))
