@@ -183,6 +183,7 @@ class Ceilings(Place):
                 (["--delay", "10"], "argument --delay: '10' is not a time (try 50us"),
                 (["x.jsonl"], "x.jsonl: not together with --ceiling"),
                 (["--html", "x"], "--html: not together with --ceiling"),
+                (["--format", "tap"], "--format tap: only with --mesh"), (["--rows", "x"], "--rows: not together with --ceiling"),
                 (["--where", "size=1"], "--where: not together with --ceiling"),
                 (["--format", "tidy"], "--format tidy: not together with --ceiling, which reads no results (try csv)"),
                 (["--nonesuch"], "--nonesuch")):
