@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Dict, List, Optional
 
-from netkit import Fault, programs, units
+from netkit import Fault, machine, units
 
 ETHERNET_HEADER, VLAN_TAG = 14, 4
 CHECK_SUM, PREAMBLE, GAP = 4, 8, 12
@@ -53,7 +53,7 @@ def ethernet(vlan: bool = False, preamble: int = PREAMBLE, gap: int = GAP) -> Wi
 @lru_cache(maxsize=None)
 def netperf() -> "subprocess.Popen[str]":
     """The one that answers, for as long as this script lives."""
-    found = programs.find("netperf", "NETPERF", "src", "build/src", "bin") or shutil.which("netperf")
+    found = machine.ours("netperf", "NETPERF", "src", "build/src", "bin") or shutil.which("netperf")
     if not found:
         raise NoNetperf("no netperf beside this script or in PATH, which works out ceilings: build or "
                         "install it, or name it in NETPERF")

@@ -41,9 +41,9 @@ LEADER = 14.0               # points from the axes to their labels
 Drawn = List[Tuple[Panel, Any, bool]]       # a panel, its axes, and whether it is the lowest of its stack
 
 
-def wide(text: str, size: float = SMALL) -> float:
-    """How many points a text takes, or a little less."""
-    return max(map(len, text.split("\n"))) * LETTER * size
+def wide(text: str) -> float:
+    """How many points a label takes, or a little less."""
+    return max(map(len, text.split("\n"))) * LETTER * SMALL
 
 
 def wrap(text: str, points: float, size: float = SMALL) -> str:

@@ -13,6 +13,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
@@ -276,10 +277,20 @@ def netserver_beside(netperf: str) -> str:
     return found
 
 
+def ours(name: str, variable: str, *places: str, here: str = "") -> str:
+    """The program that the environment names, else the one in a folder beside that of the script (here): of a
+    build tree, or as installed; "" where there is none."""
+    named = os.environ.get(variable)
+    here = here or os.path.dirname(os.path.realpath(sys.argv[0]))
+    for path in [named] if named else [os.path.join(here, "..", place, name) for place in places]:
+        if os.path.isfile(path) and os.access(path, os.X_OK):
+            return os.path.abspath(path)
+    return ""
+
+
 def built_netperf(scripts: str) -> str:
     """The netperf of the build tree that a folder of scripts belongs to, else the one in PATH."""
-    built = [os.path.join(os.path.dirname(scripts), place, "netperf") for place in ("src", "build/src")]
-    return next((path for path in built if os.path.isfile(path) and os.access(path, os.X_OK)), "netperf")
+    return ours("netperf", "", "src", "build/src", here=scripts) or "netperf"
 
 
 def netlab(scripts: str) -> str:
@@ -453,9 +464,8 @@ class LabPlace(Place):
     down and up."""
     own = True
 
-    def __init__(self, netlab: str, netserver: str, args: Sequence[str] = (), port: int = LAB_PORT) -> None:
-        self._netlab, self._netserver, self._port = netlab, netserver, port
-        self._args = list(args)
+    def __init__(self, netlab: str, netserver: str, args: Sequence[str] = ()) -> None:
+        self._netlab, self._netserver, self._args = netlab, netserver, list(args)
         self.name = f"{LAB_PREFIX}{os.getpid()}"
         self.prefix, self.far = (["ip", "netns", "exec", f"netlab-{self.name}-{end}"] for end in ("client", "server"))
         self.typed = [netlab, "exec", "--name", self.name, "client"]    # which takes 0.1 s of a processor to begin
@@ -487,7 +497,7 @@ class LabPlace(Place):
             self._up = lab
         if self._daemon and self._daemon.alive():
             return
-        self._daemon = Daemon(self.far, self._netserver, self._args, self._port)
+        self._daemon = Daemon(self.far, self._netserver, self._args, LAB_PORT)
 
     def _change(self, lab: "Optional[List[str]]") -> bool:
         """Makes the lab that is up the one that is wanted; False when that cannot be."""
@@ -531,6 +541,4 @@ def is_sweep(pid: int) -> bool:
     return any(os.path.basename(word) in (b"netsweep", b"netgate") for word in words[:4])
 
 
-def shown(command: Sequence[str]) -> str:
-    """A command as a shell takes it."""
-    return " ".join(map(shlex.quote, command))
+shown = shlex.join      # a command as a shell takes it

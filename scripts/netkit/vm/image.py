@@ -3,12 +3,11 @@
 import json
 import os
 import re
-import shutil
 import stat
 import subprocess
 from typing import BinaryIO, Dict, List, Sequence, Set
 
-from netkit import UsageError, files
+from netkit import UsageError, files, machine
 from netkit.vm import VmError
 from netkit.vm.modules import INSTALL, START, Kernel
 
@@ -27,7 +26,6 @@ LEFT_OUT = re.compile(r"(test|tkinter|idlelib|lib2to3|pydoc_data|ensurepip|distu
 # What Python says of its own places.
 WHERE = """import json, os, sys, sysconfig
 print(json.dumps([os.path.realpath(sys.executable), *map(sysconfig.get_path, ("stdlib", "platstdlib"))]))"""
-SBIN = "/usr/local/sbin:/usr/sbin:/sbin"
 
 TEXTS = {
     "etc/passwd": "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n",
@@ -102,10 +100,6 @@ class Archive:
         self.out.flush()
 
 
-def which(name: str) -> str:
-    return shutil.which(name, path=os.environ.get("PATH", os.defpath) + ":" + SBIN) or ""
-
-
 def libraries(paths: "Sequence[str]") -> "Set[str]":
     """The libraries and the loaders that programs need."""
     got = subprocess.run(["ldd", *paths], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -167,7 +161,7 @@ class Image:
 
     def _busybox(self, archive: Archive) -> None:
         """Its names for all that is not there yet, and so comes last."""
-        busybox = which("busybox")
+        busybox = machine.find("busybox")
         if not busybox:
             raise VmError(f"no program busybox: {INSTALL}")
         if libraries([busybox]):
@@ -180,7 +174,7 @@ class Image:
 
     def _python(self, archive: Archive) -> "List[str]":
         """The distribution's Python; returns what needs libraries."""
-        python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else which("python3")
+        python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else machine.find("python3")
         program, library, platform = json.loads(subprocess.run(
             [python, "-I", "-c", WHERE], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             timeout=60, check=True).stdout)
@@ -203,7 +197,7 @@ class Image:
     def _tools(archive: Archive) -> "List[str]":
         found = []
         for name, needed in PROGRAMS:
-            path = which(name)
+            path = machine.find(name)
             if path:
                 archive.file("usr/bin/" + name, os.path.realpath(path))
                 found.append(os.path.realpath(path))
