@@ -47,6 +47,16 @@ def both(texts: "List[str]") -> str:
     return texts[0] if len(set(texts)) == 1 else " and ".join(texts)
 
 
+def retried(measure: "Callable[[Check], Finding]") -> "Callable[[Check], Iterator[Finding]]":
+    """The first good one of some attempts, else the last: a wrong link is wrong each time."""
+    def attempts(check: "Check") -> "Iterator[Finding]":
+        found = measure(check)
+        for _ in range(ATTEMPTS - 1):
+            found = found if found.good else measure(check)
+        yield found
+    return attempts
+
+
 @dataclass
 class Check:
     link: Any               # netlab's Link
@@ -55,19 +65,9 @@ class Check:
 
     def run(self) -> "Iterator[Finding]":
         """Measures one property after the other; client to server first."""
-        turns = iter(self.turns())
-        self.say(next(turns))
-        yield self.mtu()
-        self.say(next(turns))
-        yield self.retried(self.ipv6)   # the question for a neighbour may be lost
-        self.say(next(turns))
-        yield from self.packets()
-        for measure in (self.rate, self.delay):
-            self.say(next(turns))
-            self.settle()
-            yield self.retried(measure)
-        self.say(next(turns))
-        yield from self.trains()
+        for turn, measure in zip(self.turns(), (self.mtu, self.ipv6, self.packets, self.rate, self.delay, self.trains)):
+            self.say(turn)
+            yield from measure()
 
     def turns(self) -> "List[State]":
         """What is measured, in order, with how long each takes both ways when all goes well."""
@@ -82,14 +82,6 @@ class Check:
         names = list(each)
         return [State(i, len(names), f"measuring {name}", sum(each[one] for one in names[i:]), each[name])
                 for i, name in enumerate(names)]
-
-    def retried(self, measure: "Callable[[], Finding]") -> Finding:
-        """The first good one of some attempts, else the last: a wrong link is wrong each time."""
-        for _ in range(ATTEMPTS - 1):
-            found = measure()
-            if found.good:
-                return found
-        return measure()
 
     def each(self, kind: str, family: int = 4, **words: int) -> "List[Dict[str, Any]]":
         """What one kind of measurement finds there and back."""
@@ -110,13 +102,13 @@ class Check:
                 if got["arrived"] and got["delay_us"]["p50"] * 1e-6 <= most:
                     break
 
-    def mtu(self) -> Finding:
+    def mtu(self) -> "Iterator[Finding]":
         got = self.each("mtu", wait=self.wait)
-        return Finding("mtu", f"{self.link.mtu}",
-                       both([f"{one['mtu']}" + ("" if one["arrives"] else ", which does not arrive")
-                             for one in got]),
-                       all(one["mtu"] == self.link.mtu and one["arrives"] for one in got))
+        yield Finding("mtu", f"{self.link.mtu}",
+                      both([f"{one['mtu']}" + ("" if one["arrives"] else ", which does not arrive") for one in got]),
+                      all(one["mtu"] == self.link.mtu and one["arrives"] for one in got))
 
+    @retried    # the question for a neighbour may be lost
     def ipv6(self) -> Finding:
         if not self.link.ipv6:
             return Finding("ipv6", "off", "no address", True)
@@ -138,7 +130,9 @@ class Check:
             yield Finding("congestion", self.link.congestion, both([one["congestion"] for one in got]),
                           all(one["congestion"] == self.link.congestion for one in got))
 
+    @retried
     def rate(self) -> Finding:
+        self.settle()
         cost, rate = self.link.cost(self.link.mtu), self.link.rate
         each, lasts = cost * 8 / rate if rate else 0.0, self.rate_time()
         rest, passed = self.link.delay + self.link.jitter, max(self.link.share_that_passes(), 1e-9)
@@ -156,8 +150,10 @@ class Check:
         link = self.link
         return min(10.0, max(1.0, 60 * link.cost(link.mtu) * 8 / link.rate if link.rate else 0.0))
 
+    @retried
     def delay(self) -> Finding:
         """Datagrams so far apart that each has its own jitter."""
+        self.settle()
         link = self.link
         count, gap = self.apart()
         got = self.each("train", count=count, size=PAYLOAD, gap=ns(gap), wait=self.wait)
