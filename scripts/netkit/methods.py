@@ -88,16 +88,14 @@ def percent(share: float) -> str:
 
 
 def proof_several(e: Evidence) -> "Iterator[str]":
-    """Messages of a call, by the engine's own counts."""
-    for calls, messages, cut, done, words in (
-            ("engine.send_calls", "engine.messages_sent", "engine.segmented_sends", "sent",
-             "cut by the kernel"),
-            ("engine.receive_calls", "engine.messages_received", "engine.joined_receives", "received",
-             "joined by the kernel")):
-        each, share = ratio(e, messages, calls), ratio(e, cut, calls)
-        if each is not None and known(e, messages):
-            part = f", {percent(share)} of the calls {words}" if share and e.get(cut) else ""
-            yield f"{each:.1f} messages {done} a call{part}"
+    """Messages of a call, or of io_uring's submission, by the engine's own counts."""
+    for calls, messages, words, cut, by in (
+            ("send_calls", "messages_sent", "messages sent a call", "segmented_sends", "cut"),
+            ("receive_calls", "messages_received", "messages received a call", "joined_receives", "joined"),
+            ("submissions", "completions", "completions a submission", "", "")):
+        each, share = ratio(e, f"engine.{messages}", f"engine.{calls}"), ratio(e, f"engine.{cut}", f"engine.{calls}")
+        if each:
+            yield f"{each:.1f} {words}" + (f", {percent(share)} of the calls {by} by the kernel" if share else "")
 
 
 def proof_zerocopy(e: Evidence) -> "Iterator[str]":
@@ -127,12 +125,6 @@ def proof_spin(e: Evidence) -> "Iterator[str]":
         yield f"busy polls of {polls:.0f} us"
     elif why:
         yield f"no busy polls ({why})"
-
-
-def proof_uring(e: Evidence) -> "Iterator[str]":
-    each = ratio(e, "engine.completions", "engine.submissions")
-    if each is not None:
-        yield f"{each:.1f} completions a submission"
 
 
 def proof_packets(e: Evidence) -> "Iterator[str]":
@@ -167,7 +159,7 @@ def proof(e: Evidence, asked: str) -> str:
     if name is None:
         return "not known"
     words = [] if str(name) == asked else [f"driven by {name}"]
-    for part in (proof_several, proof_zerocopy, proof_spin, proof_uring, proof_packets):
+    for part in (proof_several, proof_zerocopy, proof_spin, proof_packets):
         words += part(e)
     return "; ".join(words)
 
