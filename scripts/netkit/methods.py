@@ -4,7 +4,7 @@ proof that its way was taken. By the evidence that runs keep (doc/results.md, do
 import itertools
 import statistics
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence
 
 from netkit.ioengines import pair
 from netkit.results import Run, is_number
@@ -183,13 +183,6 @@ def method(engine: str, cell: Optional[Cell]) -> Method:
     return made
 
 
-def quartiles(values: "Sequence[float]") -> "Tuple[float, float, float]":
-    if len(values) < 2:
-        return values[0], values[0], values[0]
-    low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, middle, high
-
-
 def to_baseline(one: Method, base: Method) -> Optional[float]:
     """The median of the ratios to the baseline's run of the same round; without such, that of medians."""
     pairs = [rate / base.rates[at] for at, rate in one.rates.items() if base.rates.get(at)]
@@ -231,7 +224,7 @@ def rate_row(one: Method, base: Optional[Method]) -> "List[str]":
     rates = list(one.rates.values())
     if not rates:
         return [one.engine, *[GAP] * (len(RATES) - 1)]
-    low, middle, high = quartiles(rates)
+    low, middle, high = statistics.quantiles(rates * 2 if len(rates) == 1 else rates, n=4, method="inclusive")    # of two at least
     share = median([lost(e) for e in one.ends["far"]])
     times = to_baseline(one, base) if base else None
     return [one.engine, show(middle), show(low), show(high), GAP if times is None else f"{times:.2f}",

@@ -26,8 +26,8 @@ def suite(report: lib.Report) -> None:
                 continue
             lab = netlab.Lab(NAME)
             check = labcheck.Check(lab.read_link(), lab.probe)
-            check.settle()  # the neighbours' addresses are known: the link may lose questions for them, too
-            for finding in (check.delay(), *check.trains()):
+            # The delay is first: then the neighbours' addresses are known, as the link may lose questions for them, too.
+            for finding in (*check.delay(), *check.trains()):
                 print(f"  {emulator:<6}{finding.line()}", flush=True)
                 report.check(f"{words}: {finding.name} by {emulator}", finding.good, finding.measured)
             lab.down()
@@ -46,9 +46,7 @@ def several_paths(report: lib.Report, netlab: Any, emulator: str) -> None:
     link = lab.read_link()
     report.check(f"two paths: as asked for, of {emulator}", (link.paths, link.delay) == (2, 0.02), str(link))
     for path in link.each():
-        check = labcheck.Check(link, partial(lab.probe, path=path))
-        check.settle()
-        finding = check.delay()
+        finding, = labcheck.Check(link, partial(lab.probe, path=path)).delay()
         report.check(f"two paths: delay of path {path.number} by {emulator}", finding.good, finding.measured)
     lab.down()
 
