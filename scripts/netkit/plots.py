@@ -256,30 +256,28 @@ def series_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", unit: str = "") -> 
     """The lines of one panel: a choice of every axis that is neither x nor fixed. The test makes colour
     and marker, other axes the dashes; without tests the first axis makes the colour. One axis makes all of them, so
     that its lines differ in grey, too."""
-    names = [name for name in sweep.varying() if name != x and name not in fixed]
-    names.sort(key=lambda name: name != "test")
-    order = {key_of(value): i for i, value in enumerate(sweep.values.get(x, []))}
-    found: "Dict[Tuple[Any, ...], List[Tuple[Any, Cell]]]" = {}
+    names = sorted((name for name in sweep.varying() if name != x and name not in fixed), key=lambda name: name != "test")
+    at = {name: {key_of(v): i for i, v in enumerate(values)} for name, values in sweep.values.items()}
+    found: "Dict[Tuple[int, ...], List[Tuple[Any, Cell]]]" = {}     # by their numbers among the values
     for cell in sweep.cells.values():
         if all(key_of(cell.point.get(n)) == key_of(v) for n, v in fixed.items()):
-            key = tuple(key_of(cell.point.get(name)) for name in names)
+            key = tuple(at[name][key_of(cell.point.get(name))] for name in names)
             found.setdefault(key, []).append((cell.point.get(x), cell))
-    good = {key: sorted(cells, key=lambda one: order.get(key_of(one[0]), 0))
+    good = {key: sorted(cells, key=lambda one: at.get(x, {}).get(key_of(one[0]), 0))
             for key, cells in found.items()
             if any(cell.good() and (not unit or cell.unit() == unit) for _, cell in cells)}
-    at = {name: {key_of(v): i for i, v in enumerate(sweep.values[name])} for name in names}
     made = []
-    for key in sorted(good, key=lambda key: [at[n][k] for n, k in zip(names, key)]):
-        point = {**fixed, **{n: sweep.values[n][at[n][k]] for n, k in zip(names, key)}}
+    for key in sorted(good):
+        point = {**fixed, **{n: sweep.values[n][i] for n, i in zip(names, key)}}
         first = sweep.values[names[0]] if names else []
-        index = at[names[0]][key[0]] if names else 0
+        index = key[0] if names else 0
         colour, marker = look(sweep.test(point) if not names or names[0] == "test" else "", index)
         if first and all(map(is_number, first)) and names[0] != "family" and len(first) > 2:
             colour = ramp(index, len(first))
         style = 0
         dash = index + index // len(MARKERS) if len(names) == 1 else 0
-        for name, k in zip(names[1:], key[1:]):
-            style = style * len(sweep.values[name]) + at[name][k]
+        for name, i in zip(names[1:], key[1:]):
+            style = style * len(sweep.values[name]) + i
         telling = [n for i, n in enumerate(names) if not i or any(
             all((a == b) != (i == j) for j, (a, b) in enumerate(zip(key, other))) for other in good)]
         made.append(Series(point, named(sweep, {n: point[n] for n in telling}), colour,
@@ -338,29 +336,29 @@ def bandwidth(panel: Panel, size: float, cell: Cell, value: float) -> float:
 
 def ceilings(sweep: Sweep, panel: Panel, lines: "Sequence[Series]", suffix: str) -> "Iterator[Line]":
     """The different ceilings of some lines, each named by the tests it is of."""
-    groups: "List[Tuple[List[str], Dict[float, float], Series]]" = []
+    groups: "List[Tuple[str, Dict[float, float], Series]]" = []
     for line in lines:
         assert panel.x
         points = {panel.x.at(x): bandwidth(panel, x, cell, most)
                   for x, cell in line.cells for most in [sweep.ceiling(cell)] if most}
         test = sweep.test(line.point)
         name = test.partition("_")[0] if test in ceiling.STREAMS else test
-        for names, known, _ in groups:
-            if name in names and all(math.isclose(known.get(x, y), y, rel_tol=1e-9)
-                                     for x, y in points.items()):
+        for other, known, _ in groups:
+            if name == other and all(math.isclose(known.get(x, y), y, rel_tol=1e-9) for x, y in points.items()):
                 known.update(points)
                 break
         else:
             if points:
-                groups.append(([name], points, line))
-    of = [names[0] for names, _, _ in groups]
+                groups.append((name, points, line))
+    of = [name for name, _, _ in groups]
     most = math.inf if panel.log else FAR * max((mark.y for line in panel.lines for mark in line.there()), default=math.inf)
     if any(y > most for _, points, _ in groups for y in points.values()):
         panel.note = f"ceilings above {FAR} times the most measured are not drawn"
-    for number, (names, points, line) in enumerate(groups):
-        single, tests = of.count(names[0]) == 1, [test.replace("_STREAM", "") for test in TESTS + OTHER_TESTS]
-        said = names[0] if single else line.label       # which has the colour of its line, and each test a stroke
-        number = tests.index(names[0]) if single and names[0] in tests else number
+    tests = [test.replace("_STREAM", "") for test in TESTS + OTHER_TESTS]
+    for number, (name, points, line) in enumerate(groups):
+        single = of.count(name) == 1
+        said = name if single else line.label       # which has the colour of its line, and each test a stroke
+        number = tests.index(name) if single and name in tests else number
         near = sorted((x, y) for x, y in points.items() if y <= most)
         if not near or len(near) == 1 < len(points):
             continue
