@@ -117,6 +117,10 @@ class Sweep:
             point = {"test": results.header.constants.get("test") or "TCP_STREAM"}
             results = replace(results, header=replace(results.header, axes=[Axis(name, [value]) for name, value in point.items()]),
                               runs=[replace(run, point=point) for run in results.runs])
+        axes = list(dict.fromkeys([*(axis.name for axis in results.header.axes), *(name for run in results.runs for name in run.point)]))
+        if any(len(run.point) < len(axes) for run in results.runs):     # what a point does not say is that of the plan, or nothing
+            results = replace(results, runs=[replace(run, point={
+                name: run.point.get(name, results.header.constants.get(name)) for name in axes}) for run in results.runs])
         self.results = results
         self.constants = {**results.header.constants, **(constants or {})}
         known = {axis.name: {key_of(value): value for value in axis.values}

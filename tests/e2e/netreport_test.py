@@ -461,6 +461,15 @@ class Tables(Place):
             self.assertEqual((out, err.count("\n")), ("", 1), err)
             self.assertIn(f"netreport: {words}", err)
 
+    def test_a_point_that_lacks_an_axis_is_told(self):
+        """Its value is that of the plan's constants, or none."""
+        runs = [good({"test": test, "size": size}, 10.0) for test in ("A", "B") for size in (1, 2)]
+        for constants, row in (({}, "default"), ({"test": "C"}, "C")):
+            path = self.file([("test", ["A", "B"]), ("size", [1, 2])], [*runs, good({"size": 2}, 11.0)], constants)
+            self.assertIn(f"{row},,11.00\n", self.made(path, "--rows", "test", "--format", "csv", "--no-averages").replace("-,", ","))
+            if DRAWS:
+                self.assertEqual(netreport(path, "--plot", self.dir / "p.svg"), (0, "", ""))
+
     def test_what_is_chosen_by_itself(self):
         def layout(*axes, mixed=False):
             runs = [good({name: values[0] for name, *values in axes}, 1.0)]
