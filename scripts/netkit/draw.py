@@ -25,7 +25,7 @@ STYLE = {
     "ytick.major.size": 0, "xtick.minor.size": 3, "ytick.minor.size": 0, "lines.linewidth": 1.6,
     "lines.markersize": 4.2, "lines.solid_capstyle": "round", "figure.facecolor": "white",
     "axes.facecolor": "none", "svg.fonttype": "none", "pdf.fonttype": 42,
-    "figure.constrained_layout.use": True, "axes.unicode_minus": True,
+    "figure.constrained_layout.use": True, "axes.unicode_minus": True, "text.parse_math": False,
 }
 MARKERS = {"circle": "o", "square": "s", "triangle-up": "^", "diamond": "D", "triangle-down": "v",
            "cross": "P", "triangle-right": ">", "triangle-left": "<", "": ""}
@@ -39,6 +39,13 @@ FAINT = 0.6                 # of the parts of a bar, which have words on them
 LEADER = 14.0               # points from the axes to their labels
 
 Drawn = List[Tuple[Panel, Any, bool]]       # a panel, its axes, and whether it is the lowest of its stack
+
+
+def style(kind: str) -> Any:
+    """Matplotlib's, for a figure. Before 3.6 it takes what stands between two $ for mathematics."""
+    import matplotlib
+    return matplotlib.rc_context({**{name: value for name, value in STYLE.items() if name in matplotlib.rcParams},
+                                  "svg.hashsalt": f"plumbline-{kind}"})
 
 
 def wide(text: str) -> float:
@@ -357,7 +364,6 @@ def saved(paper: Any, form: str, clear: bool = False) -> bytes:
 
 def draw(figure: Figure, form: str = "svg", width: float = WIDTH, clear: bool = False) -> bytes:
     """A figure as the bytes of a PNG, SVG or PDF file, with its width in cm; clear is without a background."""
-    import matplotlib
     from matplotlib.figure import Figure as Paper
     side = across(len(figure.stacks), width)
     slot = width * CM / side
@@ -373,7 +379,7 @@ def draw(figure: Figure, form: str = "svg", width: float = WIDTH, clear: bool = 
     room = points - 44          # beside what stands at the left of the axes
     keys = [wrap(line.label, room - 40) for line in named]
     lines = sum(key.count("\n") + 1 for key in keys) / columns_of(keys, room) if keys else 0
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": f"plumbline-{figure.kind}"}):
+    with style(figure.kind):
         high = rows * (sum(tall) + 0.25 * len(tall) + 0.45 + max(ends, default=0.0)) + POINT * (
             17 * (title.count("\n") + 1) + ROW * (words.count("\n") + 2 + math.ceil(lines)))
         paper = Paper(figsize=(width * CM, high))

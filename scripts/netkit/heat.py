@@ -3,7 +3,7 @@
 import statistics
 from typing import Any, Dict, Set
 
-from netkit.draw import CM, STYLE, saved
+from netkit.draw import CM, saved, style
 from netkit.mesh import Found, Pair
 from netkit.plots import plain
 
@@ -38,10 +38,9 @@ def panel(ax: Any, figures: "Dict[Pair, float]", groups: "Dict[str, Set[str]]", 
 
 
 def draw(found: Found, groups: "Dict[str, Set[str]]", figure: str, less_is_better: bool, form: str, width: float) -> bytes:
-    import matplotlib
     from matplotlib.figure import Figure
     made = {name: figures for name, figures in found.meshes.items() if figures}
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "plumbline-mesh"}):
+    with style("mesh"):
         paper = Figure(figsize=(width * CM, 0.85 * width * CM * max(1, len(made))), layout="constrained")
         for number, (name, figures) in enumerate(made.items(), 1):
             ax = paper.add_subplot(len(made), 1, number, title=name)

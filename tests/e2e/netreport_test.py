@@ -1753,6 +1753,11 @@ class Plots(Place):
         self.assertLessEqual({name.replace("_", " ") for name in plots.STATIONS}, set(self.words(root)))
         self.assertEqual(len(set(plots.BARS)), len(plots.STATIONS))
 
+    def test_dollars_are_no_mathematics(self):
+        values = ["$a^b$", r"$\frac{$"]
+        root, _ = self.svg(self.file([("how", values)], [good({"how": value}, 5.0) for value in values]), "--title", "from $5 to $6")
+        self.assertLessEqual({*values, "from $5 to $6"}, set(self.words(root)))
+
     def test_large_numbers_have_no_power_of_ten(self):
         self.assertEqual([plots.plain(value, 4) for value in (239260.4, 1e6, 9404.5, 94.126, -3.5, 0.01)],
                          ["239 260", "1 000 000", "9404", "94.13", "\u22123.5", "0.01"])
