@@ -10,10 +10,12 @@ import html
 import io
 import math
 import textwrap
+import warnings
 from dataclasses import replace
 from typing import Any, Iterator, List, Optional, Sequence, Tuple
 
 from netkit.plots import GRID, MUTED, TEXT, Figure, Line, Mark, Panel, Scale, plain
+from netkit.units import printable
 
 STYLE = {
     "font.family": "sans-serif", "font.size": 9, "text.color": TEXT, "axes.labelcolor": MUTED,
@@ -44,6 +46,7 @@ Drawn = List[Tuple[Panel, Any, bool]]       # a panel, its axes, and whether it 
 def style(kind: str) -> Any:
     """Matplotlib's, for a figure. Before 3.6 it takes what stands between two $ for mathematics."""
     import matplotlib
+    warnings.filterwarnings("ignore", "Glyph .* missing from")     # a viewer of SVG has other fonts, and a PNG shows it
     return matplotlib.rc_context({**{name: value for name, value in STYLE.items() if name in matplotlib.rcParams},
                                   "svg.hashsalt": f"plumbline-{kind}"})
 
@@ -54,7 +57,7 @@ def wide(text: str) -> float:
 
 
 def wrap(text: str, points: float, size: float = SMALL) -> str:
-    return textwrap.fill(text, max(12, int(points / (PROSE * size))), break_long_words=False,
+    return textwrap.fill(printable(text), max(12, int(points / (PROSE * size))), break_long_words=False,
                          break_on_hyphens=False)
 
 
@@ -346,7 +349,7 @@ def titles(made: Drawn, tall: float) -> "Iterator[str]":
                 before, begin = x, left if line.kind == "bar" else x - 6
                 yield (f'<rect class="tip" x="{begin:.2f}" y="{tall - y - 6:.2f}" width="{x + 6 - begin:.2f}" '
                        f'height="12" rx="6" fill="{MUTED}" fill-opacity="0"><title>'
-                       f'{html.escape(mark.words, quote=False)}</title></rect>')
+                       f'{html.escape(chr(10).join(map(printable, mark.words.splitlines())), quote=False)}</title></rect>')
 
 
 def place(paper: Any) -> None:

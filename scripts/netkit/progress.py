@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Callable, List, Optional, TextIO
 
 from netkit import python
-from netkit.units import show_duration
+from netkit.units import printable, show_duration
 
 KINDS = ("auto", "always", "never", "plain")
 BAR = 20                # columns
@@ -96,9 +96,8 @@ class State:
     def text(self) -> str:
         """ "3/12, about 4 min to go: size=64" """
         left = "" if self.left is None else f", {self.most} {show_duration(self.left)} to go"
-        words = "".join(one if one.isprintable() else "?" for one in self.words)
         unit = f" {self.unit}" if self.unit else ""
-        return f"{int(self.done)}/{self.total:.0f}{unit}{left}" + (f": {words}" if words else "")
+        return f"{int(self.done)}/{self.total:.0f}{unit}{left}" + (f": {printable(self.words)}" if self.words else "")
 
 
 class Steps:

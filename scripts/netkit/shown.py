@@ -14,6 +14,7 @@ from typing import Any, Callable, Counter, Dict, Iterable, Iterator, List, Seque
 
 from netkit import documents, files, tables
 from netkit.results import ResultsError, is_number, within
+from netkit.units import printable
 
 Document = Dict[str, Any]
 Row = Tuple[str, str]
@@ -25,9 +26,8 @@ QUOTED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})      # in Promet
 
 
 def clean(value: Any) -> Any:
-    """Without what a terminal obeys, and what turns or hides text: the file may be anybody's."""
     if isinstance(value, str):
-        return "".join(one if one.isprintable() else "?" for one in value)
+        return printable(value)
     if isinstance(value, list):
         return [clean(one) for one in value]
     return {clean(name): clean(one) for name, one in value.items()} if isinstance(value, dict) else value

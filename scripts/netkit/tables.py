@@ -237,7 +237,7 @@ class Sweep:
         rate = units.rate(value) if name == "rate" else None
         if rate:
             return units.show_rate(rate)
-        return engines.named(value) if name in ("client", "server") and value is not None else show_value(value)
+        return units.printable(engines.named(value) if name in ("client", "server") and value is not None else show_value(value))
 
     def said(self, point: "Dict[str, Any]") -> str:
         """What tells it from the others; of the only one what it is."""

@@ -35,6 +35,11 @@ def seconds(given: Any, unit: bool = False) -> Optional[float]:
     return round(sum(float(number) * TIME_UNITS[name] for number, name in TIME.findall(text)), 9)
 
 
+def printable(text: str) -> str:
+    """Without what a terminal obeys, what turns or hides text, and what UTF-8 cannot have: a file may be anybody's."""
+    return "".join(one if one.isprintable() else "?" for one in text)
+
+
 def show_figure(value: float) -> str:
     """To five digits, without a power of ten."""
     return f"{value:.5g}" if abs(value) < 1e5 else f"{value:.0f}"

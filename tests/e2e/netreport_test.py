@@ -1758,6 +1758,16 @@ class Plots(Place):
         root, _ = self.svg(self.file([("how", values)], [good({"how": value}, 5.0) for value in values]), "--title", "from $5 to $6")
         self.assertLessEqual({*values, "from $5 to $6"}, set(self.words(root)))
 
+    def test_texts_that_cannot_be_printed(self):
+        """Of a file's name that is not UTF-8, and of values that a terminal would obey."""
+        files = [self.file([("how", ["\udcff", "a\x1b[31mb"])], [good({"how": value}, 5.0, n) for value in ("\udcff", "a\x1b[31mb") for n in (1, 2)],
+                           {"number": number}, f"\udcfe{number}.jsonl") for number in (1, 2)]
+        root, _ = self.svg(files[0])
+        self.assertIn("a?[31mb", self.words(root))
+        rc, text, err = netreport(*files)
+        self.assertEqual((rc, [one for one in text + err if not one.isprintable() and one != "\n"]), (0, []))
+        self.assertEqual(netreport("--compare", *files, "--plot", self.dir / "x.svg", env={})[2] if not NO_SCIPY else "", "")
+
     def test_large_numbers_have_no_power_of_ten(self):
         self.assertEqual([plots.plain(value, 4) for value in (239260.4, 1e6, 9404.5, 94.126, -3.5, 0.01)],
                          ["239 260", "1 000 000", "9404", "94.13", "\u22123.5", "0.01"])
