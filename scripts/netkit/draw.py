@@ -143,7 +143,7 @@ def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
     ax.annotate(note, (0, 1), xycoords="axes fraction", xytext=(0, 3), va="bottom", textcoords="offset points",
                 fontsize=SMALL, color=MUTED)
     ax.set_title(wrap(panel.title, points, 10), pad=5 + (ROW * (note.count("\n") + 1) if note else 0))
-    ax.set_ylabel(panel.words)
+    ax.set_ylabel(printable(panel.words))
     ax.grid(False, axis="x")
     if panel.x:
         if panel.x.log:
@@ -153,7 +153,7 @@ def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlim(*panel.x.limits())
         if lowest:
-            ax.set_xlabel(panel.x.title)
+            ax.set_xlabel(printable(panel.x.title))
             name_ticks(panel.x, ax)
     else:
         ax.set_xlabel("Time (s)" if lowest else "")
@@ -306,7 +306,7 @@ def draw_bars(panel: Panel, ax: Any, _: bool, points: float) -> None:
         ax.annotate(line.label if points > 300 else line.label.replace("  ", "\n"), (ends[mark.x], mark.x),
                     xytext=(6, 0), textcoords="offset points", va="center", fontsize=SMALL, color=TEXT)
     ax.set_xlim(*panel.limits())
-    ax.set_xlabel(panel.words)
+    ax.set_xlabel(printable(panel.words))
 
 
 def end_labels(panel: Panel, ax: Any) -> "List[Tuple[Line, Mark, Any]]":
@@ -349,7 +349,7 @@ def titles(made: Drawn, tall: float) -> "Iterator[str]":
                 before, begin = x, left if line.kind == "bar" else x - 6
                 yield (f'<rect class="tip" x="{begin:.2f}" y="{tall - y - 6:.2f}" width="{x + 6 - begin:.2f}" '
                        f'height="12" rx="6" fill="{MUTED}" fill-opacity="0"><title>'
-                       f'{html.escape(chr(10).join(map(printable, mark.words.splitlines())), quote=False)}</title></rect>')
+                       f'{html.escape(printable(mark.words, chr(10)), quote=False)}</title></rect>')
 
 
 def place(paper: Any) -> None:

@@ -65,7 +65,7 @@ def clear() -> None:
 def say(program: str, text: str) -> None:
     """A line of a program on standard error, above what is drawn."""
     clear()
-    print(f"{program}: {text}", file=sys.stderr, flush=True)
+    print(f"{program}: {printable(text, chr(10))}", file=sys.stderr, flush=True)
 
 
 def tick() -> None:

@@ -622,4 +622,4 @@ def write(blocks: "Sequence[Block]", form: str) -> str:
     """Tables in one of FORMATS; in CSV without titles and notes."""
     if form == "csv":
         return "\n".join(csv_text([made.head, *made.rows]) for made in blocks)
-    return "\n\n".join(map(FORMS[form], blocks)) + "\n"
+    return "\n\n".join(units.printable(FORMS[form](made), "\n") for made in blocks) + "\n"

@@ -35,9 +35,9 @@ def seconds(given: Any, unit: bool = False) -> Optional[float]:
     return round(sum(float(number) * TIME_UNITS[name] for number, name in TIME.findall(text)), 9)
 
 
-def printable(text: str) -> str:
+def printable(text: str, but: str = "") -> str:
     """Without what a terminal obeys, what turns or hides text, and what UTF-8 cannot have: a file may be anybody's."""
-    return "".join(one if one.isprintable() else "?" for one in text)
+    return text if text.isprintable() else "".join(one if one.isprintable() or one in but + "\u00a0" else "?" for one in text)
 
 
 def show_figure(value: float) -> str:

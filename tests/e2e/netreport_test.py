@@ -1700,6 +1700,7 @@ class Plots(Place):
         self.assertAlmostEqual(value(coordinates(groups["worst-0"])[0][1]), 40, delta=0.2)
         self.assertAlmostEqual(value(coordinates(groups["mean-0"])[0][1]), 85, delta=0.2)
         self.assertIn("worst second 40", self.words(root))
+        self.assertIn("mean 85, samples 40 to 94, deviation 24\u00a0%", self.words(root))
         many = []
         for buffer in range(1, 9):
             one = good({"buffer": buffer}, 85.0)
@@ -1764,7 +1765,8 @@ class Plots(Place):
                            {"number": number}, f"\udcfe{number}.jsonl") for number in (1, 2)]
         root, _ = self.svg(files[0])
         self.assertIn("a?[31mb", self.words(root))
-        rc, text, err = netreport(*files)
+        bad = self.file([("how", [1])], [failed({"how": 1}, "\x1b[31mnetperf")], {}, "bad.jsonl")
+        rc, text, err = netreport(*files, bad)
         self.assertEqual((rc, [one for one in text + err if not one.isprintable() and one != "\n"]), (0, []))
         self.assertEqual(netreport("--compare", *files, "--plot", self.dir / "x.svg", env={})[2] if not NO_SCIPY else "", "")
 
