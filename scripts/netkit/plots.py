@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from operator import methodcaller
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
-from netkit import ceiling, shown, units
+from netkit import ceiling, units
 from netkit.results import SETS, ResultsError, Run, is_number, key_of
 from netkit.tables import COLUMNS, DOUBT, GROUPS, ROWS, TRANSACTIONS, Cell, Sweep, rank, require_axis
 
@@ -208,8 +208,7 @@ def suits(sweep: Sweep, kind: str, x: str = "") -> bool:
     if kind in own:
         return own[kind] is not None and x in ("", own[kind])
     if kind in NEEDED:
-        with shown.reading(sweep.results.path):     # nothing has looked at it yet
-            return (not x or kind == "latency") and bool(runs_of(sweep, kind))
+        return (not x or kind == "latency") and bool(runs_of(sweep, kind))
     if kind == "cpu":
         return over and all(any((run.figure(figure) or -1) >= 0 for run in sweep.results.runs if run.ok)
                             for figure in ("LOCAL_CPU_UTIL", "REMOTE_CPU_UTIL"))
@@ -738,8 +737,7 @@ def figure(sweep: Sweep, kind: str, wish: Wish = Wish()) -> Figure:
     over = any(name not in GROUPS for name in sweep.varying())
     if not (suits(sweep, kind) or (kind == "buffer" and over) or kind == "tests"):
         raise ResultsError(f"--kind {kind}: {LACKS[kind]} (try {', '.join(kinds(sweep))})")
-    with shown.reading(sweep.results.path):
-        made = FIGURES[kind](sweep, wish)
+    made = FIGURES[kind](sweep, wish)
     made.title = made.title if wish.title is None else wish.title
     made.words = "; ".join(filter(None, [made.words, conditions(sweep)]))
     made.stacks = [stack for stack in made.stacks if any(line.there() for panel in stack for line in panel.lines)]

@@ -6,9 +6,11 @@ import contextlib
 import datetime
 import math
 import operator
+import os
 import re
 import sys
 import textwrap
+import traceback
 from fractions import Fraction
 from typing import Any, Callable, Counter, Dict, Iterable, Iterator, List, Sequence, Tuple
 
@@ -55,7 +57,8 @@ def reading(path: str) -> "Iterator[None]":
     try:
         yield
     except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as fault:
-        raise ResultsError(f"{path}: a damaged document: {clean(str(fault))[:200]}") from None
+        place = traceback.extract_tb(fault.__traceback__)[-1]
+        raise ResultsError(f"{path}: a damaged document: {clean(str(fault))[:200]} ({os.path.basename(place.filename)}, line {place.lineno})") from None
 
 
 class Times:

@@ -1739,9 +1739,9 @@ class Plots(Place):
         root, groups = self.svg(self.file([("test", ["UDP_RR"])], [run]))
         self.assertEqual([len(coordinates(groups[f"curve-0-{name}"])) for name in ("p50", "p99")], [3, 2])
         self.assertIn("the knee: 400", self.words(root))
-        for damaged in (7, {"steps": 7}, {**run.more["curve"], "steps": [{}, {}]}):
-            run.more["curve"] = damaged
-            self.refused("a damaged document", self.file([("test", ["UDP_RR"])], [run]), "--plot", self.dir / "x.svg", "--kind", "curve")
+        for damaged in ({"curve": 7}, {"curve": {"steps": 7}}, {"curve": {**run.more["curve"], "steps": [{}, {}]}}, {"disturbed": [7]}):
+            run.more = damaged
+            self.refused("a damaged document", self.file([("test", ["UDP_RR"])], [run]), "--html", self.dir / "x.html")
 
     def test_stations_add_up(self):
         runs = [good({"test": name}, 17000.0, unit="Trans/s") for name in ("TCP_RR", "UDP_RR")]
