@@ -301,19 +301,17 @@ def gid(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-") or "all"
 
 
-def mark_of(x: float, values: "List[float]", said: str, unit: str, spread: str, doubts: "Sequence[str]" = ()) -> Mark:
+def mark_of(x: float, values: "List[float]", said: str, unit: str, spread: str, doubts: "Sequence[str]") -> Mark:
     mark = Mark(x, mean_of(values), doubt=bool(doubts))
-    many = len(values) > 1
-    if many and spread == "minmax":
-        mark.low, mark.high = min(values), max(values)
-    elif many and spread == "stddev":
-        mark.off = statistics.stdev(values)
-        mark.low, mark.high = mark.y - mark.off, mark.y + mark.off
-    mark.words = f"{said}\n{plain(mark.y, 6)} {unit}" if values else f"{said}\nfailed"
-    if many:
-        mark.words += (f" \u00b1 {plain(statistics.stdev(values), 3)}, {plain(min(values), 6)} to {plain(max(values), 6)}, "
-                       f"{len(values)} runs")
-    mark.words = "\n".join([mark.words, *doubts])
+    words = f"{plain(mark.y, 6)} {unit}" if values else "failed"
+    if len(values) > 1:
+        low, high, off = min(values), max(values), statistics.stdev(values)
+        words += f" \u00b1 {plain(off, 3)}, {plain(low, 6)} to {plain(high, 6)}, {len(values)} runs"
+        if spread == "minmax":
+            mark.low, mark.high = low, high
+        elif spread == "stddev":
+            mark.low, mark.high, mark.off = mark.y - off, mark.y + off, off
+    mark.words = "\n".join([said, words, *doubts])
     return mark
 
 
