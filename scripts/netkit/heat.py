@@ -1,9 +1,11 @@
 """The figures of a mesh as a heat map, a panel a mesh, its hosts by groups (netreport --mesh --plot). Call python.need("matplotlib", ...) first."""
 
+import re
 import statistics
 from typing import Any, Dict, Set
 
 from netkit.draw import CM, saved, style
+from netkit.engines import ROWS
 from netkit.mesh import Found, Pair
 from netkit.plots import plain
 
@@ -27,7 +29,7 @@ def panel(ax: Any, figures: "Dict[Pair, float]", groups: "Dict[str, Set[str]]", 
     ax.set_ylabel("client")
     ax.figure.colorbar(image, ax=ax, shrink=0.7, label=unit, extend="both", ticks=[middle / SPAN, middle, middle * SPAN],
                        format=lambda value, _: plain(value, 4)).minorticks_off()
-    shown = [name.partition(":")[2] for name in names] if size / len(names) > NARROW else []
+    shown = [re.sub(rf"^({'|'.join(ROWS)}):", "", name) for name in names] if size / len(names) > NARROW else []
     ax.set_xticks(range(len(shown)), shown, rotation=90)
     ax.set_yticks(range(len(shown)), shown)
     ax.tick_params(length=0, labelsize=min(8.0, 0.8 * size / len(names)))

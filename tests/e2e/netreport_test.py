@@ -975,6 +975,12 @@ class Meshes(Place):
         return self.file([("client", names), ("server", names)], [
             good({"client": a, "server": b}, value) for (a, b), value in figures.items()], {}, "mesh.jsonl")
 
+    @unittest.skipUnless(DRAWS, NO_PLOTS)
+    def test_a_heat_map_names_hosts_without_an_engine(self):
+        path = self.file_of({(a, b): 900.0 for a in ("ssh:one", "fd77::2") for b in ("ssh:one", "fd77::2") if a != b})
+        self.assertEqual(netreport(path, "--mesh", "--plot", self.dir / "m.svg")[0], 0)
+        self.assertLessEqual({"one", "fd77::2"}, {text.text for text in ET.parse(self.dir / "m.svg").iter(f"{SVG}text")})
+
     def test_a_whole_mesh_has_no_gaps(self):
         """No host is measured with itself, whatever its addresses are called; a star has its pairs."""
         figures = self.figures(5, 0.02, 1, None)
