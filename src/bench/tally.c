@@ -308,7 +308,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.send_width = w->send_ring.width,
 		.recv_width = w->recv_ring.width,
 		.flows = run->conns,
-		.met = w->began_ns != 0,
+		.established = w->began_ns != 0,
 		.workers = run->workers,
 		.spread = run->spread,
 	};

@@ -66,7 +66,7 @@ struct np_tally {
 	struct np_flow_result *flow;     /* a row for each flow; NULL: there is only one */
 	struct np_flow_result only;      /* the row of that one */
 	uint32_t flows;                  /* data connections that were established */
-	bool met;                        /* all were, even if no window opened */
+	bool established;                /* all were, even if no window opened */
 	struct np_worker_result *worker; /* a row for each worker; NULL: none */
 	uint32_t workers;
 	struct np_skew skew;

@@ -466,7 +466,7 @@ keep_time(struct control *c, enum np_phase phase)
 	if (phase == NP_FINISHING && c->d->lost != 0) {
 		np_run_stop(c->d->run, 2); /* do not drain: results can't be exchanged any more */
 	}
-	if (phase != NP_MEETING) {
+	if (phase != NP_ESTABLISHING) {
 		return NP_NEVER;
 	}
 	if (now < c->establish_until) {
@@ -744,7 +744,7 @@ settle_window(const struct control *c)
 {
 	struct np_run *run = c->d->run;
 	struct np_window *win = &run->window;
-	/* A sender's window opens one warm-up after the meeting began, at the earliest. */
+	/* A sender's window opens one warm-up after connecting began, at the earliest. */
 	uint64_t earliest_ns =
 	    c->establish_until - c->d->establish_ns + run->plan->warm_up_ms * NP_MSEC;
 	uint64_t first_ns = UINT64_MAX, open_ns = win->ended_ns - win->length_ns;

@@ -14,7 +14,7 @@ np_far_init(struct np_far *far)
 	far->send_width = far->recv_width = -1;
 	far->prio = far->tos = -1;
 	far->failed_sends = -1;
-	far->flows = far->met = far->threads = 1;
+	far->flows = far->established = far->threads = 1;
 	far->skew.begin_ns = far->skew.end_ns = -1;
 	far->cpu_method = 'U';
 }
@@ -35,7 +35,7 @@ np_far_add(struct np_far *sum, const struct np_far *far)
 	sum->send_size = sum->send_size > 0 ? sum->send_size : far->send_size;
 	sum->recv_size = sum->recv_size > 0 ? sum->recv_size : far->recv_size;
 	sum->flows += far->flows;
-	sum->met += far->met;
+	sum->established += far->established;
 	sum->threads += far->threads;
 	sum->skew.begin_ns = sum->skew.end_ns = -1; /* unknown between processes */
 	sum->reported = sum->reported && far->reported;

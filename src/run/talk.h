@@ -49,9 +49,9 @@ struct np_far {
 	uint64_t sent, received; /* bytes */
 	int64_t sends, receives; /* calls */
 	int retrans;
-	uint32_t met;        /* data connections that took part */
-	struct np_skew skew; /* of its workers */
-	double elapsed;      /* seconds */
+	uint32_t established; /* data connections that took part */
+	struct np_skew skew;  /* of its workers */
+	double elapsed;       /* seconds */
 	int64_t failed_sends;
 	int64_t transactions;
 	struct np_cpu_use cpu;

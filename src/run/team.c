@@ -223,15 +223,15 @@ work(void *arg)
 		bool later = run->plan->ramp > 0 ||
 			     (run->side->steps != NULL && run->side->steps->open != NULL);
 
-		team->met = later || np_run_establish(run, &run->err) == NP_OK;
+		team->established = later || np_run_establish(run, &run->err) == NP_OK;
 		for (uint32_t i = 0; i < run->conns && !later; i++) {
-			team->met &= run->conn[i].fd >= 0;
+			team->established &= run->conn[i].fd >= 0;
 		}
 		tell_others(team, m);
 	} else {
 		wait_to_be_told(m);
 	}
-	if (team->met) {
+	if (team->established) {
 		measure(m);
 	}
 	enter(m, NP_DONE);

@@ -14,10 +14,10 @@
 #include "sys/cpu.h"
 
 enum np_phase {
-	NP_MEETING,   /* the first worker makes the connections */
-	NP_READY,     /* the window may open */
-	NP_LOOPING,   /* it is open */
-	NP_FINISHING, /* the loop is over: drain, shut down */
+	NP_ESTABLISHING, /* the first worker makes the connections */
+	NP_READY,        /* the window may open */
+	NP_LOOPING,      /* it is open */
+	NP_FINISHING,    /* the loop is over: drain, shut down */
 	NP_DONE
 };
 
@@ -25,8 +25,9 @@ struct np_team {
 	struct np_run *run;
 	struct np_member *member;
 	uint32_t count;
-	bool gated;       /* np_team_hire() */
-	bool wanted, met; /* members may run; connections are made: set before they are told */
+	bool gated; /* np_team_hire() */
+	/* Members may run; connections are made: set before they are told. */
+	bool wanted, established;
 	_Atomic uint32_t ready;
 	struct np_cpu_times *cpu; /* when the window was about to open; NULL: not measured */
 	int wake_fd;              /* a byte is written here whenever a phase changes */

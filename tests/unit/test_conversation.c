@@ -228,7 +228,7 @@ TEST(a_plan_may_name_what_drives_the_daemons_end)
 		check_outcome(b, &m.out);
 		assert_string_equal(m.out.far.engine, "sync");
 		assert_int_equal(m.out.far.flows, 1);
-		assert_int_equal(m.out.far.met, 1);
+		assert_int_equal(m.out.far.established, 1);
 		assert_int_equal(m.out.far.failed_sends, 0);
 		assert_int_equal(m.out.far.ids, m.p.ids);
 		np_outcome_free(&m.out);

@@ -161,7 +161,7 @@ TEST(a_count_is_shared_out)
 	assert_int_equal(t->count.transactions, 102);
 	assert_int_equal(b.out.far.transactions, 102);
 	assert_int_equal(b.out.far.received, t->count.sent);
-	assert_int_equal(b.out.far.met, SESSIONS);
+	assert_int_equal(b.out.far.established, SESSIONS);
 	assert_int_equal(np_hist_count(t->hist), 102);
 	assert_int_equal(t->flows, SESSIONS);
 	for (int i = 0; i < SESSIONS; i++) {

@@ -712,7 +712,7 @@ TEST(far_ends_add_up)
 	np_far_add(&a, &b);
 	assert_true(a.reported);
 	assert_int_equal(a.flows, 2);
-	assert_int_equal(a.met, 2);
+	assert_int_equal(a.established, 2);
 	assert_int_equal(a.sent, 1);
 	assert_int_equal(a.received, 20);
 	assert_int_equal(a.sends, 10);
