@@ -6,7 +6,7 @@ import re
 import shlex
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from netkit import Fault, machine
+from netkit import Fault, UsageError, machine
 from netkit.engines import ROWS, Host, answer, split
 
 LIMIT = 120     # seconds for an inventory, which may be a program that asks a cloud
@@ -48,9 +48,11 @@ def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tup
 
 
 def checked(one: str, address: str) -> str:
-    """Raises UsageError."""
     end = f"{one}={address}" if address else one
-    split(end)
+    try:
+        split(end)
+    except UsageError as fault:
+        raise Fault(str(fault)) from None
     return end
 
 
