@@ -79,9 +79,9 @@ class Times:
         for bottom in sorted(self.cells):
             left -= self.cells[bottom]
             if left <= 0:
-                width = max(1, 1 << max(0, bottom.bit_length() - 11))
-                return seconds(min(max(bottom + width - 1, self.least), self.most))
-        return math.nan
+                break
+        width = 1 << max(0, bottom.bit_length() - 11)
+        return seconds(min(max(bottom + width - 1, self.least), self.most))
 
     def known(self, percent: str) -> bool:
         """Whether there are times on both sides of it, 19 times in 20."""

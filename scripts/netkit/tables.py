@@ -56,7 +56,6 @@ class Cell:
     """All runs of one point."""
     point: "Dict[str, Any]"
     runs: "List[Run]" = field(default_factory=list)
-    most: "Optional[List[Optional[float]]]" = None      # its ceiling, once it was asked for
 
     @functools.lru_cache(maxsize=None)
     def good(self) -> "List[Run]":
@@ -173,17 +172,15 @@ class Sweep:
     def cell(self, point: "Dict[str, Any]") -> Optional[Cell]:
         return self.cells.get(point_key(point))
 
+    @functools.lru_cache(maxsize=None)
     def ceiling(self, cell: Cell) -> Optional[float]:
         """In the unit of its throughput. What plan and command line do not say of the link is the
         interface's."""
-        if cell.most is None:
-            good = cell.good()
-            link = good[0].near_device if good else {}
-            found = ceiling.of_point(cell.point, {**link, **self.constants},
-                                     good[0].result if good else None)
-            fits = found and (found.unit == ceiling.RATE_UNIT) == (cell.unit() == TRANSACTIONS)
-            cell.most = [found.value if found and fits else None]
-        return cell.most[0]
+        good = cell.good()
+        link = good[0].near_device if good else {}
+        found = ceiling.of_point(cell.point, {**link, **self.constants}, good[0].result if good else None)
+        fits = found and (found.unit == ceiling.RATE_UNIT) == (cell.unit() == TRANSACTIONS)
+        return found.value if found and fits else None
 
     def share(self, cell: Cell, figure: str = "THROUGHPUT") -> "List[float]":
         """The figure of each run as percent of the point's ceiling; none where it has none."""
