@@ -220,6 +220,17 @@ name_loopback(struct np_cli *cli, int family)
 	}
 }
 
+static bool
+has_host(const struct np_addrs *all, const struct np_addr *one)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		if (np_addr_same_host(&all->at[i], one)) {
+			return true;
+		}
+	}
+	return false;
+}
+
 int
 np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 	    struct np_err *err)
@@ -260,8 +271,9 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		snprintf(cli->plan.near.sock.device, sizeof(cli->plan.near.sock.device), "%s",
 			 cli->target.local.device);
 	}
-	if (!cli->plan.no_control && !cli->data.host.given &&
-	    np_addr_same_family(&ends->remote.at[0], &c->used)) {
+	if (!cli->plan.no_control &&
+	    (cli->data.host.given ? has_host(&ends->remote, &c->used)
+				  : np_addr_same_family(&ends->remote.at[0], &c->used))) {
 		/* of the host's addresses, the one that answered */
 		ends->remote.at[0] = c->used;
 		np_addr_set_port(&ends->remote.at[0], 0);

@@ -229,6 +229,8 @@ def addresses(report: lib.Report) -> None:
             report.case("the first one refuses", partial(go, (IPV6, IPV4), "AF_INET", used, f"{IPV6}: Connection refused"))
             report.case("nobody has the first one", partial(go, (DEAD, IPV4), "AF_INET", used, f"{DEAD}: no answer"))
             report.case("the first one works", partial(go, (IPV4, DEAD), "AF_INET"))
+            for test in ("TCP_RR", "UDP_RR"):
+                report.case(f"{test} -- -H many", partial(go, (DEAD, IPV4), "AF_INET", used, test=f"{test} -- -H many"))
             for test in ("TCP_CRR", "TCP_STREAM --both", "UDP_RR"):
                 report.case(test, partial(go, (IPV6, IPV4), "AF_INET", used, test=test))
             with Wall(SERVER, "input", f"ip6 daddr {IPV6} meta l4proto tcp drop"):

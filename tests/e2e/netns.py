@@ -365,7 +365,8 @@ def link_local(lab: Lab, port: int, test: str) -> None:
         next((link["ifname"], at["local"]) for link in json.loads(lib.run([*end, "ip", "-j", "-6", "addr"], 20).out)
              for at in link["addr_info"] if at["scope"] == "link") for end in (lab.client, lab.server))
     where = f"{far}%{device}"
-    assert rows(client(lab, port, test, -10, 20, where, ["-H", where]))
+    for data in (where, far):
+        assert rows(client(lab, port, test, -10, 20, where, ["-H", data])), data
 
 
 def around(report: lib.Report, lab: Lab) -> None:
