@@ -9,6 +9,7 @@
 #include "bench/transport/endpoint.h"
 #include "config.h"
 #include "net/addr.h"
+#include "net/sock.h"
 #include "net/sources.h"
 
 void
@@ -220,6 +221,31 @@ name_loopback(struct np_cli *cli, int family)
 	}
 }
 
+/*
+ * If routes over several next hops choose a source address by the port, data would come from others
+ * than the control connection's, which alone the daemon accepts: bind to that one.
+ */
+static void
+bind_if_source_varies(struct np_plan *p, const struct np_addr *far, const struct np_client *c)
+{
+	enum { PORTS = 16 };
+	struct np_addr to = *far, own, near;
+	struct np_err err;
+
+	if (!np_addr_same_host(far, &c->used) || np_family_of(far)->version == 0 ||
+	    p->transport->several_paths || p->near.sock.device[0] != '\0' ||
+	    np_sock_local(c->chan.fd, &own, &err) != NP_OK) {
+		return;
+	}
+	np_addr_set_port(&own, 0);
+	for (uint32_t port = 1; port <= PORTS && p->bind.len == 0; port++) {
+		np_addr_set_port(&to, port);
+		if (np_addr_towards(&to, &near) && !np_addr_same_host(&near, &own)) {
+			p->bind = own;
+		}
+	}
+}
+
 static bool
 has_host(const struct np_addrs *all, const struct np_addr *one)
 {
@@ -285,6 +311,8 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		     !np_addr_same_family(&ends->remote.at[0], &c->used))) ||
 		   (!cli->plan.no_control && np_family_of(&c->used)->version == 0)) {
 		name_near(cli, ends); /* the daemon has to know it, and does not see it */
+	} else if (!cli->plan.no_control) {
+		bind_if_source_varies(&cli->plan, &ends->remote.at[0], c);
 	}
 	if (cli->data.host.given || must_bind_far(&cli->plan, &ends->remote.at[0])) {
 		bind_far(cli, &ends->remote.at[0]);

@@ -182,12 +182,31 @@ def needs_a_router(port: int, test: str) -> str:
     return lib.error_line(got, "netperf", "Network is unreachable (no router is used: try -R 1)")
 
 
+def keeps_to_one_source(port: int, test: str) -> str:
+    """The ports choose the next hop, and thus this end's address; the daemon knows that of the control connection."""
+    got = lib.run([*CLIENT, lib.netperf(), "-H", FAR, "-p", str(port), "-l", "-16", "-P", "0", "--flows", "16", "-t", test], 30)
+    assert got.rc == 0 and got.err == "", got
+    return ""
+
+
+def two_next_hops() -> bool:
+    lib.must([*CLIENT, "ip", "addr", "add", "10.78.0.1/24", "dev", "lab0"])
+    lib.must([*SERVER, "ip", "addr", "add", "10.78.0.2/24", "dev", "lab0"])
+    lib.must([*CLIENT, "sysctl", "-qw", "net.ipv4.fib_multipath_hash_policy=1"])
+    return lib.run([*CLIENT, "ip", "route", "replace", FAR, "nexthop", "via", IPV4, "nexthop", "via", "10.78.0.2"], 20).rc == 0
+
+
 def routers(report: lib.Report) -> None:
     lib.must([*SERVER, "ip", "addr", "add", f"{FAR}/32", "dev", "lo"])
     lib.must([*CLIENT, "ip", "route", "add", FAR, "via", IPV4])
     with lib.Daemon(SERVER) as daemon:
         for test in ("UDP_STREAM", "UDP_STREAM --flows 2", "TCP_STREAM -- -R 0"):
             report.case(f"{test}: behind a router", partial(needs_a_router, daemon.port, test))
+        if not two_next_hops():
+            report.skip("two next hops", "the kernel has no multipath routes")
+            return
+        for test in ("TCP_RR", "UDP_RR"):
+            report.case(f"{test}: two next hops", partial(keeps_to_one_source, daemon.port, test))
 
 
 # ---- several addresses ------------------------------------------------------------------------------
