@@ -28,14 +28,29 @@ struct race {
 	uint64_t deadline, next_ns;
 };
 
-/* The next address, from *i on, of the first one's family, or of another; NULL: none. */
+/* Does a local address have its family? Without local addresses, any will do. */
+static bool
+may_reach(const struct np_addrs *local, const struct np_addr *to)
+{
+	bool may = local == NULL || local->count == 0;
+
+	for (size_t i = 0; !may && i < local->count; i++) {
+		may = np_addr_same_family(&local->at[i], to);
+	}
+	return may;
+}
+
+/*
+ * The next address, from *i on, of the family of the first one, or of another family, that a local
+ * address may reach; NULL: none.
+ */
 static const struct np_addr *
-next_of(const struct np_addrs *remote, bool first_family, size_t *i)
+next_of(const struct np_addrs *remote, const struct np_addrs *local, bool first_family, size_t *i)
 {
 	while (*i < remote->count) {
 		const struct np_addr *a = &remote->at[(*i)++];
 
-		if (np_addr_same_family(a, &remote->at[0]) == first_family) {
+		if (np_addr_same_family(a, &remote->at[0]) == first_family && may_reach(local, a)) {
 			return a;
 		}
 	}
@@ -175,18 +190,6 @@ run(struct race *r)
 	return won;
 }
 
-/* Does a local address have its family? Without local addresses, any will do. */
-static bool
-may_reach(const struct np_addrs *local, const struct np_addr *to)
-{
-	bool may = local == NULL || local->count == 0;
-
-	for (size_t i = 0; !may && i < local->count; i++) {
-		may = np_addr_same_family(&local->at[i], to);
-	}
-	return may;
-}
-
 int
 np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
 		struct np_race *out, struct np_err *err)
@@ -202,19 +205,23 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 	}
 	r.alone = local != NULL && local->count > 0 && np_addr_port(&local->at[0]) != 0;
 	/* Alternate families, so that a broken one does not delay the other. */
-	for (size_t turn = 0; r.count < remote->count; turn++) {
-		const struct np_addr *a = next_of(remote, turn % 2 == 0, &at[turn % 2]);
+	for (size_t turn = 0; at[0] < remote->count || at[1] < remote->count; turn++) {
+		const struct np_addr *a = next_of(remote, local, turn % 2 == 0, &at[turn % 2]);
 
 		if (a != NULL) {
 			r.at[r.count++] = (struct attempt){ .to = a, .fd = -1 };
 		}
+	}
+	if (r.count == 0) {
+		np_fail(err, NP_ECONTROL, EAFNOSUPPORT, "connect to another family's address");
+		return -1;
 	}
 	won = run(&r);
 	/* Close the others, and describe their errors. */
 	for (size_t i = 0; i < r.begun; i++) {
 		struct attempt *a = &r.at[i];
 
-		if (a == won || (won != NULL && !may_reach(r.local, a->to))) {
+		if (a == won) {
 			continue;
 		}
 		if (a->fd >= 0) {

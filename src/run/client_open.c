@@ -18,29 +18,43 @@ enum {
 	REST_MS = 10000 /* for the rest of a message */
 };
 
+static bool
+lacks_interface(const char *host)
+{
+	return host != NULL && strncasecmp(host, "fe80:", 5) == 0 && strchr(host, '%') == NULL;
+}
+
 /* Scripts look for netperf's text "establish the control connection". */
 static int
 not_established(const struct np_target *t, const struct np_race *race, struct np_err *err)
 {
+	const char *bare = lacks_interface(t->host) ? t->host : t->local_host;
 	int sys = err->sys;
 	bool several = strchr(race->others, ';') != NULL;
 
-	if (sys == EADDRNOTAVAIL && t->local_host != NULL) {
+	if (t->local_host != NULL && (sys == EADDRNOTAVAIL || sys == EAFNOSUPPORT)) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "could not establish the control connection from %s to %s port %s: "
-			       "%s (is %s an address of this machine?)",
-			       t->local_host, t->host, t->port, strerror(sys), t->local_host);
+			       "%s (%s)",
+			       t->local_host, t->host, t->port, strerror(sys),
+			       sys == EAFNOSUPPORT ? "are both of IPv4, or both of IPv6?"
+						   : "is the first an address of this machine?");
+	}
+	if (t->local_port != NULL && (sys == EADDRINUSE || sys == EACCES)) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "could not establish the control connection from port %s: %s (try "
+			       "another one: -p %s,PORT)",
+			       t->local_port, strerror(sys), t->port);
 	}
 	if (sys == ENODEV && t->local_device != NULL && t->local_device[0] != '\0') {
 		return np_fail(err, NP_ECONTROL, 0, "-L: no interface is called %s",
 			       t->local_device);
 	}
-	if (sys == EINVAL && strncasecmp(t->host, "fe80:", 5) == 0 &&
-	    strchr(t->host, '%') == NULL) {
+	if (sys == EINVAL && lacks_interface(bare)) {
 		return np_fail(err, NP_ECONTROL, 0,
-			       "could not establish the control connection to %s port %s: a "
-			       "link-local address needs its interface (try %s%%eth0)",
-			       t->host, t->port, t->host);
+			       "could not establish the control connection to %s port %s: the "
+			       "link-local address %s needs its interface (try %s%%eth0)",
+			       t->host, t->port, bare, bare);
 	}
 	return np_fail(err, NP_ECONTROL, 0,
 		       "could not establish the control connection to %s port %s: %s (%s)", t->host,
