@@ -350,9 +350,12 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 			return err->code;
 		}
 		np_fail(err, NP_ECONTROL, rc == EAI_SYSTEM ? errno : 0,
-			"could not resolve host '%s' service '%s' family %s: %s",
+			"could not resolve host '%s' service '%s' family %s: %s%s",
 			host != NULL ? host : "*", service != NULL ? service : "0",
-			np_family(family)->name, gai_strerror(rc));
+			np_family(family)->name, gai_strerror(rc),
+			host != NULL && rc == EAI_NONAME && strpbrk(host, ":[/") != NULL
+			    ? " (give the address alone, and a port by -p)"
+			    : "");
 		err->sys = rc;
 		return err->code;
 	}
@@ -365,6 +368,9 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 
 		memcpy(&a->sa, ai->ai_addr, ai->ai_addrlen);
 		a->len = ai->ai_addrlen;
+		if (family == AF_UNSPEC) {
+			np_addr_unmap(a);
+		}
 	}
 	freeaddrinfo(list);
 	return NP_OK;

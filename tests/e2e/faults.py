@@ -208,6 +208,8 @@ FAULTS = (
     fault("-p {dead}", "127.0.0.1 port {dead}", "Connection refused", *NO_DAEMON, status=255),
     fault("-H ::1 -p {dead}", "::1 port {dead}", *NO_DAEMON, status=255),
     fault("-H " + 64 * "x", "resolve", 64 * "x", status=255),
+    *(fault(f"-H {host}", f"resolve host '{host}'", "the address alone, and a port by -p", status=255)
+      for host in ("[::1]", "127.0.0.1:12865")),
     fault("-H 127.0.0.1,6", "resolve", "127.0.0.1", "AF_INET6", status=255),
     fault("-6", "resolve", "127.0.0.1", "AF_INET6", status=255),
     fault("-H 255.255.255.255", "establish the control connection", "Network is unreachable", "is there a route", status=255),

@@ -208,6 +208,9 @@ TEST(literal_addresses_resolve_to_themselves)
 	assert_string_equal(np_addr_text(&list.at[0], text), "2001:db8::7 port 0");
 	assert_int_equal(np_resolve(NULL, "7", AF_INET, SOCK_STREAM, &list, &err), NP_OK);
 	assert_string_equal(np_addr_text(&list.at[0], text), "0.0.0.0 port 7");
+	assert_int_equal(np_resolve("::ffff:192.0.2.7", "9", AF_UNSPEC, SOCK_STREAM, &list, &err),
+			 NP_OK);
+	assert_string_equal(np_addr_text(&list.at[0], text), "192.0.2.7 port 9");
 }
 
 TEST(what_does_not_resolve_is_named)
