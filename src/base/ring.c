@@ -128,7 +128,7 @@ np_ring_fill(struct np_ring *ring, int dir_fd, const char *name, struct np_err *
 {
 	bool anywhere = dir_fd <= 0;
 	/* Opening a FIFO must not wait for its other end. */
-	int flags = anywhere ? O_CLOEXEC : O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+	int flags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (anywhere ? 0 : O_NOFOLLOW);
 	struct stat st;
 	int fd, rc = NP_OK;
 
@@ -143,6 +143,9 @@ np_ring_fill(struct np_ring *ring, int dir_fd, const char *name, struct np_err *
 	if (!anywhere && (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
 		close(fd);
 		return np_fail(err, NP_EUNSUP, EACCES, "fill file %s is not a regular file", name);
+	}
+	if (anywhere) {
+		(void)fcntl(fd, F_SETFL, 0); /* reading waits for a writer that is there */
 	}
 	for (size_t i = 0; i < ring->width && rc == NP_OK; i++) {
 		rc = fill_buffer(fd, ring->slots[i].buf, ring->size, name, err);

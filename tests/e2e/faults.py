@@ -55,6 +55,7 @@ def odd_files(place: Path) -> None:
     for name, text in (("empty", ""), ("small", "small\n"), ("secret", "x" * 65536)):
         (place / name).write_text(text)
     (place / "secret").chmod(0o600)
+    os.mkfifo(place / "fifo")
 
 
 # ---- what a run must leave behind ---------------------------------------------------------------
@@ -279,6 +280,7 @@ FAULTS = (
     fault("-F {place}/missing", "{place}/missing", "No such file"),
     fault("-F {place}/empty", "{place}/empty", "is empty"),
     fault("-F {place}", "{place}", "Is a directory"),
+    fault("-F {place}/fifo", "{place}/fifo", "is empty"),
     fault("-F ,/etc/passwd", "the netserver at", "Permission denied", status=255),
     fault("-t TCP_SENDFILE -F {place}/missing", "TCP_SENDFILE", "{place}/missing", "No such file"),
     fault("-t TCP_SENDFILE -F {place}/empty", "TCP_SENDFILE", "{place}/empty", "empty"),
