@@ -232,5 +232,5 @@ np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out)
 
 		squares += off * off * (double)h->cell[i];
 	}
-	out->stddev = sqrt(squares / (double)out->count);
+	out->stddev = h->min == h->max ? 0 : sqrt(squares / (double)out->count);
 }
