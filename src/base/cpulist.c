@@ -110,7 +110,7 @@ np_cpu_turns_parse(struct np_cpu_turns *t, const char *text)
 		}
 		for (unsigned cpu = first; cpu <= last; cpu += step) {
 			if (read.count == NP_CPU_TURNS) {
-				return "a list of more than 256 processors";
+				return "a list of more than 1024 processors";
 			}
 			read.cpu[read.count++] = (uint16_t)cpu;
 		}

@@ -26,7 +26,7 @@ char *np_cpulist_text(const struct np_cpulist *l, char *out, size_t size);
  * Processors to be used in turn, in the order given by the user: "0-3+8", "0-30:2" (every second
  * one). Plus signs separate them, since a comma separates the two ends in an option's argument.
  */
-enum { NP_CPU_TURNS = 256, NP_CPU_TURNS_TEXT = 32 };
+enum { NP_CPU_TURNS = 1024, NP_CPU_TURNS_TEXT = 32 };
 
 struct np_cpu_turns {
 	uint32_t count; /* 0: the user named none */

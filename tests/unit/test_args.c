@@ -889,7 +889,7 @@ TEST(processors_may_be_lists)
 	assert_wrong("-T 0-", "-T: 0- is not a list of processors (try 0-3");
 	assert_wrong("-T 3-1", "3-1 is not a list");
 	assert_wrong("-T 0,1+x", "1+x is not a list");
-	assert_wrong("-T 0-256", "more than 256");
+	assert_wrong("-T 0-1024", "more than 1024");
 	assert_wrong("-T 9+7+5+3+1+0+8191+44+33+22+11+100", "longer than 31 characters");
 	assert_wrong("-T ,", "holds no value");
 	assert_unfit("-T 8190+8191,0", "-T: processor 8190 is not available at this end");

@@ -290,7 +290,7 @@ TEST(a_plan_whose_processors_are_no_list_is_refused)
 	} rows[] = {
 		{ "3-1", "cpus: 3-1 is not a list" },
 		{ "0-9\x1bx", "cpus: 0-9?x is not a list" },
-		{ "0-999", "cpus: 0-999 is a list of more than 256" },
+		{ "0-1024", "cpus: 0-1024 is a list of more than 1024" },
 	};
 
 	for (size_t i = 0; i < LEN(rows); i++) {
