@@ -46,6 +46,9 @@ np_run_read_closing(struct np_run *run)
 	if (t->read_closing != NULL) {
 		t->read_closing(run, fd);
 	}
+	if (t->tcp_info) {
+		run->closing.moved = np_tcp_moved(fd);
+	}
 }
 
 void

@@ -76,6 +76,7 @@ struct np_closing {
 	struct np_cpu_use cpu;      /* of this machine, if measured */
 	struct tcp_info info;       /* TCP_INFO; all 0: not known */
 	int mss;                    /* TCP_MAXSEG; -1 not known */
+	uint64_t moved;             /* np_tcp_moved() of one connection */
 	int retrans;                /* TCP retransmissions; -1 not known */
 	int64_t min_rtt_us;         /* of all connections of a connection test; 0 not known */
 	char cong[NP_CONG_MAX];     /* congestion control; empty: not known */

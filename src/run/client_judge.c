@@ -86,6 +86,12 @@ is_test_too_short(const struct np_client_test *t)
 	       seconds < round_trips * (double)t->run.round_trips_ns / 2 / NP_SEC;
 }
 
+static bool
+whole_segments_pass(const struct np_run *run)
+{
+	return run->closing.mss > 0 && run->closing.moved >= (uint64_t)run->closing.mss;
+}
+
 /* Were large segments lost, while the small ones of the control connection pass? */
 static bool
 are_segments_too_large(const struct np_client_test *t)
@@ -98,6 +104,7 @@ are_segments_too_large(const struct np_client_test *t)
 	    p->pattern->transactions && p->request <= NP_RACE_MSS && p->response <= NP_RACE_MSS;
 
 	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS && !small &&
+	       !whole_segments_pass(&t->run) &&
 	       (here || ((far->sent > 0 || p->warm_up_ms > 0) && far->retrans > 0));
 }
 
@@ -140,7 +147,7 @@ loss_hint(const struct np_client_test *t, char text[HINT])
 		return text;
 	}
 	if (p->transport->connected || detail[0] == '\0') {
-		return firewall_hint(p);
+		return whole_segments_pass(&t->run) ? NULL : firewall_hint(p);
 	}
 	snprintf(text, HINT, "%s%s; %s", detail,
 		 p->pattern->transactions ? "" : ": try a smaller -m", firewall_hint(p));

@@ -112,12 +112,12 @@ def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
     return said[0]
 
 
-def small_requests_are_lost(port: int) -> str:
-    """Whatever drops requests of a byte, it is not the path's MTU."""
-    with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} tcp flags & psh == psh drop"):
-        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", "TCP_RR"], 60)
+def some_requests_are_lost(port: int, which: str, sizes: str) -> str:
+    """Whatever drops requests of a byte, or some segments of large ones, it is not the path's MTU."""
+    with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} {which} drop"):
+        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", "TCP_RR", "--", "-r", sizes], 60)
     line = lib.error_line(got, "netperf", "not one transaction")
-    assert got.rc == 1 and "MTU" not in line, got
+    assert got.rc == 1 and "MTU" not in line and ("firewall" in line) == (sizes == "1,1"), got
     return line
 
 
@@ -278,7 +278,8 @@ def suite(report: lib.Report) -> None:
             report.case("TCP_STREAM: abandoned", partial(abandoned_before_anything_arrives, daemon.port))
             report.case("UDP_STREAM: fragments are shown", partial(fragments_are_shown, daemon.port))
             report.case("TCP_MAERTS: the handshake loses its last segment", partial(handshake_loses_its_last_segment, daemon.port))
-            report.case("TCP_RR: small requests are lost", partial(small_requests_are_lost, daemon.port))
+            for which, sizes in (("tcp flags & psh == psh", "1,1"), ("meta length > 1000 numgen inc mod 20 == 0", "30M,1")):
+                report.case(f"TCP_RR -r {sizes}: lost", partial(some_requests_are_lost, daemon.port, which, sizes))
             report.case("TCP_RR: interrupted without an answer", partial(interrupted_without_an_answer, daemon.port))
             report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
         addresses(report)
