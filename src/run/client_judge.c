@@ -162,7 +162,7 @@ static void
 hint_at_firewall(const struct np_run *run, struct np_err *err)
 {
 	static const int by_firewall[] = { ECONNREFUSED, ETIMEDOUT, EHOSTUNREACH, ENETUNREACH,
-					   EPERM,        EACCES,    ENOPROTOOPT };
+					   EPERM,        EACCES,    ENOPROTOOPT,  ECONNRESET };
 	struct np_counts c = np_counts_of(run);
 	const char *hint = firewall_hint(run->plan);
 	uint64_t started = run->window.started_ns;
@@ -173,6 +173,10 @@ hint_at_firewall(const struct np_run *run, struct np_err *err)
 	}
 	if (hint != NULL && (err->sys == EPERM || err->sys == EACCES)) {
 		hint = "a firewall of this host?";
+	}
+	/* The daemon resets connections that come from another address than the control one's. */
+	if (hint != NULL && err->sys == ECONNRESET && !run->plan->no_control) {
+		hint = "a NAT with several addresses? see netserver --one-port";
 	}
 	for (size_t i = 0; i < sizeof(by_firewall) / sizeof(by_firewall[0]); i++) {
 		if (err->sys == by_firewall[i] && c.received == 0 && c.transactions == 0) {

@@ -196,6 +196,16 @@ def two_next_hops() -> bool:
     return lib.run([*CLIENT, "ip", "route", "replace", FAR, "nexthop", "via", IPV4, "nexthop", "via", "10.78.0.2"], 20).rc == 0
 
 
+def comes_from_two_addresses(port: int) -> str:
+    """A NAT gives each connection of this end the next one of its addresses."""
+    lib.must([*CLIENT, "nft", "add table ip pool; add chain ip pool out { type nat hook postrouting priority 100; };"
+              " add rule ip pool out snat to numgen inc mod 2 map { 0 : 10.77.0.1, 1 : 10.78.0.1 }"])
+    got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", "TCP_RR"], 60)
+    lib.must([*CLIENT, "nft", "delete table ip pool"])
+    assert got.rc == 1, got
+    return lib.error_line(got, "netperf", "Connection reset by peer (a NAT with several addresses? see netserver --one-port)")
+
+
 def routers(report: lib.Report) -> None:
     lib.must([*SERVER, "ip", "addr", "add", f"{FAR}/32", "dev", "lo"])
     lib.must([*CLIENT, "ip", "route", "add", FAR, "via", IPV4])
@@ -207,6 +217,7 @@ def routers(report: lib.Report) -> None:
             return
         for test in ("TCP_RR", "UDP_RR"):
             report.case(f"{test}: two next hops", partial(keeps_to_one_source, daemon.port, test))
+        report.case("a NAT with two addresses", partial(comes_from_two_addresses, daemon.port))
 
 
 # ---- several addresses ------------------------------------------------------------------------------
