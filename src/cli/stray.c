@@ -245,6 +245,13 @@ np_stray_names(struct np_cli *cli)
 		    "as in netperf\n",
 		    cli->output.unit);
 	}
+	if (cli->output.selection.unknown[0] != '\0') {
+		NP_NOTE(&cli->notes,
+			"%s: '%s': there is no such output selector%s (--list-figures "
+			"shows them)\n",
+			at, cli->output.selection.unknown,
+			nearest_figure(cli->output.selection.unknown, like));
+	}
 	/* Without a comma it may be the name of a file. */
 	while (at != NULL && strpbrk(cli->output.selectors, ",;") != NULL && *at != '\0') {
 		size_t len = strcspn(at, ", \t;");

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum { NAME_SIZE = 80 }; /* netperf's limit for a name in a file of selectors, with its NUL */
-
 static int
 add(struct np_selection *sel, size_t group, int id, struct np_err *err)
 {
@@ -23,7 +21,7 @@ static int
 parse_group(const char *list, const char *end, struct np_selection *sel, size_t group,
 	    struct np_err *err)
 {
-	char name[NAME_SIZE];
+	char name[NP_SELECT_NAME];
 
 	_Static_assert(NP_SELECT_UNKNOWN == -1, "np_figure_find() returns it, too");
 	while (list < end) {
@@ -52,10 +50,10 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 
 struct reader {
 	const char *path;
-	unsigned line;        /* from 1 */
-	bool begun;           /* this line is not empty */
-	bool ended;           /* OUTPUT_END was read: skip the rest of the line */
-	char name[NAME_SIZE]; /* the current name, so far */
+	unsigned line;             /* from 1 */
+	bool begun;                /* this line is not empty */
+	bool ended;                /* OUTPUT_END was read: skip the rest of the line */
+	char name[NP_SELECT_NAME]; /* the current name, so far */
 	size_t len;
 };
 
@@ -66,7 +64,7 @@ find_title(const char *text)
 	int found;
 
 	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
-		char title[NAME_SIZE];
+		char title[NP_SELECT_NAME];
 
 		np_figure_title(i, title, sizeof(title));
 		if (strcasecmp(text, title) == 0 || strcasecmp(text, np_metrics[i].name) == 0) {
@@ -90,6 +88,10 @@ end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
 	in->ended |= id == NP_M_OUTPUT_END;
 	if (in->ended) {
 		return NP_OK;
+	}
+	if (id == NP_M_OUTPUT_NONE && sel->unknown[0] == '\0' &&
+	    strcasecmp(in->name, "OUTPUT_NONE") != 0) {
+		memcpy(sel->unknown, in->name, sizeof(sel->unknown));
 	}
 	/* As in netperf, names in a file turn on no collection, except for our own. */
 	sel->evidence |= np_figure_collect(id) == NP_COLLECT_EVIDENCE;

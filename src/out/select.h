@@ -21,6 +21,7 @@ enum np_style {
 enum {
 	NP_SELECT_GROUPS = 4,
 	NP_SELECT_MAX = 512,   /* selectors of one group; more are an error that says so */
+	NP_SELECT_NAME = 80,   /* netperf's limit for a name in a file of selectors, with its NUL */
 	NP_SELECT_UNKNOWN = -1 /* a name that is not a figure: accepted, and left blank */
 };
 
@@ -29,6 +30,7 @@ struct np_selection {
 	      [NP_SELECT_MAX]; /* figures of stats/record.h, or NP_SELECT_UNKNOWN */
 	size_t count[NP_SELECT_GROUPS];
 	bool latency, congestion, evidence; /* the selected figures need these collected */
+	char unknown[NP_SELECT_NAME];       /* the first name in a file that is not a figure */
 };
 
 /* The kind of test, which determines the default list. */

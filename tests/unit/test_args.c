@@ -3,7 +3,9 @@
  */
 #include "cli/args.h"
 
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "bench/engine/engine.h"
 #include "cli/help.h"
@@ -11,6 +13,7 @@
 #include "cli/tests.h"
 #include "opt/help.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 #include "tests/lib/words.h"
 
 /* Parse; the words stay alive as long as the caller's. */
@@ -594,6 +597,18 @@ TEST(what_means_nothing_is_said)
 	for (size_t i = 0; i < LEN(quiet); i++) {
 		assert_string_equal(parsed(quiet[i])->notes.text, "");
 	}
+}
+
+TEST(what_a_file_of_selectors_names_in_vain_is_said)
+{
+	static const char text[] = "THROUGHPUT, THROUGHPUT\n\nUUID";
+	char path[32], line[64];
+
+	temp_file(path, text, strlen(text), 0600);
+	snprintf(line, sizeof(line), "-- -k %s", path);
+	assert_has(parsed(line)->notes.text,
+		   "' THROUGHPUT': there is no such output selector, the nearest is THROUGHPUT");
+	unlink(path);
 }
 
 /* A result without any figure is none. */
