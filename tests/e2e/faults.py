@@ -249,7 +249,7 @@ FAULTS = (
     fault("-p 70000", "-p", "70000", "0 to 65535"),
     fault("-p 1,99999", "-p", "99999", "0 to 65535"),
     fault("-t TCP_CRR -- -p 99999", "-p", "99999", "0 to 65535"),
-    fault("-t TCP_RR -- -P {free},{free}", "127.0.0.1 port {free}", "itself", "two ports with -P"),
+    fault("-t TCP_RR -- -P {free},{free}", "127.0.0.1 port {free}", "itself", "two different ports with -P"),
     fault("-W 1048576", "1048576 buffers", "256 MiB"),
     # options with a grammar of their own
     fault("-i x", "-i", "x", "try"),

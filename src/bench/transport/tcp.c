@@ -48,9 +48,10 @@ np_tcp_establish(struct np_run *run, struct np_err *err)
 	}
 	if (strcmp(NP_ADDR_STR(&local), NP_ADDR_STR(&run->end.peer)) == 0) {
 		/* With equal addresses and ports of both ends TCP connects a socket to itself. */
-		return np_usage(
-		    err, "the data connection from %s connected to itself (try two ports with -P)",
-		    NP_ADDR_STR(&local));
+		return np_usage(err,
+				"the data connection from %s connected to itself (try two "
+				"different ports with -P)",
+				NP_ADDR_STR(&local));
 	}
 	return NP_OK;
 }
