@@ -860,6 +860,10 @@ TEST(outages_of_datagrams)
 		  LOSSY_RX AWAY " flow.samples.t_s=[0.1+0.1]", NP_LIMIT_OUTAGE, NULL },
 		{ "not sent", UDP_TX AWAY, LOSSY_RX AWAY " flow.samples.t_s=[0.1+0.1]",
 		  NP_LIMIT_LOSS, NULL },
+		{ "on their way", UDP_TX " flow.samples.bytes=[1+1]",
+		  LOSSY_RX " flow.samples.bytes=[0,0,0,0,0,1,2,3,4,5]"
+			   " flow.samples.t_s=[0.1+0.1]",
+		  NP_LIMIT_LOSS, NULL },
 	};
 
 	check(udp_input(), examples, LEN(examples));

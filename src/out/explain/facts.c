@@ -163,6 +163,7 @@ find_outages(struct np_facts_of_test *f)
 						"tcp.samples.unacked", "tcp.samples.send_window" };
 	static const char *const datagrams[] = { "flow.samples.t_s", "flow.samples.bytes" };
 	double still = 0, current = 0, all, mss = number(f->tx, "tcp.mss");
+	size_t first = 0;
 	struct np_bag_item p[LISTS], sent;
 	size_t count = f->in->lossy ? find_lists(f->rx, datagrams, UNACKED, p)
 				    : find_lists(f->tx, tcp, LISTS, p);
@@ -178,8 +179,12 @@ find_outages(struct np_facts_of_test *f)
 			     !(count_growth(f->tx, datagrams[BYTES]) >= (double)sent.count - 1))) {
 		return;
 	}
+	/* A receiver's samples begin a round trip before the first datagram can arrive. */
+	while (f->in->lossy && first + 1 < count && np_bag_value(&p[BYTES], first) <= 0) {
+		first++;
+	}
 	f->still_s = 0;
-	for (size_t i = 1; i < count; i++) {
+	for (size_t i = first + 1; i < count; i++) {
 		bool stopped = np_bag_value(&p[BYTES], i) <= np_bag_value(&p[BYTES], i - 1) &&
 			       (f->in->lossy || (np_bag_value(&p[UNACKED], i) > 0 &&
 						 np_bag_value(&p[WINDOW], i) >= mss));
@@ -191,7 +196,7 @@ find_outages(struct np_facts_of_test *f)
 			f->still_s = fmax(f->still_s, current);
 		}
 	}
-	all = np_bag_value(&p[T], count - 1) - np_bag_value(&p[T], 0);
+	all = np_bag_value(&p[T], count - 1) - np_bag_value(&p[T], first);
 	f->still = all > 0 ? clamp(still / all) : (double)NAN;
 }
 
