@@ -14,6 +14,7 @@
 enum {
 	HINT = 256,
 	FIREWALL_NS = NP_SEC, /* an error that comes later in the window is not a firewall's */
+	LATE_START_MS = 1000, /* did_sender_begin_late() */
 	LATE_S = 4            /* no busy machine closes a window this late */
 };
 
@@ -100,12 +101,15 @@ are_segments_too_large(const struct np_client_test *t)
 	const struct np_closing *c = &t->run.closing;
 	const struct np_far *far = &t->out->far;
 	bool here = c->info.tcpi_total_retrans > 0 && c->info.tcpi_unacked > 0;
+	/* A retransmission that fails again and again comes ever later, after the window. */
+	bool never = p->role == NP_FOLLOW && p->warm_up_ms > LATE_START_MS &&
+		     c->info.tcpi_last_data_recv >= p->warm_up_ms + 1e3 * np_plan_time_s(p);
 	bool small =
 	    p->pattern->transactions && p->request <= NP_RACE_MSS && p->response <= NP_RACE_MSS;
 
 	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS && !small &&
 	       !whole_segments_pass(&t->run) &&
-	       (here || ((far->sent > 0 || p->warm_up_ms > 0) && far->retrans > 0));
+	       (here || never || ((far->sent > 0 || p->warm_up_ms > 0) && far->retrans > 0));
 }
 
 /*
@@ -305,7 +309,7 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 	if (hint == NULL || p->pattern->transactions || p->both || !far->reported ||
 	    received != 0 ||
 	    !(is_test_too_short(t) || did_sender_begin_late(t) ||
-	      (p->transport->connected ? are_segments_too_large(t) : leads && sent > 0))) {
+	      (p->transport->connected ? are_segments_too_large(t) : sent > 0))) {
 		return;
 	}
 	t->out->measured = true; /* the sender's evidence can explain it */

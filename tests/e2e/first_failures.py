@@ -60,6 +60,7 @@ BLOCKED = (
     Blocked("TCP_STREAM --flows 3 --ramp 10", SERVER, "input", TCP, "reject with tcp reset", ("none of 3", "REFUSED 3")),
     Blocked("TCP_MAERTS", CLIENT, "output", TCP, "reject with icmpx type host-unreachable", NO_ROUTE),
     Blocked("UDP_RR", SERVER, "input", UDP, "drop", ("not one transaction",), 15.0),
+    Blocked("UDP_RR --warm-up 1", SERVER, "input", UDP, "drop", ("not one transaction",), 15.0),
 )
 
 
@@ -284,7 +285,8 @@ def suite(report: lib.Report) -> None:
             report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port, UDP, 1472, 1))
             report.case("UDP_STREAM: no fragment arrives", partial(nothing_arrives, daemon.port, "ip frag-off & 0x1fff != 0", 65507, 45))
             for test, says in (("TCP_STREAM", "explain: mtu: "), ("TCP_MAERTS", "explain: mtu: "), ("TCP_RR -- -r 4000,1", "-r"),
-                               ("TCP_MAERTS --warm-up 1", "try -G 720"), ("TCP_RR -- -r 1,4000", "not one transaction")):
+                               ("TCP_MAERTS --warm-up 1", "try -G 720"), ("TCP_RR -- -r 1,4000", "not one transaction"),
+                               ("TCP_MAERTS --warm-up 4", "try -G 720"), ("TCP_RR --warm-up 4 -- -r 4000,1", "not one transaction")):
                 report.case(f"{test}: small segments alone pass", partial(small_segments_alone_pass, daemon.port, test, says))
             report.case("TCP_STREAM: abandoned", partial(abandoned_before_anything_arrives, daemon.port))
             report.case("UDP_STREAM: fragments are shown", partial(fragments_are_shown, daemon.port))
