@@ -45,9 +45,11 @@ uint64_t
 np_tcp_round_trip_ns(int fd)
 {
 	struct tcp_info info;
+	uint64_t least_us;
 
 	read_info(fd, &info);
-	return info.tcpi_rtt * UINT64_C(1000);
+	least_us = info.tcpi_min_rtt > 0 ? info.tcpi_min_rtt : UINT32_MAX;
+	return np_min(info.tcpi_rtt, 2 * least_us) * UINT64_C(1000);
 }
 
 bool

@@ -20,7 +20,10 @@ uint64_t np_tcp_moved(int fd);
 /* How long the peer's kernel is silent; 0 unless two probes or retransmissions had no answer. */
 uint64_t np_tcp_silent_ns(int fd);
 
-/* The smoothed round trip; 0 if the kernel does not tell. */
+/*
+ * The smoothed round trip of a control connection; 0 if the kernel does not tell. At most twice the
+ * least one: if a handshake loses a packet, the first sample may be a second too long.
+ */
 uint64_t np_tcp_round_trip_ns(int fd);
 
 /* The progress of a reliable connection. */

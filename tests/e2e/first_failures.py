@@ -100,6 +100,12 @@ def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
     return line
 
 
+def a_late_handshake_is_no_long_path(port: int) -> str:
+    """The SYN-ACK is lost: the first sample of the round trip is a second long."""
+    with Wall(CLIENT, "prerouting", "tcp flags & (syn | ack) == (syn | ack) quota until 100 bytes drop"):
+        return nothing_arrives(port, UDP, 1472, 1)
+
+
 def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
     """A hole in the path MTU: the control connection passes, with the evidence, and one line says what does not."""
     large = "meta length > 1000 drop"
@@ -283,6 +289,7 @@ def suite(report: lib.Report) -> None:
                 report.case(f"{case.test}: {case.hook}, {case.becomes}", partial(is_blocked, daemon.port, case))
             report.case("TCP_STREAM --ramp: interrupted", partial(interrupted, daemon.port))
             report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port, UDP, 1472, 1))
+            report.case("UDP_STREAM: nothing arrives, behind a late handshake", partial(a_late_handshake_is_no_long_path, daemon.port))
             report.case("UDP_STREAM: no fragment arrives", partial(nothing_arrives, daemon.port, "ip frag-off & 0x1fff != 0", 65507, 45))
             for test, says in (("TCP_STREAM", "explain: mtu: "), ("TCP_MAERTS", "explain: mtu: "), ("TCP_RR -- -r 4000,1", "-r"),
                                ("TCP_MAERTS --warm-up 1", "try -G 720"), ("TCP_RR -- -r 1,4000", "not one transaction"),

@@ -359,8 +359,11 @@ end_stream(struct np_worker *w)
 	const struct np_run *run = w->run;
 	bool failed = w->err.code != NP_OK;
 	bool may_cut = run->resets && (np_stopped(&w->stop) || failed);
-	uint64_t trip_ns = np_tcp_round_trip_ns(w->conn->fd);
-	uint64_t most_ns = UNREAD_MS * NP_MSEC + (trip_ns > 0 ? 2 * trip_ns : run->round_trips_ns);
+	struct np_tcp_brief tcp; /* of a connection whose data may queue on the path */
+	uint64_t trips_ns = np_tcp_look(w->conn->fd, &tcp) && tcp.rtt_us > 0
+				? 2000 * (uint64_t)tcp.rtt_us
+				: run->round_trips_ns;
+	uint64_t most_ns = UNREAD_MS * NP_MSEC + trips_ns;
 	int rc = -ETIMEDOUT;
 
 	/* Without any response the path may be dead: do not report a time-out as an error. */
