@@ -265,8 +265,8 @@ np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc)
 	t->out->stations = np_stations_join(&t->run, t->out->far_bag);
 	np_stations_put(t->out->stations, t->out->near_bag);
 	if (t->run.plan->role == NP_LEAD) {
-		np_sequence_join(t->out->near_bag, t->out->far_bag);
+		np_sequence_join(t->out->near_bag, t->out->far_bag, false);
 	} else {
-		np_sequence_join(t->out->far_bag, t->out->near_bag);
+		np_sequence_join(t->out->far_bag, t->out->near_bag, t->out->cause == NP_BY_SIGNAL);
 	}
 }

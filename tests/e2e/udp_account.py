@@ -4,7 +4,9 @@ to the last one. Needs root, for scripts/netlab, and nftables with rules at a de
 
 import os
 import re
+import signal
 import tempfile
+import time
 from itertools import product
 from pathlib import Path
 from typing import Dict, NamedTuple, Tuple
@@ -164,6 +166,22 @@ def too_short(lab: lib.Lab, port: int) -> str:
     return near["unread"]["udp.sent"]
 
 
+def interrupted(lab: lib.Lab, port: int) -> str:
+    """The sender learns of it a round trip later: what it still sends then is not lost."""
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "run.json"
+        with lib.Started([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "omni", "-P", "0", "-l", "60", "--rate",
+                          "200k", f"--json={file}", "--", "-R", "1", "-T", "udp", "-d", "recv", "-m", f",{SIZE}"]) as one:
+            assert one.measuring()
+            time.sleep(1)
+            one.signal(signal.SIGINT)
+            got = one.finish(60)
+        near = lib.document(file.read_text())["iterations"][0]["near"]
+    assert near["udp.unique"] > 0, got
+    need("udp.lost", near["udp.lost"], 0)
+    return got.out
+
+
 REQUESTS = "meta l4proto udp udp length > 8"      # of UDP_RR; a duplicate is answered, too
 DOUBLE = "numgen inc mod 7 == 5"
 
@@ -235,6 +253,8 @@ def suite(report: lib.Report) -> None:
                                 lambda drop=drop, engine=engine, specific=specific:
                                 responses(lab, daemon.port, drop, engine, *specific))
         report.part("UDP_RR with the real netserver", lambda: surplus(lab, report))
+    with lib.Lab(f"udpd{os.getpid()}", "--delay", "200ms") as lab, lib.Daemon(prefix=lab.server) as daemon:
+        report.case("a receiver that is interrupted", lambda: interrupted(lab, daemon.port))
 
 
 if __name__ == "__main__":
