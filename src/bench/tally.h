@@ -116,11 +116,12 @@ np_tally_seconds(const struct np_tally *t)
 	return (double)(t->led_ns > t->followed_ns ? t->led_ns : t->followed_ns) / 1e9;
 }
 
-/* Seconds of it in which messages of an offered load were due. */
+/* Seconds of the window in which this end led, or followed, and messages of a load were due. */
 static inline double
-np_tally_sending_s(const struct np_tally *t)
+np_tally_sending_s(const struct np_tally *t, bool led)
 {
-	double seconds = np_tally_seconds(t), planned = np_plan_time_s(t->plan);
+	double seconds = (double)(led ? t->led_ns : t->followed_ns) / 1e9;
+	double planned = np_plan_time_s(t->plan);
 
 	return planned > 0 && planned < seconds ? planned : seconds;
 }

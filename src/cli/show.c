@@ -70,7 +70,7 @@ show_offered(const struct np_cli *cli, const struct np_outcome *o, bool far)
 	const struct np_tally *t = &o->tally;
 	const struct np_plan *p = t->plan;
 	const struct np_end *e = far ? &p->far : &p->near;
-	double seconds = np_tally_sending_s(t), asked = (double)e->call.offered,
+	double seconds = np_tally_sending_s(t, !far), asked = (double)e->call.offered,
 	       moved = (double)(far ? t->count.received : t->count.sent) * 8 / seconds,
 	       size = far ? (double)t->recv_size : (double)t->send_size;
 	double message = far ? o->far.send_size : size;

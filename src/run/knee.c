@@ -127,7 +127,7 @@ add_run(struct np_knee_step *s, const struct np_trial_result *r, const struct np
 	if (t->plan->pattern->offers) {
 		double rate = np_plan_messages(t->plan, t->send_size);
 
-		due = rate * np_tally_sending_s(t);
+		due = rate * np_tally_sending_s(t, true);
 		sent = (double)t->count.sent / (double)t->send_size + LATE_S * rate;
 		s->lost = np_delivers(t->plan->transport) || !r->out.far.reported
 			      ? (double)NAN

@@ -349,7 +349,7 @@ report_open(const struct sums *s, struct np_record *r)
 		np_record_real(r, NP_M_ASKED_RATE, messages);
 		np_record_real(r, NP_M_SENT_RATE,
 			       (double)s->out->tally.count.sent / (double)s->out->tally.send_size /
-				   np_tally_sending_s(&s->out->tally));
+				   np_tally_sending_s(&s->out->tally, true));
 	}
 	/* Outages of a stream: seen by the receiver of numbered datagrams, else by the sender. */
 	if (s->p->rate > 0 || s->p->near.call.offered > 0 || s->p->far.call.offered > 0) {
@@ -435,8 +435,10 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 		.transactions = (double)t->count.transactions,
 	};
 
-	/* If the far end reports nothing, assume that all that was sent has arrived. */
-	s.far_received = far->reported ? (double)far->received : s.sent;
+	/* If the far end reports nothing, assume that all that was sent has arrived. Of both
+	 * directions an interrupted test may lack the report of the one that it received. */
+	s.far_received =
+	    far->reported || (p->both && far->received > 0) ? (double)far->received : s.sent;
 	s.far_sent = far->reported ? (double)far->sent : s.received;
 	memset(r, 0, sizeof(*r));
 	report_rates(&s, r);

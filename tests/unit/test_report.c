@@ -109,6 +109,17 @@ TEST(each_half_has_its_own_seconds)
 	assert_real(&t.r, NP_M_REMOTE_RECV_THROUGHPUT, 4);
 	assert_real(&t.r, NP_M_THROUGHPUT, 8);
 	assert_real(&t.r, NP_M_ELAPSED_TIME, 2);
+
+	/* Interrupted: the half that received ended last, and has no report. */
+	t.p.near.call.offered = 1000000;
+	t.out.tally.send_size = 1000;
+	t.out.tally.led_ns = NP_SEC;
+	t.out.tally.followed_ns = 2 * NP_SEC;
+	t.out.far.reported = false;
+	t.out.far.received = 250000;
+	report(&t, 'm');
+	assert_real(&t.r, NP_M_SENT_RATE, 1000);
+	assert_real(&t.r, NP_M_THROUGHPUT, 2 + 2);
 }
 
 /* The readings lie further apart than the test is long: a busy machine is one to 100 %. */
