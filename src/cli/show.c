@@ -388,6 +388,9 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 {
 	double seconds = np_tally_seconds(&out->tally);
 	char which[40] = "it", of[80] = "", length[NP_LENGTH_TEXT];
+	bool guesses = !np_delivers(p->transport) && !p->pattern->transactions &&
+		       (p->both || p->role == NP_LEAD) && !out->far.reported;
+	const char *rate = guesses ? "; the rate is the sender's, what arrived is not known" : "";
 
 	if (!out->measured) {
 		snprintf(text, size, "the result is partial: it covers %u whole iteration%s", done,
@@ -398,9 +401,10 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 		snprintf(which, sizeof(which), "iteration %u", done);
 	}
 	if (p->length > 0 && seconds >= np_plan_time_s(p) && !out->far.reported) {
-		snprintf(text, size, "the result is partial: %s %s", which,
+		snprintf(text, size, "the result is partial: %s %s%s", which,
 			 p->no_control ? "counts data that the far end did not read"
-				       : "is without the far end's figures");
+				       : "is without the far end's figures",
+			 rate);
 		return;
 	}
 	if (p->length > 0) {
@@ -414,7 +418,8 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 			 (long long)-p->length * (p->both ? 2 : 1),
 			 counts ? "transactions" : "bytes");
 	}
-	snprintf(text, size, "the result is partial: %s covers %.2f s%s", which, seconds, of);
+	snprintf(text, size, "the result is partial: %s covers %.2f s%s%s", which, seconds, of,
+		 rate);
 }
 
 /* A row of the table of --stations, with its share of whole_ns unless that is 0. */

@@ -24,7 +24,7 @@ PATIENCE = 4.0 if lib.QUICK else 1.0
 MEASURED = 0.5              # seconds, at least, for which all tests are under way
 SILENCE = 10                # seconds that are waited for
 CLIENT_S, BOTH_S = 15.0, 30.0  # in which then the client ends, and the session
-PARTIAL = re.compile(r"\(the result is partial: it covers (\d+\.\d\d) s of 120 s\)$")
+PARTIAL = re.compile(r"\(the result is partial: it covers (\d+\.\d\d) s of 120 s(; the rate is the sender's, .*)?\)$")
 
 
 class Lab(netns.Lab):
@@ -62,13 +62,14 @@ def listeners(pid: int) -> List[str]:
     return found
 
 
-def judge(got: lib.Result, took: float) -> str:
+def judge(test: str, got: lib.Result, took: float) -> str:
     """One line that says how much was measured, and that much on standard output."""
     assert got.rc not in (0, None), f"status {got.rc} after {took:.1f} s: {got}"
     line = lib.error_line(got, "netperf")
     assert 0 < took <= CLIENT_S * PATIENCE + lib.SLACK, f"{took:.1f} s: {line}"
     covers = PARTIAL.search(line)
     assert covers, f"not marked as partial: {line}"
+    assert bool(covers[2]) == (test == "UDP_STREAM"), f"did what was sent arrive? {line}"
     assert re.search(rf"\b{re.escape(covers[1])}\b", got.out), f"{line}: {got.out!r}"
     return f"{took:.1f} s: {line}"
 
@@ -90,7 +91,7 @@ def cut(report: lib.Report, way: str, lab: Lab, how: Callable[[], None]) -> None
         report.check(f"{way}: all tests began", began, daemon.log())
         for test, future in running.items():
             got, end = future.result()
-            report.case(f"{way}: {test}", partial(judge, got, end - since))
+            report.case(f"{way}: {test}", partial(judge, test, got, end - since))
         lib.wait_for(lambda: not daemon.children(),
                      since + BOTH_S * PATIENCE + lib.SLACK - time.monotonic())
         took, stay = time.monotonic() - since, daemon.children()
