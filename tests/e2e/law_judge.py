@@ -35,7 +35,8 @@ def right(case: Case) -> Seen:
     """What a flawless program shows on a flawless path."""
     begin, number = BEGAN + 0.1, 1000 if case.stream else 100
     size = 1250 if case.stream else 1
-    number = round(case.bits / 8 / size) if case.stream and case.bits else number
+    if case.bits or case.count:
+        number = round(case.bits / 8 / size or case.count / size) if case.stream else round(case.bits or case.count)
     sent = steady(begin - case.warm, case.length + case.warm, size, round(number * (case.length + case.warm)))
     there = Course(sent.at + case.delay / 1000, sent.size)
     back = none() if case.stream else Course(sent.at + case.rtt, sent.size)
@@ -88,6 +89,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("1_bytes_are", STREAM, lambda s: figure(s, REMOTE_BYTES_RECVD=3_000_000)),
     ("1_bytes_are", STREAM, lambda s: figure(s, THROUGHPUT=75.8)),
     ("1_bytes_are", OPEN, lambda s: figure(s, LOCAL_BYTES_RECVD=250)),
+    ("1_bytes_are", OPEN, lambda s: figure(s, LOCAL_BYTES_SENT=250, MAX_LATENCY=700_000.0)),
     ("1_bytes_are", UDP, lambda s: figure(s, LOCAL_BYTES_SENT=623_750)),
     ("1_bytes_are", made(test="UDP_STREAM", rate="5M", warm=1.0, down="link", down_s=0.5),
      lambda s: figure(s, REMOTE_BYTES_RECVD=1_750_000)),
@@ -157,6 +159,16 @@ def late_by_load() -> None:
 
 
 def reads_a_capture() -> None:
+def answered_behind_the_end() -> None:
+    """A far end that stood still answers behind the window's end what was sent within it."""
+    case = made(test="TCP_RR", rate="500", seconds=2.0)
+    seen = right(case)
+    for way in (seen.far.out, seen.near.inn):
+        way.at = np.where(way.at > BEGAN + 1.5, way.at + 0.7, way.at)
+    figure(seen, MAX_LATENCY=700_000.0)
+    assert not [breach for breach in judge(case, seen) if breach.law.startswith("1_bytes")]
+
+
     """Payload counts once, from when all before it is there: sent again, out of order, and behind a repeated SYN."""
     at = [0.0, 0.1, 1.0, 2.0, 3.0, 4.0, 5.0]
     seq = [999, 999, 1000, 1200, 1100, 1100, 1300]      # what begins at 1100 comes late, and twice
@@ -203,7 +215,7 @@ def suite(report: lib.Report) -> None:
             report.case(f"right: {case}", lambda case=case: holds(case))    # type: ignore[misc]
     for law, case, plant in PLANTS:
         report.case(f"caught by {law}", lambda law=law, case=case, plant=plant: catches(law, case, plant))    # type: ignore[misc]
-    report.each((late_by_load, reads_a_capture, draws_are_valid))
+    report.each((late_by_load, answered_behind_the_end, reads_a_capture, draws_are_valid))
 
 
 if __name__ == "__main__":

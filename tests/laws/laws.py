@@ -173,8 +173,10 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
         end = begin + v.elapsed
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
         first = begin + min(v.elapsed, c.length) if c.both and not c.count else end      # each half has its own window
-        low = course.within(begin + edge + more, first - edge - more) - v.message
-        high = course.within(begin - edge, end + edge) + v.message
+        # What was sent in an open loop's window counts when an end or the path that stood still goes on
+        behind = (v.figure("MAX_LATENCY") or math.inf) / 1e6 if c.open and course is not s.near.out else 0.0
+        low = course.within(begin + edge + more + (behind if c.warm else 0), first - edge - more) - v.message
+        high = course.within(begin - edge, end + edge + behind) + v.message
         low -= (v.figure("LATE_RESPONSES") or 0) * (v.figure("RESPONSE_SIZE") or 1) if name == "LOCAL_BYTES_RECVD" else 0
         low -= 0 if sends else s.full * max(c.size, c.answer, 4)
         high += v.failed * ((v.figure("REQUEST_SIZE") or 0) if c.rr else c.size) * sends
