@@ -194,17 +194,21 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 
 /*
  * The daemon has ended the test by results or an error. Let a receiving loop continue while data
- * that were sent before still arrive.
+ * that were sent before still arrive: with connections until their end, since TCP sends each window
+ * a round trip after the one before.
  */
 static uint64_t
 await_own_end(struct control *c, uint64_t now)
 {
 	const struct np_plan *p = c->d->run->plan;
 	bool transmits = !p->pattern->transactions && p->role == NP_LEAD;
-	uint64_t limit = LAST_WORD_S * NP_SEC;
+	uint64_t last_word = LAST_WORD_S * NP_SEC;
+	uint64_t limit = np_delivers(p->transport) && !transmits
+			     ? NP_STALL_S * NP_SEC
+			     : last_word + c->d->run->round_trips_ns;
 
 	if (silence(&c->seen, activity(c->d->run), now, any_held(c->d->run)) >= limit ||
-	    (transmits && now - c->heard_ns >= limit)) {
+	    (transmits && now - c->heard_ns >= last_word)) {
 		end(c, NP_BY_CONTROL, 1);
 		return NP_NEVER;
 	}

@@ -101,6 +101,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("2_the_window", made(test="TCP_RR", warm=1.0), lambda s: s.document["iterations"][0].update(   # type: ignore[index]
         started="2023-11-14T22:13:19.100Z")),
     ("2_a_count", made(test="TCP_RR", count=100), lambda s: figure(s, THROUGHPUT=99.0)),
+    ("2_a_count", made(count=1), lambda s: figure(s, LOCAL_BYTES_SENT=2_000_000, REMOTE_BYTES_RECVD=1_250_000)),
     ("3_loss", UDP, lambda s: figure(s, LOST_DATAGRAMS=1)),
     ("3_loss", UDP, lambda s: figure(s, REMOTE_RECV_CALLS=499)),
     ("3_loss", UDP, missing),
@@ -158,7 +159,6 @@ def late_by_load() -> None:
     assert not [breach for breach in judge(RR, seen) if breach.law.startswith("2_elapsed")]
 
 
-def reads_a_capture() -> None:
 def answered_behind_the_end() -> None:
     """A far end that stood still answers behind the window's end what was sent within it."""
     case = made(test="TCP_RR", rate="500", seconds=2.0)
@@ -169,6 +169,7 @@ def answered_behind_the_end() -> None:
     assert not [breach for breach in judge(case, seen) if breach.law.startswith("1_bytes")]
 
 
+def reads_a_capture() -> None:
     """Payload counts once, from when all before it is there: sent again, out of order, and behind a repeated SYN."""
     at = [0.0, 0.1, 1.0, 2.0, 3.0, 4.0, 5.0]
     seq = [999, 999, 1000, 1200, 1100, 1100, 1300]      # what begins at 1100 comes late, and twice

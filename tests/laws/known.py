@@ -23,6 +23,8 @@ KNOWN: "List[Known]" = [
     Known({"test": "TCP_RR", "size": 23, "one_port": True, "stations": 1, "delay": 5}, "10 it goes on", "no end"),
     Known({"test": "TCP_RR", "one_port": True, "stations": 1, "delay": 50}, "8 both ends agree", "0 of 13 stamps"),
     Known({"test": "TCP_RR", "stations": 10, "size": 4000, "mbit": 10}, "8 both ends agree", "0 of 57: requests in pieces"),
+    Known({"test": "TCP_MAERTS", "count": 2_000_000, "size": 1000, "delay": 600, "buffers": 2 << 20}, "2 a count is what was asked",
+          "13,852 of 2,000,000 bytes: the far end's results came before its data"),
     Known({"rate": "40M", "flows": 2, "size": 1 << 20, "buffers": 65536}, "5 a stream sends at its rate", "3.4 of 40 Mbit/s"),
     Known({"test": "TCP_RR", "seconds": 4.0, "delay": 100}, "2 elapsed is what was asked", "4.22 of 4 s"),
     Known({"seconds": 3.0, "down": "deaf", "down_s": 2.0}, "2 elapsed is what was asked", "24.40 over 8.00 of 4 s, complete"),

@@ -243,7 +243,8 @@ def law_2_a_count_is_what_was_asked(v: View) -> Found:
     if not v.whole or not c.count or c.both or c.real:
         return
     if c.stream:
-        yield from about(v.figure("REMOTE_BYTES_SENT" if c.down_stream else "LOCAL_BYTES_SENT"), "bytes sent", c.count, math.inf)
+        for names, what in ((("LOCAL_BYTES_SENT", "REMOTE_BYTES_SENT"), "sent"), (("REMOTE_BYTES_RECVD", "LOCAL_BYTES_RECVD"), "received")):
+            yield from about(v.figure(names[c.down_stream]), f"bytes {what}", c.count, math.inf)
     elif not v.figure("LOST_REQUESTS"):
         yield from about(v.operations, "transactions", c.count - 0.5, c.count + 0.5)
 

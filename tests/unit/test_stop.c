@@ -177,6 +177,30 @@ TEST(an_error_behind_a_message_is_an_end_for_a_daemon)
 	close(pair[1]);
 }
 
+/* A daemon sends its results when it has written all, and TCP a window each round trip. */
+TEST(data_after_the_results_count)
+{
+	static const struct timespec trip = { .tv_sec = 1, .tv_nsec = 300 * NP_MSEC };
+	struct np_addr at;
+	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(end_free) struct end e = { .rc = -1 };
+	int far;
+
+	client_params(&e.plan, np_bench_find("TCP_MAERTS"), AF_INET, -14);
+	end_open(&e);
+	end_aim(&e, &at);
+	end_start(&e);
+	far = accepted_from(listener);
+	assert_true(put_bytes(far, "window", 7));
+	assert_true(put_bytes(e.control[1], "results", 7));
+	nanosleep(&trip, NULL);
+	assert_true(put_bytes(far, "window", 7));
+	close(far);
+	end_join(&e);
+	assert_int_equal(e.drive.cause, NP_BY_LOOP);
+	assert_int_equal(np_seen(&e.run.worker->count->received), 14);
+}
+
 TEST(waiting_for_a_connection_has_an_end)
 {
 	struct np_plan client;
