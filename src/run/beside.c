@@ -31,9 +31,6 @@ run_probe(void *arg)
 	if (b->rc == NP_OK) {
 		b->rc = np_client_run(c, t->plan, t->terms, t->peer, &b->out, &b->err);
 	}
-	if (t->plan->pattern->connection_test && c->chan.fd >= 0) {
-		np_chan_close(&c->chan); /* as np_trial() does */
-	}
 	if (b->gate != NULL) {
 		b->first = b->rc != NP_OK && np_gate_state(b->gate) == 0;
 		np_gate_fail(

@@ -15,7 +15,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_
 	struct np_run *run = &t->run;
 	struct np_drive d = {
 		.run = run,
-		.control_fd = run->plan->no_control ? -1 : c->chan.fd,
+		.control = run->plan->no_control ? NULL : &c->chan,
 		.length_ns = np_plan_time_ns(run->plan),
 		.establish_ns = NP_ESTABLISH_MS * NP_MSEC +
 				NP_ESTABLISH_TRIPS * np_tcp_round_trip_ns(c->chan.fd),
@@ -86,6 +86,9 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 		rc = measure(c, np_dialect_of(p), &test, ev, err);
 		np_ids_put(&test.run, out->near_bag);
 		np_client_ask_far(c, &test, rc);
+	}
+	if (c->chan.half_closed || c->owed != 0) { /* no further test can use it */
+		np_chan_close(&c->chan);
 	}
 	if (rc != NP_OK && err->sys == ENETUNREACH && p->no_route) {
 		np_fail_hint(err, "no router is used: try -R 1");

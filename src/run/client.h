@@ -59,7 +59,6 @@ struct np_client {
 	char lacks[512];         /* why the daemon reports nothing beyond results; empty: it does */
 	uint32_t owed; /* code of results that may still come, but are not needed; 0: none */
 	bool heard;    /* the daemon has answered once */
-	bool is_over;  /* its sending half was shut down to end the test: for no further one */
 	bool want_far; /* the daemon's own figures are needed, however late they come */
 	struct np_client_hooks hooks;
 	bool told; /* hooks.tell() was called about a long wait */

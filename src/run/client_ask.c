@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/text.h"
 
@@ -215,7 +214,7 @@ receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err
 	int rc;
 
 	if (c->owed != 0) {
-		shutdown(c->chan.fd, SHUT_WR);
+		np_chan_half_close(&c->chan);
 	}
 	rc = receive_answer(c, what, answer_ms, err);
 	if (rc == NP_OK && c->owed != 0 && np_client_answer_head(c).code == c->owed) {

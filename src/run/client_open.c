@@ -204,7 +204,6 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 	c->used = race.used;
 	c->heard = false;
 	c->owed = 0;
-	c->is_over = false;
 	snprintf(c->peer, sizeof(c->peer), "%s port %s", t->host, t->port);
 	if (np_chan_open(&c->chan, fd, c->peer, err) != NP_OK) {
 		close(fd);

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <sys/socket.h>
 
 #include "base/units.h"
 #include "bench/sequence.h"
@@ -88,14 +87,6 @@ await_results(struct np_client *c, struct np_client_test *t, uint64_t deadline, 
 	}
 }
 
-/* End the daemon's test by the end of the control connection, which is of no use after it. */
-static void
-end_control(struct np_client *c)
-{
-	shutdown(c->chan.fd, SHUT_WR);
-	c->is_over = true;
-}
-
 /* Wait a moment for results that are not needed. Ignores errors of the daemon. */
 static int
 collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
@@ -111,7 +102,8 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_c
 		return NP_OK; /* the request for evidence ends the test there */
 	}
 	if (floods || p->pattern->connection_test) {
-		end_control(c); /* our daemon ends the test by this; netperf's does not look */
+		/* Our daemon ends the test by this; netperf's does not look. */
+		np_chan_half_close(&c->chan);
 	}
 	rc = await_results(c, t, np_client_within(NP_SPARED_MS), &ignored);
 	if (rc == NP_ETIME && p->role == NP_FOLLOW) {
@@ -145,14 +137,15 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 
 	if (t->run.plan->pattern->transactions && t->run.plan->warm_up_ms > 0 &&
 	    !t->out->measured) {
-		end_control(c); /* the daemon may still wait for the first request */
+		np_chan_half_close(&c->chan); /* the daemon may still wait for the first request */
 	}
 	do {
 		rc = await_results(c, t, np_min(np_client_within(LOOK_MS), until), err);
 		/* If the path was silent the daemon's time begins later. */
 		until = np_run_extend(&t->run, -1, until - rest_ns) + rest_ns;
 		if (t->run.cut && np_now() + LAST_MS * NP_MSEC >= until) {
-			end_control(c); /* the reset was lost, and the daemon has no clock */
+			/* The reset was lost, and the daemon has no clock. */
+			np_chan_half_close(&c->chan);
 		}
 		if (np_now() >= until && until < latest && np_cpu_crowded("")) {
 			until += rest_ns;
@@ -222,7 +215,7 @@ np_client_ask_why(struct np_client *c, const struct np_dialect *dialect, const s
 	const struct np_run *run = d->run;
 	struct np_err why = { .code = NP_OK };
 
-	if (d->control_fd < 0 || d->lost != 0 || d->cause == NP_BY_CONTROL) {
+	if (d->control == NULL || d->lost != 0 || d->cause == NP_BY_CONTROL) {
 		return;
 	}
 	c->owed = dialect->code + 2;
@@ -252,11 +245,10 @@ np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc)
 		why = "there is no control connection (-N)";
 	} else if (rc == NP_ETIME) {
 		why = "the test was aborted";
-	} else if (t->out->cause == NP_BY_SIGNAL && (t->run.plan->pattern->connection_test ||
-						     t->run.plan->far.call.interval_burst > 0)) {
-		why = "the test was interrupted, which ends the control connection";
-	} else if (why[0] == '\0' && c->is_over) {
-		why = "the control connection was closed to end the test";
+	} else if (why[0] == '\0' && c->chan.half_closed) {
+		why = np_hurried(t->run.stop)
+			  ? "the test was interrupted, which ends the control connection"
+			  : "the control connection was closed to end the test";
 	} else if (why[0] == '\0' &&
 		   np_client_fetch(c, NP_ABOUT_TEST, &t->out->far_bag, &err) != NP_OK) {
 		why = err.msg;

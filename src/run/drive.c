@@ -47,6 +47,7 @@ struct control {
 	struct np_team *team;
 	struct response_wait *waits; /* of each worker */
 	struct pollfd *polls;        /* FIXED and one for each worker */
+	int control_fd;              /* -1: none, or its end is known */
 	bool spoken;                 /* the control connection has been readable already */
 	bool warm;                   /* the warm-up is over */
 	bool begun;                  /* the warm-up has begun */
@@ -577,9 +578,8 @@ kick(const struct control *c)
 static void
 read_control(struct control *c)
 {
-	int fd = c->d->control_fd;
 	char byte;
-	ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = recv(c->control_fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
 
 	c->spoken = true;
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
@@ -645,7 +645,7 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 
 	c->polls[OF_TEAM] = (struct pollfd){ .fd = c->team->heard_fd, .events = POLLIN };
 	c->polls[OF_CONTROL] = (struct pollfd){
-		.fd = c->d->control_fd,
+		.fd = c->control_fd,
 		.events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP),
 	};
 	c->polls[OF_GATE] = (struct pollfd){
@@ -668,7 +668,7 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 	}
 	if (c->polls[OF_CONTROL].revents != 0) {
 		if (c->spoken) {
-			c->d->control_fd = -1;
+			c->control_fd = -1;
 		} else {
 			read_control(c);
 		}
@@ -715,9 +715,9 @@ control_team(struct control *c)
 			end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
 			/* A far end that pauses between bursts notices only this. It then closes,
 			 * after end(), so that does not look like a failure. */
-			if (c->d->run->plan->active &&
-			    c->d->run->plan->far.call.interval_burst > 0 && c->d->control_fd >= 0) {
-				shutdown(c->d->control_fd, SHUT_WR);
+			if (c->d->run->plan->active && c->d->control != NULL &&
+			    c->d->run->plan->far.call.interval_burst > 0) {
+				np_chan_half_close(c->d->control);
 			}
 		}
 	}
@@ -815,13 +815,15 @@ int
 np_drive(struct np_drive *d, struct np_err *err)
 {
 	/* c.signals is 0: signals that came before count, too. */
-	struct control c = { .d = d, .establish_until = np_deadline(d->establish_ns) };
+	struct control c = { .d = d,
+			     .control_fd = d->control != NULL ? d->control->fd : -1,
+			     .establish_until = np_deadline(d->establish_ns) };
 	int rc = NP_OK;
 
 	d->cause = NP_BY_LOOP;
 	d->lost = 0;
-	d->run->control_fd = d->control_fd;
-	d->run->round_trips_ns = 2 * np_tcp_round_trip_ns(d->control_fd);
+	d->run->control_fd = c.control_fd;
+	d->run->round_trips_ns = 2 * np_tcp_round_trip_ns(c.control_fd);
 	NP_EACH_WORKER (w, d->run) {
 		if (w->timeout_ns > 0) {
 			w->timeout_ns = np_max(w->timeout_ns, d->run->round_trips_ns);

@@ -12,6 +12,7 @@
 
 #include "base/err.h"
 #include "bench/run.h"
+#include "wire/chan.h"
 
 /* How signals reach a controller: handlers in main() count them, and only ppoll() unblocks them. */
 struct np_signals {
@@ -67,10 +68,10 @@ enum { NP_ESTABLISH_TRIPS = 12 };
 
 struct np_drive {
 	struct np_run *run;
-	int control_fd;        /* -1: none */
-	uint64_t length_ns;    /* of the measured part; 0: no limit */
-	uint64_t limit_ns;     /* if length_ns is 0: the longest that it may last; 0: no limit */
-	uint64_t establish_ns; /* time-out for connect or accept */
+	struct np_chan *control; /* NULL: none */
+	uint64_t length_ns;      /* of the measured part; 0: no limit */
+	uint64_t limit_ns;       /* if length_ns is 0: the longest that it may last; 0: no limit */
+	uint64_t establish_ns;   /* time-out for connect or accept */
 	struct np_signals signals;
 	struct np_gate *gate; /* opens the window; NULL: it opens when the workers are ready */
 	bool opens_first;     /* before the gate: the far end sends as soon as it is connected */

@@ -42,7 +42,7 @@ set_peer(const struct np_plan *p, struct np_run *run, struct np_err *err)
 
 /* How long this end waits for the data connection and the end of a test. 0: no limit. */
 static struct np_drive
-plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *run)
+plan_drive(const struct np_server *s, struct np_chan *c, struct np_run *run)
 {
 	const struct np_limits *limits = &s->limits;
 	uint64_t establish_s = limits->establish_s != 0 ? limits->establish_s : ESTABLISH_S;
@@ -61,7 +61,7 @@ plan_drive(const struct np_server *s, const struct np_chan *c, struct np_run *ru
 					: 0; /* check_limits(): not more */
 	return (struct np_drive){
 		.run = run,
-		.control_fd = c->fd,
+		.control = c,
 		.length_ns = np_plan_time_ns(run->plan),
 		.limit_ns = limits->seconds != 0 ? limit_s * NP_SEC : 0,
 		.establish_ns = (run->end.token != 0 ? ECHO_S : establish_s) * NP_SEC + trips_ns,

@@ -70,9 +70,6 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 		}
 		np_report(&r->out, t->unit, &r->record);
 	}
-	if (t->client->is_over || (p->pattern->connection_test && !p->no_control)) {
-		np_chan_close(&t->client->chan);
-	}
 	return rc;
 }
 

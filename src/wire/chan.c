@@ -40,6 +40,13 @@ np_chan_close(struct np_chan *c)
 	c->is_ours = false;
 }
 
+void
+np_chan_half_close(struct np_chan *c)
+{
+	shutdown(c->fd, SHUT_WR);
+	c->half_closed = true;
+}
+
 const uint8_t *
 np_chan_message(const struct np_chan *c)
 {

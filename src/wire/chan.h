@@ -35,6 +35,8 @@ struct np_chan {
 	uint64_t rest_ns;
 	uint64_t begun; /* when the first byte of a message came; 0: none has */
 
+	bool half_closed; /* by np_chan_half_close(): nothing more can be sent */
+
 	/*
 	 * May the peer be an old client, whose messages have NP_OLD_FRAME_SIZE bytes? A daemon sets
 	 * it after np_chan_open(); the first message clears it. 256 bytes that begin like an old
@@ -68,6 +70,9 @@ int np_chan_open(struct np_chan *c, int fd, const char *peer, struct np_err *err
 
 /* Close the connection and free its buffer. */
 void np_chan_close(struct np_chan *c);
+
+/* Tell the peer that this end sends nothing more. What it still sends can be received. */
+void np_chan_half_close(struct np_chan *c);
 
 /* The message just read: a netperf frame, or one of ours with its head. */
 const uint8_t *np_chan_message(const struct np_chan *c);

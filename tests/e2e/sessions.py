@@ -45,6 +45,14 @@ def take(source: socket.socket, size: int) -> bytes:
     return got
 
 
+def serves_all_iterations() -> None:
+    """The control connection serves another test, unless its half-close has ended one: not where evidence is wanted."""
+    with lib.Daemon(args=["-v", "2"]) as daemon:
+        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", "TCP_CRR", "-l", "0.1", "-i", "3,3", "--explain"], 20)
+        log = daemon.log()
+    assert got.rc == 0 and log.count("TCP crr, length") == 3 and log.count("event=session-begin") == 1, (got, log)
+
+
 class Door:
     """Between our client and our daemon: hangs up on who greets, and carries the rest to and fro."""
 
@@ -312,6 +320,7 @@ def suite(report: lib.Report) -> None:
     report.case("too many sessions", too_many_sessions)
     report.case("one test after another", one_test_after_another)
     report.case("a count of each way", of_a_count_each_way_has_all)
+    report.case("one connection for all iterations", serves_all_iterations)
 
 
 def long(report: lib.Report) -> None:

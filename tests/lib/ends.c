@@ -168,8 +168,9 @@ end_open(struct end *e)
 	e->run.worker->loop = watched_loop;
 	assert_int_equal(sem_init(&e->looping, 0, 0), 0);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, e->control), 0);
+	e->chan.fd = e->control[0];
 	e->drive = (struct np_drive){ .run = &e->run,
-				      .control_fd = e->control[0],
+				      .control = &e->chan,
 				      .establish_ns = LONG_MS * NP_MSEC };
 }
 

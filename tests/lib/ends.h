@@ -26,6 +26,7 @@ struct end {
 	int (*loop)(struct np_worker *w); /* what setup chose */
 	sem_t looping;                    /* posted when the loop begins */
 	int control[2];                   /* of end_hang_up(); -1 */
+	struct np_chan chan;              /* this end of it */
 	pthread_t thread;
 };
 

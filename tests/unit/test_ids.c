@@ -370,9 +370,7 @@ TEST(a_far_end_may_have_none)
 		assert_non_null(e.run.conn->ids);
 		e.run.side->granted(e.run.worker, false);
 		assert_int_equal(e.run.conn->ids->place.width, 0);
-		e.drive = (struct np_drive){ .run = &e.run,
-					     .control_fd = -1,
-					     .establish_ns = LONG_MS * NP_MSEC };
+		e.drive = (struct np_drive){ .run = &e.run, .establish_ns = LONG_MS * NP_MSEC };
 		e.run.end.peer = loopback(AF_INET, np_addr_port(&at));
 		assert_int_equal(np_drive(&e.drive, &e.err), NP_OK);
 		pthread_join(r.thread, NULL);

@@ -166,7 +166,7 @@ TEST(an_error_behind_a_message_is_an_end_for_a_daemon)
 	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 0);
 	server_params(&e.plan, &client);
 	end_open(&e);
-	e.drive.control_fd = pair[0];
+	e.chan.fd = pair[0];
 	e.drive.establish_ns = 5 * NP_SEC;
 	assert_true(put_bytes(pair[1], "request", 7));
 	end_start(&e);

@@ -626,7 +626,7 @@ run_service(struct service *s, const char *name, uint64_t length)
 	e.plan.response = e.plan.request;
 	end_open(&e);
 	end_aim(&e, &at);
-	e.drive.control_fd = -1;
+	e.drive.control = NULL;
 	e.drive.length_ns = length;
 	end_start(&e);
 	end_join(&e);
@@ -692,7 +692,7 @@ TEST(a_service_is_told_when_a_connection_ends)
 	e.plan.request = e.plan.response = 1;
 	end_open(&e);
 	end_aim(&e, &at);
-	e.drive.control_fd = -1;
+	e.drive.control = NULL;
 	e.drive.length_ns = LONG_MS * NP_MSEC; /* far from being reached */
 	end_start(&e);
 	end_join(&e);
