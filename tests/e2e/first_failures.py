@@ -142,7 +142,7 @@ def interrupted_without_an_answer(port: int) -> str:
 
 def handshake_loses_its_last_segment(port: int) -> str:
     """The daemon accepts the connection when it has asked again, a second later: netperf prints 0.00, too."""
-    with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} tcp flags & (syn|ack) == ack quota until 60 bytes drop"):
+    with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} meta length < 60 tcp flags & (syn|ack) == ack quota until 60 bytes drop"):
         got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "TCP_MAERTS"], 60)
     assert got.rc == 0 and got.out.split()[-1] == "0.00", got
     return lib.error_line(got, "netperf", "nothing of what was sent has arrived", "began to send too late", "longer -l")
