@@ -9,12 +9,16 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum { NP_MARK = -1 }; /* the end of the warm-up */
+enum np_stop_level {
+	NP_MARK = -1, /* the end of the warm-up: leave the loop, then go on */
+	NP_LEAVE = 1, /* leave the loop */
+	NP_HURRY,     /* the user interrupts: do not wait for a path that is silent, either */
+	NP_ABANDON    /* nor drain */
+};
 
 struct np_stop {
-	/* 0: run, 1: leave the loop, 2: abandon draining, too; NP_MARK: leave it, then go on */
-	_Atomic int level;
-	int wake_fd; /* eventfd(2) of a worker that waits for events; 0: none */
+	_Atomic int level; /* enum np_stop_level; 0: run */
+	int wake_fd;       /* eventfd(2) of a worker that waits for events; 0: none */
 };
 
 static inline bool
@@ -31,9 +35,15 @@ np_told_to_leave(const struct np_stop *s)
 }
 
 static inline bool
+np_hurried(const struct np_stop *s)
+{
+	return atomic_load_explicit(&s->level, memory_order_relaxed) >= NP_HURRY;
+}
+
+static inline bool
 np_abandoned(const struct np_stop *s)
 {
-	return atomic_load_explicit(&s->level, memory_order_relaxed) > 1;
+	return atomic_load_explicit(&s->level, memory_order_relaxed) >= NP_ABANDON;
 }
 
 /* The level only rises. */

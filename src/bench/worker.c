@@ -254,7 +254,7 @@ np_worker_read_closing(struct np_worker *w)
 void
 np_worker_shut(struct np_worker *w)
 {
-	uint64_t until = np_deadline(NP_SHUT_S * NP_SEC);
+	uint64_t until = np_deadline((np_hurried(&w->stop) ? 1 : NP_SHUT_S) * NP_SEC);
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct pollfd p = { .fd = w->conn[i].fd, .events = POLLRDHUP };

@@ -23,10 +23,11 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 
 /* Send a question that the daemon answers with a bag. */
 static int
-fetch_bag(struct np_client *c, const uint8_t *message, struct np_bag **out, struct np_err *err)
+fetch_bag(struct np_client *c, const uint8_t *message, int answer_ms, struct np_bag **out,
+	  struct np_err *err)
 {
 	*out = NULL;
-	if (np_client_request(c, message, NP_EXT_BAG, "the evidence", NP_ANSWER_MS, err) != NP_OK) {
+	if (np_client_request(c, message, NP_EXT_BAG, "the evidence", answer_ms, err) != NP_OK) {
 		return err->code;
 	}
 	if (np_client_answer_head(c).word != 0) {
@@ -45,14 +46,14 @@ fetch_bag(struct np_client *c, const uint8_t *message, struct np_bag **out, stru
 }
 
 int
-np_client_fetch(struct np_client *c, enum np_ext_about about, struct np_bag **out,
+np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms, struct np_bag **out,
 		struct np_err *err)
 {
 	struct np_evidence_message m = { .about = about };
 	uint8_t message[NP_MESSAGE_MAX];
 
 	np_tagged_put(&np_tagged_evidence, &m, message);
-	return fetch_bag(c, message, out, err);
+	return fetch_bag(c, message, answer_ms, out, err);
 }
 
 int
@@ -66,7 +67,7 @@ np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err)
 		return np_fail(err, NP_ECONTROL, 0,
 			       "the netserver at %s reports nothing about its host", c->peer);
 	}
-	return np_client_fetch(c, NP_ABOUT_HOST, far, err);
+	return np_client_fetch(c, NP_ABOUT_HOST, NP_ANSWER_MS, far, err);
 }
 
 int
@@ -94,5 +95,5 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 	}
 	np_engines_encode(p, &run, message);
 	np_run_free(&run);
-	return fetch_bag(c, message, far, err);
+	return fetch_bag(c, message, NP_ANSWER_MS, far, err);
 }

@@ -61,6 +61,14 @@ something_counted(const struct np_run *run)
 	return np_counts_bytes(&count) > 0;
 }
 
+static bool
+is_unanswered(const struct np_run *run)
+{
+	const struct np_plan *p = run->plan;
+
+	return !p->no_control && p->pattern->transactions && !something_counted(run);
+}
+
 /*
  * What most often blocks the data of a test while its daemon can be reached. NULL: the test does
  * not use a network.
@@ -285,7 +293,11 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 		return np_fail(err, NP_ETIME, 0, "interrupted within the %g s of --warm-up",
 			       run->plan->warm_up_ms / 1e3);
 	}
-	if (np_abandoned(run->stop)) {
+	if (d->cause == NP_BY_SIGNAL && is_unanswered(run) && d->gate == NULL) {
+		/* Of several sessions or of a probe's load others may have some. */
+		return np_fail(err, NP_ETIME, 0, "interrupted before a transaction was completed");
+	}
+	if (np_abandoned(run->stop) && !run->plan->pattern->transactions) {
 		/* By a signal: do not wait for results, either. */
 		return np_fail(err, NP_ETIME, 0,
 			       "interrupted before the far end had received all data");
@@ -323,12 +335,9 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 {
 	const struct np_plan *p = t->run.plan;
 	uint64_t copied = 0, given = 0, sent = np_counts_of(&t->run).sent;
-	bool is_empty = !p->no_control && p->pattern->transactions && !something_counted(&t->run);
+	bool is_empty = is_unanswered(&t->run);
 
 	t->out->unanswered = is_empty && (d->cause == NP_BY_SIGNAL || d->cause == NP_BY_CLOCK);
-	if (is_empty && d->cause == NP_BY_SIGNAL && c->gate == NULL) { /* others may have some */
-		return np_fail(err, NP_ETIME, 0, "interrupted before a transaction was completed");
-	}
 	if (is_empty && d->cause == NP_BY_CLOCK) {
 		char more[HINT];
 		const char *hint = loss_hint(t, more);

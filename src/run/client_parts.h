@@ -53,8 +53,8 @@ int np_client_check_results(const struct np_client *c, uint32_t asked, struct np
 /* ---- Questions to the daemon (client_far.c) ---- */
 
 /* Fetch the daemon's evidence of the last test or of its host. */
-int np_client_fetch(struct np_client *c, enum np_ext_about about, struct np_bag **out,
-		    struct np_err *err);
+int np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms,
+		    struct np_bag **out, struct np_err *err);
 
 /* ---- Before the measured part (client_agree.c) ---- */
 

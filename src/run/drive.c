@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/units.h"
 #include "bench/sequence.h"
+#include "bench/tally.h"
 #include "net/tcpinfo.h"
 #include "run/gate.h"
 #include "run/live.h"
@@ -210,7 +211,7 @@ await_own_end(struct control *c, uint64_t now)
 
 	if (silence(&c->seen, activity(c->d->run), now, any_held(c->d->run)) >= limit ||
 	    (transmits && now - c->heard_ns >= last_word)) {
-		end(c, NP_BY_CONTROL, 1);
+		end(c, NP_BY_CONTROL, NP_LEAVE);
 		return NP_NEVER;
 	}
 	return now + 20 * NP_MSEC;
@@ -237,7 +238,7 @@ await_count(struct control *c, uint64_t now)
 	}
 	silent = silence(&c->seen, done, now, any_held(run));
 	if (warmed_up ? done + 2ULL * run->conns >= count && silent >= NP_SEC : done >= count) {
-		end(c, NP_BY_LOOP, 1);
+		end(c, NP_BY_LOOP, NP_LEAVE);
 		return NP_NEVER;
 	}
 	return now + 10 * NP_MSEC;
@@ -255,7 +256,7 @@ await_progress(struct control *c, uint64_t now)
 	}
 	if (check_stall(c, progress(c->d->run), now, any_held(c->d->run),
 			NP_STALL_S * NP_SEC + pause)) {
-		end(c, NP_BY_SILENCE, 2);
+		end(c, NP_BY_SILENCE, NP_ABANDON);
 		return NP_NEVER;
 	}
 	return now + NP_SEC / 2;
@@ -402,7 +403,7 @@ keep_test_time(struct control *c, uint64_t now)
 	again = np_min(again, interrupt_late_workers(c, now));
 	if (c->d->length_ns == 0) {
 		if (c->d->limit_ns != 0 && now >= limit) {
-			end(c, NP_BY_LIMIT, 1);
+			end(c, NP_BY_LIMIT, NP_LEAVE);
 		} else if (c->d->limit_ns != 0) {
 			again = np_min(again, limit);
 		}
@@ -416,7 +417,7 @@ keep_test_time(struct control *c, uint64_t now)
 	c->saw_time_up = true;
 	again = counts_late_data(run) ? await_silence(c, time_up, now) : 0;
 	if (again == 0) {
-		end(c, NP_BY_CLOCK, 1);
+		end(c, NP_BY_CLOCK, NP_LEAVE);
 		return NP_NEVER;
 	}
 	return again;
@@ -458,7 +459,7 @@ keep_time(struct control *c, enum np_phase phase)
 	if (phase == NP_LOOPING) {
 		NP_EACH_WORKER (w, c->d->run) {
 			if (np_team_phase_of(c->team, w) > NP_LOOPING && w->err.code != NP_OK) {
-				end(c, NP_BY_LOOP, 1); /* it failed: end the others */
+				end(c, NP_BY_LOOP, NP_LEAVE); /* it failed: end the others */
 				break;
 			}
 		}
@@ -469,7 +470,8 @@ keep_time(struct control *c, enum np_phase phase)
 		keep_gate(c);
 	}
 	if (phase == NP_FINISHING && c->d->lost != 0) {
-		np_run_stop(c->d->run, 2); /* do not drain: results can't be exchanged any more */
+		/* do not drain: results can't be exchanged any more */
+		np_run_stop(c->d->run, NP_ABANDON);
 	}
 	if (phase != NP_ESTABLISHING) {
 		return NP_NEVER;
@@ -477,7 +479,7 @@ keep_time(struct control *c, enum np_phase phase)
 	if (now < c->establish_until) {
 		return c->establish_until;
 	}
-	end(c, NP_BY_SILENCE, 2);
+	end(c, NP_BY_SILENCE, NP_ABANDON);
 	return NP_NEVER;
 }
 
@@ -595,7 +597,7 @@ read_control(struct control *c)
 		return;
 	}
 	/* A client that has lost its daemon does not drain. */
-	end(c, NP_BY_CONTROL, c->d->run->plan->active ? 2 : 1);
+	end(c, NP_BY_CONTROL, c->d->run->plan->active ? NP_ABANDON : NP_LEAVE);
 }
 
 /*
@@ -627,7 +629,7 @@ look_at_data(struct control *c, enum np_phase phase)
 		struct pollfd p = { .fd = w->conn->fd, .events = POLLRDHUP };
 
 		if (poll(&p, 1, 0) > 0 && (p.revents & ~POLLERR) != 0) {
-			end(c, NP_BY_LOOP, 1);
+			end(c, NP_BY_LOOP, NP_LEAVE);
 		}
 	}
 	return np_deadline(20 * NP_MSEC);
@@ -675,9 +677,19 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 	}
 	for (uint32_t i = 0; i < run->workers; i++) {
 		if (c->polls[FIXED + i].revents != 0) {
-			end(c, NP_BY_LOOP, 1);
+			end(c, NP_BY_LOOP, NP_LEAVE);
 		}
 	}
+}
+
+/* Is there nothing to finish for: no transaction, or only a warm-up? */
+static bool
+has_no_result(const struct control *c)
+{
+	const struct np_run *run = c->d->run;
+
+	return run->plan->active && (!c->warm || (run->plan->pattern->transactions &&
+						  np_counts_of(run).transactions == 0));
 }
 
 /* The loop of the controller, until all workers are done. */
@@ -712,7 +724,9 @@ control_team(struct control *c)
 		n = np_signalled(&c->d->signals);
 		if (n != c->signals) {
 			c->signals = n;
-			end(c, NP_BY_SIGNAL, n > 1 || phase >= NP_FINISHING ? 2 : 1);
+			end(c, NP_BY_SIGNAL,
+			    n > 1 || phase >= NP_FINISHING || has_no_result(c) ? NP_ABANDON
+									       : NP_HURRY);
 			/* A far end that pauses between bursts notices only this. It then closes,
 			 * after end(), so that does not look like a failure. */
 			if (c->d->run->plan->active && c->d->control != NULL &&

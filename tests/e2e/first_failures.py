@@ -7,6 +7,7 @@ import os
 import signal
 import tempfile
 import time
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import List, NamedTuple, Sequence, Tuple
@@ -49,6 +50,7 @@ class Blocked(NamedTuple):
 
 
 TCP, UDP = "tcp dport != {port}", "meta l4proto udp"
+LOSES_REQUESTS = f"{TCP} tcp flags & psh == psh"
 REFUSED = ("connect the data socket", f"{IPV4} port", "Connection refused")
 NO_ROUTE = ("connect the data socket", f"{IPV4} port", "No route to host")
 BLOCKED = (
@@ -128,16 +130,54 @@ def some_requests_are_lost(port: int, which: str, sizes: str) -> str:
     return line
 
 
-def interrupted_without_an_answer(port: int) -> str:
-    """A rate and latencies of 0 would be no result. The daemon, which sees no end, ends by its own clock."""
-    with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} tcp flags & psh == psh drop"):
-        with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "10", "-P", "0", "-t", "TCP_RR"]) as client:
-            data = [*CLIENT, "ss", "-tnH", "state", "established", "dport", "!=", f":{port}"]
-            assert lib.wait_for(lambda: lib.run(data, 20).out.split()[1:2] == ["1"], 60), "no request waits for its acknowledgement"
+def started(port: int, test: str) -> lib.Started:
+    return lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "60", "-P", "0", "-t", *test.split()])
+
+
+def interrupted_without_an_answer(port: int, test: str, what: str) -> str:
+    """A rate and latencies of 0 would be no result, so nothing is waited for. The daemon sees no end."""
+    data = [*CLIENT, "ss", "-tnH", "state", "established", "dport", "!=", f":{port}"]
+    with Wall(SERVER, "prerouting", f"{what} drop"), started(port, test) as client:
+        waits = client.under_way if what == UDP else lambda: lib.run(data, 20).out.split()[1:2] > ["0"]
+        assert lib.wait_for(waits, 60), "no request waits for its acknowledgement"
+        begun = time.monotonic()
+        client.signal(signal.SIGINT)
+        got = client.finish(60)
+    assert got.rc == 1 and got.out == "", got
+    assert time.monotonic() - begun < lib.SLACK, f"ended after {time.monotonic() - begun:.1f} s"
+    return lib.error_line(got, "netperf", "interrupted before a transaction was completed")
+
+
+INTERRUPTED = {     # tests, and their status: only a sender of datagrams needs the far end for its result
+    "TCP_RR": 0, "UDP_RR": 0, "TCP_RR --rate 50": 0, "TCP_STREAM --rate 5M": 0, "TCP_STREAM --rate 5M --both": 0, "UDP_STREAM --rate 5M": 1}
+
+
+def interrupted_in_silence(port: int) -> str:
+    """The path is silent: a signal ends the wait for data in flight, and for results."""
+    with ExitStack() as stack:
+        clients = {test: stack.enter_context(started(port, test)) for test in INTERRUPTED}
+        assert all(client.measuring() for client in clients.values())
+        stack.enter_context(Wall(SERVER, "prerouting", "drop"))
+        time.sleep(0.5)
+        begun = time.monotonic()
+        for client in clients.values():
+            client.signal(signal.SIGINT)
+        for test, client in clients.items():
+            got = client.finish(60)
+            assert time.monotonic() - begun < 7 + lib.SLACK, f"{test}: {time.monotonic() - begun:.1f} s: {got}"
+            assert got.rc == INTERRUPTED[test] and got.out and ("no results from" in got.err) == (got.rc == 1), f"{test}: {got}"
+    return f"{time.monotonic() - begun:.1f} s"
+
+
+def interrupted_while_data_is_lost(port: int) -> str:
+    """The far end does not hear of the end on the data's path, but on that of control, and sends its figures."""
+    with started(port, "UDP_RR -- -k REMOTE_RECV_CALLS") as client:
+        assert client.measuring()
+        with Wall(SERVER, "prerouting", f"{UDP} drop"):
             client.signal(signal.SIGINT)
             got = client.finish(60)
-    assert got.rc == 1 and got.out == "", got
-    return lib.error_line(got, "netperf", "interrupted before a transaction was completed")
+    assert got.rc == 0 and int(got.out.partition("=")[2]) > 0, got
+    return got.out.strip()
 
 
 def handshake_loses_its_last_segment(port: int) -> str:
@@ -300,7 +340,11 @@ def suite(report: lib.Report) -> None:
             report.case("TCP_MAERTS: the handshake loses its last segment", partial(handshake_loses_its_last_segment, daemon.port))
             for which, sizes in (("tcp flags & psh == psh", "1,1"), ("meta length > 1000 numgen inc mod 20 == 0", "30M,1")):
                 report.case(f"TCP_RR -r {sizes}: lost", partial(some_requests_are_lost, daemon.port, which, sizes))
-            report.case("TCP_RR: interrupted without an answer", partial(interrupted_without_an_answer, daemon.port))
+            for test, what in (("TCP_RR", LOSES_REQUESTS), ("TCP_RR --rate 50", LOSES_REQUESTS), ("UDP_RR", UDP)):
+                report.case(f"{test}: interrupted without an answer", partial(interrupted_without_an_answer, daemon.port, test,
+                                                                              what.format(port=daemon.port)))
+            report.case("interrupted in silence", partial(interrupted_in_silence, daemon.port))
+            report.case("UDP_RR: interrupted while data is lost", partial(interrupted_while_data_is_lost, daemon.port))
             report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
         addresses(report)
         routers(report)

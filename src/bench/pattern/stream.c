@@ -21,15 +21,16 @@
 #include "net/tcpinfo.h"
 
 enum {
-	EMPTY_MS = 5,     /* between two checks for data that are left to send */
-	END_MARKS = 3,    /* empty datagrams at the end, as netperf sends */
-	ROOM_MS = 500,    /* wait for room to send the first of them */
-	AFTER_S = 60,     /* longest wait of a receiver for the end of data after its window */
-	UNREAD_MS = 1000, /* wait of a sender for data in flight, beside two round trips */
-	LAGGARD_MS = 5,   /* wait for numbered datagrams after the end mark */
-	SETTLE_MS = 300,  /* from the last acknowledgement to a close that drops data in flight */
-	MARKS_MAX = 100,  /* more end marks than a live connection receives */
-	DROP_MS = 100,    /* between two checks for the end */
+	EMPTY_MS = 5,  /* between two checks for data that are left to send */
+	END_MARKS = 3, /* empty datagrams at the end, as netperf sends */
+	ROOM_MS = 500, /* wait for room to send the first of them */
+	AFTER_S = 60,  /* longest wait of a receiver for the end of data after its window */
+	UNREAD_MS =
+	    1000, /* wait of a sender for data in flight, beside two round trips: brief_ns() */
+	LAGGARD_MS = 5,  /* wait for numbered datagrams after the end mark */
+	SETTLE_MS = 300, /* from the last acknowledgement to a close that drops data in flight */
+	MARKS_MAX = 100, /* more end marks than a live connection receives */
+	DROP_MS = 100,   /* between two checks for the end */
 };
 
 /* Record the time of a call, from the end of the one before. */
@@ -222,11 +223,36 @@ cut(struct np_worker *w)
 	return true;
 }
 
+/* How long to wait for data in flight at most, or after a signal while nothing moves. */
+static uint64_t
+brief_ns(const struct np_worker *w)
+{
+	uint64_t trip_ns = np_tcp_round_trip_ns(w->conn->fd);
+
+	return UNREAD_MS * NP_MSEC + (trip_ns > 0 ? 2 * trip_ns : w->run->round_trips_ns);
+}
+
+/* When a wait in which nothing moves from now on is over. */
+static uint64_t
+idle_deadline(const struct np_worker *w, uint64_t last_ns)
+{
+	uint64_t idle_ns = np_hurried(&w->stop) ? brief_ns(w) : NP_PART_S * NP_SEC;
+
+	return np_min(np_deadline(idle_ns), last_ns);
+}
+
+/* The same, later if the path is silent, unless a signal has come. */
+static uint64_t
+patient_until(const struct np_worker *w, int fd, uint64_t until)
+{
+	return np_hurried(&w->stop) ? until : np_run_extend(w->run, fd, until);
+}
+
 /* Wait until the kernel has sent all buffered data. Gives up as end_all(). */
 static int
 await_empty(struct np_worker *w)
 {
-	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
+	uint64_t until = idle_deadline(w, NP_NEVER);
 	int64_t before = INT64_MAX;
 
 	while (!np_abandoned(&w->stop)) {
@@ -240,24 +266,15 @@ await_empty(struct np_worker *w)
 		}
 		if (left != before) {
 			before = left;
-			until = np_deadline(NP_PART_S * NP_SEC);
+			until = idle_deadline(w, NP_NEVER);
 		}
-		until = np_run_extend(w->run, w->conn->fd, until);
+		until = patient_until(w, w->conn->fd, until);
 		if (np_now() >= until) {
 			return -ETIMEDOUT;
 		}
 		poll(NULL, 0, EMPTY_MS);
 	}
 	return 0;
-}
-
-/* When a wait in which nothing moves from now on is over. */
-static uint64_t
-idle_deadline(uint64_t last_ns)
-{
-	uint64_t until = np_deadline(NP_PART_S * NP_SEC);
-
-	return until < last_ns ? until : last_ns;
 }
 
 /* Wait for the far end to close a connection: *until is put off while data or ACKs move. */
@@ -290,7 +307,7 @@ await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t la
 			if (n < 0 && errno != EAGAIN && errno != EINTR) {
 				return -errno;
 			}
-			*until = idle_deadline(last_ns);
+			*until = idle_deadline(w, last_ns);
 			continue;
 		}
 		now_queued = unacknowledged(w);
@@ -299,9 +316,9 @@ await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t la
 		}
 		if (now_queued != queued) {
 			queued = now_queued;
-			*until = idle_deadline(last_ns);
+			*until = idle_deadline(w, last_ns);
 		}
-		*until = np_min(np_run_extend(w->run, c->fd, *until), last_ns);
+		*until = np_min(patient_until(w, c->fd, *until), last_ns);
 	}
 	return -ETIMEDOUT;
 }
@@ -315,7 +332,7 @@ static int
 end_all(struct np_worker *w, uint64_t most_ns)
 {
 	uint64_t last_ns = most_ns > 0 ? np_deadline(most_ns) : NP_NEVER;
-	uint64_t until = idle_deadline(last_ns);
+	uint64_t until = idle_deadline(w, last_ns);
 	int rc = 0;
 
 	np_worker_read_closing(w);
@@ -329,11 +346,11 @@ end_all(struct np_worker *w, uint64_t most_ns)
 	return rc;
 }
 
-/* False: it timed out, which is an error unless the test was abandoned. */
+/* False: it timed out, which is an error unless a signal has come. */
 static bool
 was_in_time(struct np_worker *w, int rc, const char *failure)
 {
-	if (rc == -ETIMEDOUT && !np_abandoned(&w->stop)) {
+	if (rc == -ETIMEDOUT && !np_hurried(&w->stop)) {
 		np_fail(&w->err, NP_ETIME, 0, "%s within %d s", failure, NP_PART_S);
 	}
 	return rc != -ETIMEDOUT;
@@ -359,11 +376,7 @@ end_stream(struct np_worker *w)
 	const struct np_run *run = w->run;
 	bool failed = w->err.code != NP_OK;
 	bool may_cut = run->resets && (np_stopped(&w->stop) || failed);
-	struct np_tcp_brief tcp; /* of a connection whose data may queue on the path */
-	uint64_t trips_ns = np_tcp_look(w->conn->fd, &tcp) && tcp.rtt_us > 0
-				? 2000 * (uint64_t)tcp.rtt_us
-				: run->round_trips_ns;
-	uint64_t most_ns = UNREAD_MS * NP_MSEC + trips_ns;
+	uint64_t most_ns = brief_ns(w);
 	int rc = -ETIMEDOUT;
 
 	/* Without any response the path may be dead: do not report a time-out as an error. */
