@@ -99,6 +99,14 @@ def interrupted(port: int, test: str, *options: str) -> str:
     return f"{got.seconds:.1f} s"
 
 
+def the_client_reads_no_more(port: int) -> str:
+    """At the end of its time, with data in flight and its windows closed: the daemon does not wait for acknowledgements."""
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_MAERTS", "-l", "0.5", "--flows", "40", *BOTH, "--", "-s", "65536",
+                   "-S", "65536"], 40)
+    assert got.rc == 0, got
+    return f"{got.seconds:.1f} s"
+
+
 def session_of(daemon: lib.Daemon) -> int:
     """Once the test runs: at its start a process that forks sessions does not have its name yet."""
     assert lib.wait_for(lambda: bool(daemon.children()), 20), "no session"
@@ -230,6 +238,7 @@ def suite(report: lib.Report) -> None:
             report.skip("documents", "built without libjansson")
         for test in ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM"):
             report.case(f"interrupted: {test}", partial(interrupted, daemon.port, test))
+        report.case("the client reads no more: TCP_MAERTS, flows", partial(the_client_reads_no_more, daemon.port))
         report.case("interrupted: TCP_MAERTS, flows", partial(interrupted, daemon.port, "TCP_MAERTS", "--flows", "4"))
     if documents_can_be_had:
         report.cases([(f"little memory for buffers: {limit} {' '.join(options)}", partial(little_may_be_lent, limit, *options))

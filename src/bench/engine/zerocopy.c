@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/io.h"
 #include "bench/run.h"
@@ -34,6 +35,7 @@ enum {
 	RING_BYTES = 64 << 20, /* at most, if each connection has CONN_LEAST slots then */
 	USUAL_SIZE = 16 << 10, /* of a message, if the socket buffer sets it */
 	RECHECK_MS = 100,      /* between checks whether to wait longer */
+	UNREAD_MS = 500,       /* wait for buffers that the far end may not read */
 	LAST_WAIT_S = 60       /* longest wait for the last buffers */
 };
 
@@ -394,6 +396,16 @@ zerocopy_mark(struct np_worker *w)
 	}
 }
 
+/* Has a signal or a client's half-close ended the test? Data in flight may stay unread then. */
+static bool
+is_unread(const struct np_worker *w, const struct np_conn *c)
+{
+	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
+
+	return np_hurried(&w->stop) ||
+	       (!w->run->plan->active && poll(&p, 1, 0) > 0 && (p.revents & POLLRDHUP) != 0);
+}
+
 /*
  * Wait until the kernel has released all buffers: if they were reused, their new content would be
  * sent. Wait while releases arrive, but not beyond last_ns. Then disconnect TCP, which releases
@@ -404,6 +416,7 @@ zerocopy_finish(struct np_worker *w)
 {
 	const struct sockaddr disconnect = { .sa_family = AF_UNSPEC };
 	uint64_t last_ns = w->run->cut ? 0 : np_deadline(LAST_WAIT_S * NP_SEC);
+	uint64_t unread_ns = np_deadline(UNREAD_MS * NP_MSEC + w->run->round_trips_ns);
 	struct zerocopy *z = w->engine.state;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
@@ -420,6 +433,7 @@ zerocopy_finish(struct np_worker *w)
 				poll(&p, 1, RECHECK_MS);
 				until = np_run_extend(w->run, c->fd, until);
 			}
+			last_ns = is_unread(w, c) ? np_min(last_ns, unread_ns) : last_ns;
 		}
 		if (z->borrowed[i].count > 0 && w->run->plan->transport->connected) {
 			(void)connect(c->fd, &disconnect, sizeof(disconnect));
