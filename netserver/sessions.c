@@ -33,6 +33,8 @@ enum {
 	ROOM_S = 5,     /* a test waits so long for resources if an idle session is being ended, */
 	SOON_S = 1,     /* and so long otherwise: others may end by themselves */
 
+	TRIES = 8, /* waiting tests that are tried again in one call */
+
 	WAY_S = 30,    /* for another client of the same address to make its data connections */
 	TERM_MS = 2000 /* for a process to end after SIGTERM */
 };
@@ -217,6 +219,7 @@ wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 		s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC;
 	}
 	s->room_tried = d->freed + 1;
+	s->room_again_ns = s->room_until_ns;
 	return true;
 }
 
@@ -238,7 +241,9 @@ wait_for_way(struct ns_daemon *d, struct ns_session *s)
 			    "(netserver --one-port; clients of Plumbline show a token)");
 		return;
 	}
-	s->room_tried = 0;
+	s->room_tried = d->freed + 1;
+	/* The turn of a session that makes no connections ends without an event. */
+	s->room_again_ns = np_min(s->room_until_ns, now + NP_SEC);
 }
 
 /* Grant the test that a session asks for, refuse it, or let it wait for room or its turn. */
@@ -540,10 +545,39 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	s->end_ns = now_ns + TERM_MS * NP_MSEC;
 }
 
+/*
+ * Try again tests that wait for resources. Each try looks at all sessions, so only a few are made
+ * in one call: of those that were tried least recently. Returns when to call again.
+ */
+static uint64_t
+try_again(struct ns_daemon *d, uint64_t now_ns)
+{
+	for (int i = 0; i < TRIES; i++) {
+		struct ns_session *first = NULL;
+		uint64_t next = NP_NEVER;
+
+		for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+			if (s->room_until_ns == 0) {
+				continue;
+			}
+			if (s->room_tried == d->freed + 1 && s->room_again_ns > now_ns) {
+				next = np_min(next, s->room_again_ns);
+			} else if (first == NULL || s->room_tried < first->room_tried) {
+				first = s;
+			}
+		}
+		if (first == NULL) {
+			return next;
+		}
+		grant_test(d, first);
+	}
+	return now_ns;
+}
+
 uint64_t
 ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 {
-	uint64_t next = NP_NEVER;
+	uint64_t next = try_again(d, now_ns);
 
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
 		uint64_t turn_until = s->waiting_ns + (uint64_t)d->line_s * NP_SEC;
@@ -553,17 +587,6 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 				    "other tests ran all the time (netserver --exclusive)");
 		} else if (s->waiting_ns != 0 && turn_until < next) {
 			next = turn_until;
-		}
-		if (s->room_until_ns != 0) {
-			if (s->room_tried != d->freed + 1 || s->room_until_ns <= now_ns) {
-				grant_test(d, s); /* something was freed, or its time is over */
-			}
-			/* The turn of a session that makes no connections ends without an event. */
-			if (s->room_until_ns != 0) {
-				next = np_min(next, s->room_tried == 0
-							? np_min(s->room_until_ns, now_ns + NP_SEC)
-							: s->room_until_ns);
-			}
 		}
 		if (s->handover.other_ns != 0) {
 			uint64_t due = ns_handover_tick(d, s, now_ns);

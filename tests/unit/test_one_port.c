@@ -18,6 +18,7 @@
 #include "netserver/caller.h"
 #include "netserver/passed.h"
 #include "netserver/proxied.h"
+#include "netserver/sessions.h"
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
 
@@ -199,6 +200,42 @@ TEST(clients_of_one_address_take_turns)
 	assert_int_equal(np_fds_receive(b.theirs, &h, sizeof(h), &fd, 1, MSG_DONTWAIT), sizeof(h));
 	assert_true(fd < 0 && h.error != 0); /* the first one is told */
 	assert_int_equal(look(&b, "n", 1, &b.near, NS_LOOK_NEW), NS_DATA_NONE);
+}
+
+/* Each try looks at all sessions: many that wait for their turn must not occupy the daemon. */
+TEST(few_of_those_that_wait_try_in_one_call)
+{
+	enum { COUNT = 20, AT_ONCE = 8 };
+	const struct np_handover handover = { .wanted = true, .count = 1 };
+	struct ns_session waiting[COUNT];
+	FREED_BY(bed_free) struct bed b;
+	uint64_t now, next;
+
+	bed_make(&b, &handover);
+	b.daemon.one_port = true;
+	for (int i = 0; i < COUNT; i++) {
+		waiting[i] = (struct ns_session){ .next = b.daemon.sessions,
+						  .fd = -1,
+						  .peer = b.near,
+						  .wish.handover = handover,
+						  .room_until_ns = np_deadline(60 * NP_SEC) };
+		b.daemon.sessions = &waiting[i];
+	}
+	for (int tried = 0; tried < COUNT;) {
+		int before = tried;
+
+		now = np_now();
+		next = ns_sessions_tick(&b.daemon, now);
+		tried = 0;
+		for (int i = 0; i < COUNT; i++) {
+			tried += waiting[i].room_tried == b.daemon.freed + 1;
+		}
+		assert_int_equal(tried, before + AT_ONCE < COUNT ? before + AT_ONCE : COUNT);
+		assert_true(tried == COUNT || next <= now);
+	}
+	/* They try again when something is freed, or after a second. */
+	now = np_now();
+	assert_in_range(ns_sessions_tick(&b.daemon, now), now + 1, now + NP_SEC);
 }
 
 /* ---- Descriptors in flight ---- */
