@@ -90,7 +90,7 @@ struct ns_daemon {
 	struct ns_bucket filters; /* of new sessions with a filter of their own */
 	uint64_t shared_ns;       /* until when tests of several addresses share the processors */
 	uint64_t freed;           /* how often a session released a resource */
-	uint64_t turn_ns[NS_GROUPS]; /* --exclusive: when an address last had a turn */
+	struct ns_turns turns;    /* --exclusive: of tests */
 	struct ns_stats stats;
 };
 

@@ -357,7 +357,8 @@ ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 			at = ns_guard_when(&d->limits, &d->rates, c->place, now_ns);
 			when = at < when ? at : when;
 			if (at <= now_ns &&
-			    (first == NULL || ns_guard_before(&d->rates, c->place, first->place))) {
+			    (first == NULL ||
+			     ns_turns_before(&d->rates.turns, c->place, first->place))) {
 				first = c;
 			}
 		}

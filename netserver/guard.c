@@ -280,16 +280,21 @@ ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place wh
 		ns_bucket_take(&r->all, pace_ns(l), window, now_ns);
 		ns_bucket_take(&r->pace[who.near], NS_PACE * pace_ns(l), window, now_ns);
 	}
-	r->turn_near[who.near] = now_ns;
-	r->turn_net[who.net] = now_ns;
+	ns_turns_take(&r->turns, who, now_ns);
+}
+
+void
+ns_turns_take(struct ns_turns *t, struct ns_place who, uint64_t now_ns)
+{
+	t->near[who.near] = t->net[who.net] = now_ns;
 }
 
 bool
-ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b)
+ns_turns_before(const struct ns_turns *t, struct ns_place a, struct ns_place b)
 {
-	uint64_t net_a = r->turn_net[a.net], net_b = r->turn_net[b.net];
+	uint64_t net_a = t->net[a.net], net_b = t->net[b.net];
 
-	return net_a != net_b ? net_a < net_b : r->turn_near[a.near] < r->turn_near[b.near];
+	return net_a != net_b ? net_a < net_b : t->near[a.near] < t->near[b.near];
 }
 
 /* How often a wrong secret of an address, and of a network, is allowed. */

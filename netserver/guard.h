@@ -120,15 +120,24 @@ enum {
 	NS_AT_ONCE_MS = 100 /* a burst has the sessions of this many milliseconds */
 };
 
+/* When an address and a network last had a turn. Networks take turns, and the addresses of each. */
+struct ns_turns {
+	uint64_t near[NS_GROUPS], net[NS_GROUPS];
+};
+void ns_turns_take(struct ns_turns *t, struct ns_place who, uint64_t now_ns);
+
+/* Is a's turn before that of b? */
+bool ns_turns_before(const struct ns_turns *t, struct ns_place a, struct ns_place b);
+
 /*
  * How fast sessions begin: in total, and for each group of addresses, so that no group can use up
  * the whole rate.
  */
 struct ns_rates {
-	struct ns_bucket near[NS_GROUPS];                   /* NS_SHARE */
-	struct ns_bucket all, pace[NS_GROUPS];              /* NS_PACE */
-	uint64_t turn_near[NS_GROUPS], turn_net[NS_GROUPS]; /* when one last got a session */
-	uint32_t seed;                                      /* of the hash */
+	struct ns_bucket near[NS_GROUPS];      /* NS_SHARE */
+	struct ns_bucket all, pace[NS_GROUPS]; /* NS_PACE */
+	struct ns_turns turns;
+	uint32_t seed; /* of the hash */
 };
 
 /*
@@ -233,13 +242,9 @@ struct ns_session {
 int ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_rates *r,
 		  uint64_t now_ns, struct np_err *err);
 
-/*
- * The earliest time, from now_ns on, at which a session from there may begin. Of several that may,
- * networks take turns, and the addresses of each: ns_guard_before() asks whether a's turn is first.
- */
+/* The earliest time, from now_ns on, at which a session from there may begin. */
 uint64_t ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, struct ns_place who,
 		       uint64_t now_ns);
-bool ns_guard_before(const struct ns_rates *r, struct ns_place a, struct ns_place b);
 void
 ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place who, uint64_t now_ns);
 

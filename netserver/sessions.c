@@ -302,7 +302,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 	ns_processors_begin(d, s);
 	ns_processors_share(d, &s->peer);
 	s->test_ns = s->moved_ns = np_now();
-	d->turn_ns[ns_place_of(&s->peer, d->rates.seed).near] = s->test_ns;
+	ns_turns_take(&d->turns, ns_place_of(&s->peer, d->rates.seed), s->test_ns);
 	/* The session checks the length, too, but it may have been compromised. */
 	seconds = limit_s > 0 && seconds > limit_s ? limit_s : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
@@ -326,18 +326,19 @@ grant_next(struct ns_daemon *d)
 {
 	while (d->stats.waiting_now > 0 && !test_runs(d)) {
 		struct ns_session *first = NULL;
-		uint64_t first_turn = 0;
+		struct ns_place first_at = { .near = 0 };
 
 		for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-			uint64_t turn = d->turn_ns[ns_place_of(&s->peer, d->rates.seed).near];
+			struct ns_place at = ns_place_of(&s->peer, d->rates.seed);
 
-			/* Addresses take turns, and the sessions of each do: more sessions get an
-			 * address no more turns. */
+			/* More sessions get an address no more turns, nor more addresses a
+			 * network. */
 			if (s->waiting_ns != 0 &&
-			    (first == NULL || turn < first_turn ||
-			     (turn == first_turn && s->waiting_ns < first->waiting_ns))) {
+			    (first == NULL || ns_turns_before(&d->turns, at, first_at) ||
+			     (!ns_turns_before(&d->turns, first_at, at) &&
+			      s->waiting_ns < first->waiting_ns))) {
 				first = s;
-				first_turn = turn;
+				first_at = at;
 			}
 		}
 		if (first == NULL) {

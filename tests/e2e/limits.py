@@ -266,25 +266,24 @@ def line_ends() -> None:
         must_serve(daemon.port)
 
 
-def a_crowd_in_line() -> None:
-    """An address with many sessions in line leaves every other turn to another one, but for the one daemon of
-    256 that has both in one group by chance."""
-    got = [in_a_crowd()]
+def a_crowd_in_line(crowd: Sequence[str], source: str) -> None:
+    """An address with many sessions in line, or a network with many addresses, leaves every other turn to another one,
+    but for the one daemon of 256 that has both in one group by chance."""
+    got = [in_a_crowd(crowd, source)]
     if got[0].rc or got[0].seconds >= 8 * PATIENCE + lib.SLACK:
-        got.append(in_a_crowd())
+        got.append(in_a_crowd(crowd, source))
     # The one that has its turn ends, and perhaps another one comes before.
     assert got[-1].rc == 0 and got[-1].seconds < 8 * PATIENCE + lib.SLACK, f"{got}"
 
 
-def in_a_crowd() -> lib.Result:
+def in_a_crowd(crowd: Sequence[str], source: str) -> lib.Result:
     with ExitStack() as stack:
         daemon = stack.enter_context(lib.Daemon(args=["--exclusive", "30"]))
-        for _ in range(15):
-            stack.enter_context(lib.Started(
-                [*client(daemon.port, "TCP_RR", "-l", "3", *lib.PACED), "-L", "127.0.0.3"]))
+        for one in crowd:
+            stack.enter_context(lib.Started([*client(daemon.port, "TCP_RR", "-l", "3", *lib.PACED), "-L", one]))
         # Not all of them at a time: the first ones may have had their turn when the last ones come.
         assert lib.wait_for(lambda: in_line(daemon) >= 8, 60), "the crowd does not come"
-        return lib.run(client(daemon.port, "TCP_RR", "-l", "1"), 60)
+        return lib.run([*client(daemon.port, "TCP_RR", "-l", "1"), "-L", source], 60)
 
 
 def a_turn_not_used() -> None:
@@ -572,7 +571,8 @@ def cases() -> Iterator[Case]:
     yield "--engines, the usual ones", the_usual_engines
     yield "--exclusive", exclusive
     yield "--exclusive 1", line_ends
-    yield "--exclusive, a crowd", a_crowd_in_line
+    yield "--exclusive, a crowd", partial(a_crowd_in_line, 15 * ["127.0.0.3"], "127.0.0.1")
+    yield "--exclusive, a network", partial(a_crowd_in_line, [f"127.1.0.{last}" for last in range(1, 16)], "127.0.0.1")
     yield "--exclusive, a turn not used", a_turn_not_used
     yield "--exclusive, gone", leaving_the_line
     yield "--allow, --deny", by_address

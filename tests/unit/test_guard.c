@@ -255,18 +255,18 @@ TEST(networks_take_turns)
 	struct ns_limits l;
 
 	ns_limits_init(&l);
-	assert_false(ns_guard_before(&r, greedy, other));
-	assert_false(ns_guard_before(&r, other, greedy));
+	assert_false(ns_turns_before(&r.turns, greedy, other));
+	assert_false(ns_turns_before(&r.turns, other, greedy));
 	ns_guard_begin(&l, &r, greedy, 1000 * NP_SEC);
-	assert_true(ns_guard_before(&r, other, greedy));
-	assert_true(ns_guard_before(&r, other, near));
-	assert_true(ns_guard_before(&r, near, greedy));
+	assert_true(ns_turns_before(&r.turns, other, greedy));
+	assert_true(ns_turns_before(&r.turns, other, near));
+	assert_true(ns_turns_before(&r.turns, near, greedy));
 	ns_guard_begin(&l, &r, other, 1001 * NP_SEC);
-	assert_true(ns_guard_before(&r, greedy, other));
+	assert_true(ns_turns_before(&r.turns, greedy, other));
 	ns_guard_begin(&l, &r, six, 1002 * NP_SEC);
-	assert_true(ns_guard_before(&r, greedy, near_six));
-	assert_false(ns_guard_before(&r, near_six, six));
-	assert_false(ns_guard_before(&r, six, near_six));
+	assert_true(ns_turns_before(&r.turns, greedy, near_six));
+	assert_false(ns_turns_before(&r.turns, near_six, six));
+	assert_false(ns_turns_before(&r.turns, six, near_six));
 }
 
 /* Who knows the hash finds addresses that share a group; not who does not know the seed. */
