@@ -1,6 +1,7 @@
 #include "netserver/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <malloc.h>
@@ -40,7 +41,10 @@ enum {
 	UNKNOWN_DATA = 16 << 20,
 	UNKNOWN_ALL = 64 << 20,
 	LEFT_BELOW = 16 << 10, /* as much of the stack may hold copies of a seal */
-	BUFFER = 128 << 10     /* malloc(3) maps blocks of this size, and free(3) unmaps them */
+	GO_FIRST = 100, /* thousandths of the memory that count as a session's in addition: more
+			 * than the daemon has */
+	OOM_MOST = 1000,
+	BUFFER = 128 << 10 /* malloc(3) maps blocks of this size, and free(3) unmaps them */
 };
 
 struct who {
@@ -278,6 +282,24 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 	return setrlimit(RLIMIT_CORE, &none) == 0
 		   ? NP_OK
 		   : np_fail(err, NP_ESYS, errno, "switch core files off");
+}
+
+void
+ns_confine_go_first(const struct ns_seal *seal)
+{
+	static const char path[] = "/proc/self/oom_score_adj";
+	static const struct ns_seal none;
+	const struct ns_seal *by = seal != NULL ? seal : &none;
+	int64_t adj;
+	int fd;
+
+	(void)ns_sealed(by, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0); /* else the file is root's */
+	if (np_file_number(&adj, "", path) == 0 && (fd = open(path, O_WRONLY | O_CLOEXEC)) >= 0) {
+		adj += GO_FIRST;
+		dprintf(fd, "%d", adj < OOM_MOST ? (int)adj : OOM_MOST);
+		close(fd);
+	}
+	(void)ns_sealed(by, SYS_prctl, PR_SET_DUMPABLE, NP_SANITIZED, 0, 0);
 }
 
 /* A size in a line of /proc/self/status, in bytes. */

@@ -337,6 +337,7 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 		forget_secrets(d, c);
 	}
 	if (rc == NP_OK) {
+		ns_confine_go_first(seal);
 		ns_permit_init(&by.permit);
 	}
 	if (rc == NP_OK && by.evidence) {

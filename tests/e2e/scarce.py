@@ -116,6 +116,19 @@ def too_few_descriptors() -> str:
     return line
 
 
+# ---- memory --------------------------------------------------------------------------------------
+
+def no_memory(*args: str) -> None:
+    """The kernel has to end a session before the daemon."""
+    def score(pid: int) -> int:
+        return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+    with lib.Daemon(args=args) as daemon, lib.Started(client(daemon.port, "-l", "600", *lib.PACED)) as one:
+        assert one.measuring()
+        (session,) = daemon.children()
+        assert score(session) == min(1000, score(daemon.pid) + 100), (score(session), score(daemon.pid))
+
+
 # ---- processes ----------------------------------------------------------------------------------
 
 STRANGERS = 5  # processes that the user may have
@@ -297,6 +310,8 @@ def busy(place: Path, port: int) -> Iterator[Case]:
     yield "40 descriptors", few_descriptors
     yield "20 descriptors, all in use", no_descriptor_at_all
     yield "6 descriptors", too_few_descriptors
+    yield "no memory", no_memory
+    yield "no memory, not confined", partial(no_memory, "--no-sandbox")
     yield "no process", partial(few_processes, place)
     yield "no room for the log", partial(full_output, FULL_DEVICE)
     yield "nowhere for the log", partial(full_output, None)

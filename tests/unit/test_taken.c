@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -241,7 +242,7 @@ confine_further_unsealed(const struct taken *t)
 			return 1;
 		}
 	}
-	return 0;
+	return ns_sealed(&guess, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0) == 0 || errno != EPERM;
 }
 
 static int
