@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -185,6 +186,23 @@ find_transports(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
+/*
+ * The kernel limits the pages that all processes of a user have pinned (MSG_ZEROCOPY), so one
+ * session could leave none to the others. It can only pin memory that it was granted: let the
+ * limit not matter, except with rings, for which it also limits memory of the kernel.
+ */
+static void
+allow_pinning(const struct ns_daemon *d)
+{
+	struct rlimit l = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (d->urings == 0 && setrlimit(RLIMIT_MEMLOCK, &l) != 0 &&
+	    getrlimit(RLIMIT_MEMLOCK, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_MEMLOCK, &l);
+	}
+}
+
 static int
 go_unprivileged(const struct ns_args *a)
 {
@@ -260,6 +278,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		np_cgroup_forget(&d->cgroups); /* a leak checker needs descriptors, too */
 		return fault("%s", err.msg);
 	}
+	allow_pinning(d);
 	/* Its watches count for the user that makes it, which must not be that of sessions. */
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if ((rc = go_unprivileged(a)) != 0) {

@@ -4,15 +4,18 @@ client of a network of its own starts within a tenth of a second meanwhile.
 --long does it in full size.
 """
 
+import fcntl
 import multiprocessing
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
 import struct
 import sys
 import tempfile
+import termios
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -389,6 +392,35 @@ def still_ones() -> str:
         return f"room after {took:.1f} s"
 
 
+# ---- pinned memory -------------------------------------------------------------------------------
+
+def pinned() -> str:
+    """Tests that have the kernel keep their buffers, for a client that does not read. The kernel counts for the user: what
+    it would not keep for another one is copied."""
+    most = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+    if 0 <= most < 8 << 20 and os.geteuid() != 0:
+        raise lib.Skipped(f"a user may pin {most} bytes here")
+    with lib.Daemon(["prlimit", f"--memlock={1 << 18}:"], grace=None) as daemon, ExitStack() as stack:
+        unread, queued = [], [-1, 0]
+        for _ in range(2):
+            conn = stack.enter_context(calling(daemon.port, GREEDY))
+            got = ask(conn, plan("stream", "TCP", 4, 1, "zerocopy", DAY_S, ours.number(4, 1)))
+            for _ in range(4):
+                unread.append(stack.enter_context(socket.socket()))
+                unread[-1].bind((GREEDY, 0))
+                unread[-1].connect(("127.0.0.1", ours.ports_of(got)[0]))
+
+        def is_full() -> bool:
+            queued.append(sum(struct.unpack("i", fcntl.ioctl(one, termios.FIONREAD, bytes(4)))[0] for one in unread))
+            return queued[-2] == queued[-1]
+
+        assert lib.wait_for(is_full, 20), queued
+        sent = lib.document_of(daemon.port, "TCP_MAERTS", "-L", HONEST, "-l", "-1000000", "--engine", "zerocopy,zerocopy")
+        far = sent["iterations"][0]["far"]
+        assert far.get("engine.zerocopy_sends", 0) > 0 and far.get("engine.zerocopy_refused", 0) == 0, far
+        return f"{queued[-1]} bytes are not read; {far['engine.zerocopy_sends']} sends of another one without a copy"
+
+
 # ---- descriptors in flight -----------------------------------------------------------------------
 
 def data_connection(port: int, source: str, says: bytes) -> socket.socket:
@@ -714,6 +746,7 @@ def suite(report: lib.Report) -> None:
         ("tests that do not accept their connections", partial(descriptors, True)),
         ("the same without tokens", partial(descriptors, False)),
         ("a test that is late to accept", stalls),
+        ("tests that pin memory", pinned),
         ("silent connections of 250 addresses", pushed_out),
         ("ten big tests in a lab of one /24", a_lab),
         ("forty /64s of one site", forty_networks),
