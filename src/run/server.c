@@ -23,10 +23,11 @@ enum {
 };
 
 /*
- * Requests that are not tests may cost 10 ms of processor time each. QUESTIONS of them are answered
- * at once, more than a client sends between two tests; then one in QUESTION_MS.
+ * Requests that are not tests may cost 10 ms of processor time each, and many sessions may send
+ * them. QUESTIONS of them are answered at once, more than a client sends between two tests. The
+ * next one waits for QUESTION_MS, and each further one twice as long, up to 1.3 s.
  */
-enum { QUESTIONS = 64, QUESTION_MS = 10 };
+enum { QUESTIONS = 16, QUESTION_MS = 10, DOUBLINGS = 7 };
 
 enum { SAMPLE_MS = 10 }; /* at least, between two samples: each takes some 10 us */
 
@@ -250,11 +251,10 @@ serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err 
 	}
 }
 
-/* Serve one request. If it is no test, it waits for QUESTION_MS after QUESTIONS in a row. */
+/* Serve one request. If it is no test, it waits after QUESTIONS in a row. */
 static int
 serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
-	static const struct timespec pause = { .tv_nsec = QUESTION_MS * NP_MSEC };
 	static const struct np_text sysinfo = { ",Deprecated,Deprecated,Deprecated,Deprecated" };
 	struct np_head head = np_frame_head(np_chan_message(c));
 	const struct np_dialect *dialect = np_dialect(head.code);
@@ -268,8 +268,12 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 	if (dialect != NULL && c->is_ours == np_is_ours(head.code)) {
 		s->questions = 0;
 	} else if (++s->questions > QUESTIONS) {
-		s->questions = QUESTIONS;
-		ppoll(NULL, 0, &pause, s->signals.let_in);
+		unsigned further = s->questions - QUESTIONS - 1;
+		struct timespec left;
+
+		s->questions -= further == DOUBLINGS;
+		ppoll(NULL, 0, np_left(np_deadline((QUESTION_MS * NP_MSEC) << further), &left),
+		      s->signals.let_in);
 	}
 	if (c->is_ours) {
 		return serve_ours(s, c, head.code, err);
