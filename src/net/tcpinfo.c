@@ -201,12 +201,18 @@ value_of(const struct tcp_info *info, const struct field *f)
 	return word == UINT32_MAX ? -1 : (int64_t)word * f->factor; /* min_rtt: none measured */
 }
 
+static bool
+is_filled(const struct field *f, size_t len)
+{
+	return f->at + (f->kind == U64 ? sizeof(uint64_t) : sizeof(uint32_t)) <= len;
+}
+
 const char *
-np_tcp_sampled(size_t i)
+np_tcp_sampled(size_t i, size_t len)
 {
 	for (size_t n = 0; n < FIELDS; n++) {
 		if (fields[n].sampled && i-- == 0) {
-			return fields[n].name;
+			return is_filled(&fields[n], len) ? fields[n].name : NULL;
 		}
 	}
 	return NULL;
@@ -285,7 +291,7 @@ np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into)
 		} else if (fields[n].at == offsetof(struct tcp_info, tcpi_min_rtt) &&
 			   s->limits[n] == 0) {
 			np_bag_unread(into, "no round trip was measured", "tcp.%s", fields[n].name);
-		} else if (fields[n].at + (fields[n].kind == U64 ? 8 : 4) <= s->len) {
+		} else if (is_filled(&fields[n], s->len)) {
 			np_bag_int(into, summed(s, n, conns), "tcp.%s", fields[n].name);
 		} else {
 			np_bag_unread(into, "this kernel does not report it", "tcp.%s",

@@ -44,9 +44,12 @@ bool np_tcp_acked(int fd, struct np_acked *p);
  */
 int64_t np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest);
 
-/* Values of a sample, in the units of doc/evidence.md, and their names after "tcp.samples.". */
+/*
+ * Values of a sample, in the units of doc/evidence.md, and their names after "tcp.samples.". NULL:
+ * this kernel, which fills `len` bytes, does not report it.
+ */
 enum { NP_TCP_SAMPLED = 16 };
-const char *np_tcp_sampled(size_t i);
+const char *np_tcp_sampled(size_t i, size_t len);
 
 /*
  * TCP_INFO of several connections combined: the sum of counts, rates and windows, the mean of times

@@ -50,6 +50,7 @@ struct np_evidence {
 	bool tcp, capturing;
 	bool queues;       /* samples have what sockets had queued */
 	uint64_t every_ns; /* between samples; doubles whenever the columns are full */
+	size_t tcp_len;    /* bytes that the kernel fills of TCP_INFO */
 	size_t count;
 	double at_s[SAMPLES];
 	int64_t column[COLUMNS][SAMPLES];
@@ -250,6 +251,7 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 		ev->column[QUEUED_IN][i] = extrapolate(s.queued_in, s.looked, conns_up(run));
 		ev->column[QUEUED_OUT][i] = extrapolate(s.queued_out, s.looked, conns_up(run));
 		np_tcp_sum_sample(&s.tcp, conns_up(run), info);
+		ev->tcp_len = s.tcp.len;
 	}
 	for (int n = 0; n < NP_TCP_SAMPLED && ev->tcp; n++) {
 		ev->column[OWN + n][i] = info[n];
@@ -364,9 +366,11 @@ put_samples(const struct np_evidence *ev)
 	np_bag_int(ev->bag, (int64_t)(ev->every_ns / NP_MSEC), "%s.samples.every_ms", where);
 	np_bag_reals(ev->bag, ev->at_s, ev->count, "%s.samples.t_s", where);
 	for (size_t n = 0; n < COLUMNS; n++) {
-		if (n >= OWN ? ev->tcp : n == BYTES || ev->queues) {
+		const char *name = n < OWN ? own_names[n] : np_tcp_sampled(n - OWN, ev->tcp_len);
+
+		if (name != NULL && (n >= OWN ? ev->tcp : n == BYTES || ev->queues)) {
 			np_bag_ints(ev->bag, ev->column[n], ev->count, "%s.samples.%s", where,
-				    n < OWN ? own_names[n] : np_tcp_sampled(n - OWN));
+				    name);
 		}
 	}
 }

@@ -554,7 +554,7 @@ sampled(const struct np_sample *s, const char *name)
 
 	np_tcp_sum_sample(&s->tcp, s->looked, info);
 	for (size_t i = 0; i < NP_TCP_SAMPLED; i++) {
-		if (strcmp(np_tcp_sampled(i), name) == 0) {
+		if (strcmp(np_tcp_sampled(i, SIZE_MAX), name) == 0) {
 			return info[i];
 		}
 	}

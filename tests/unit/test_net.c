@@ -717,4 +717,16 @@ TEST(what_a_connection_has_not_measured_is_in_no_mean)
 	assert_int_equal(np_bag_number(idle, "tcp.ssthresh"), -1);
 }
 
+/* Linux before 3.15 fills 104 bytes, up to the retransmissions. */
+TEST(samples_have_what_the_kernel_fills)
+{
+	size_t names = 0;
+
+	for (size_t i = 0; i < NP_TCP_SAMPLED; i++) {
+		assert_non_null(np_tcp_sampled(i, SIZE_MAX));
+		names += np_tcp_sampled(i, 104) != NULL;
+	}
+	assert_int_equal(names, 5);
+}
+
 TEST_MAIN()
