@@ -95,7 +95,7 @@ read_kernel(const struct np_run *run, const struct np_conn *c, int fd, struct np
 	struct np_err unknown;
 
 	row->cpu = row->napi_id = row->local_port = row->remote_port = -1;
-	if (np_tcp_read(t->tcp_info ? fd : -1, &row->tcp) && run->before != NULL) {
+	if (np_tcp_read(t->tcp_info ? fd : -1, &row->tcp, NULL) && run->before != NULL) {
 		const struct np_tcp_brief *before = &run->before[c - run->conn];
 
 		row->tcp.data_segments = since(before->data_segments, row->tcp.data_segments);

@@ -140,7 +140,7 @@ np_worker_mark(struct np_worker *w)
 
 	w->reached = w->reached || was_reached(w);
 	for (uint32_t i = 0; i < w->conns && run->before != NULL; i++) {
-		np_tcp_read(w->conn[i].fd, &run->before[&w->conn[i] - run->conn]);
+		np_tcp_read(w->conn[i].fd, &run->before[&w->conn[i] - run->conn], &w->tcp_before);
 	}
 	if (w == run->worker && np_delivers(run->plan->transport) &&
 	    !run->plan->pattern->connection_test) {

@@ -210,6 +210,7 @@ struct np_worker {
 	uint64_t grew_ns; /* when it grew last; 0: never */
 
 	uint64_t acked_before;        /* bytes, when the window opened; see np_counts_arrived() */
+	struct np_tcp_sum tcp_before; /* of its connections, when the warm-up ended */
 	struct np_sequence *sequence; /* a receiver's, if datagrams are numbered; else NULL */
 	uint64_t first_ns, opened_ns; /* with NP_C_WINDOW: time of the first datagram, and of the
 					 first in the window; 0 */

@@ -25,7 +25,7 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	}
 	np_evidence_host(&wants, c->chan.fd, near);
 	/* The shortest round trip so far, and the rate of the slower interface; 0: unknown. */
-	np_tcp_put(c->chan.fd, tcp);
+	np_tcp_put(c->chan.fd, &(const struct np_tcp_sum){ .count = 0 }, tcp);
 	us = np_bag_number(tcp, "tcp.min_rtt_us");
 	us = us > 0 ? us : np_bag_number(tcp, "tcp.rtt_us");
 	path.rtt_s = us > 0 ? us / 1e6 : 0;

@@ -77,49 +77,53 @@ struct field {
 	size_t at;
 	int64_t factor; /* to the bag's unit */
 	enum kind kind;
-	bool sampled;
+	bool sampled, grows; /* grows: it is a counter, of the connection's whole time */
 	enum { SUM, MEAN, LARGEST } several; /* how several connections are combined */
 };
 
-#define ROW(name, member, kind, factor, sampled, several)                                          \
+#define ROW(name, member, kind, factor, sampled, grows, several)                                   \
 	{                                                                                          \
-		name, offsetof(struct tcp_info, tcpi_##member), factor, kind, sampled, several     \
+		name, offsetof(struct tcp_info, tcpi_##member), factor, kind, sampled, grows,      \
+		    several                                                                        \
 	}
-#define FIELD(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, SUM)
-#define EACH(name, member, kind, factor, sampled) ROW(name, member, kind, factor, sampled, MEAN)
+#define FIELD(name, member, kind, factor, sampled)                                                 \
+	ROW(name, member, kind, factor, sampled, false, SUM)
+#define EACH(name, member, sampled) ROW(name, member, U32, 1, sampled, false, MEAN)
+#define COUNT(name, member, kind, sampled) ROW(name, member, kind, 1, sampled, true, SUM)
+#define CLOCK(name, member) ROW(name, member, U64, 1, true, true, MEAN)
 
 /* In the order of the struct: older kernels fill only the first ones. Rates are in bytes there. */
 static const struct field fields[] = {
-	ROW("rto_us", rto, U32, 1, true, LARGEST),
-	EACH("mss", snd_mss, U32, 1, false),
+	ROW("rto_us", rto, U32, 1, true, false, LARGEST),
+	EACH("mss", snd_mss, false),
 	FIELD("unacked", unacked, U32, 1, true),
-	EACH("path_mtu", pmtu, U32, 1, false),
-	EACH("rtt_us", rtt, U32, 1, true),
-	EACH("rttvar_us", rttvar, U32, 1, false),
-	EACH("ssthresh", snd_ssthresh, U32, 1, false),
+	EACH("path_mtu", pmtu, false),
+	EACH("rtt_us", rtt, true),
+	EACH("rttvar_us", rttvar, false),
+	EACH("ssthresh", snd_ssthresh, false),
 	FIELD("cwnd", snd_cwnd, U32, 1, true),
-	EACH("reordering", reordering, U32, 1, false),
-	EACH("receive_space", rcv_space, U32, 1, false),
-	FIELD("retransmitted_segments", total_retrans, U32, 1, true),
+	EACH("reordering", reordering, false),
+	EACH("receive_space", rcv_space, false),
+	COUNT("retransmitted_segments", total_retrans, U32, true),
 	FIELD("pacing_rate_bps", pacing_rate, U64, 8, true),
-	FIELD("bytes_acked", bytes_acked, U64, 1, true),
-	FIELD("bytes_received", bytes_received, U64, 1, true),
-	FIELD("segments_out", segs_out, SEGMENTS, 1, false),
-	FIELD("segments_in", segs_in, SEGMENTS, 1, false),
+	COUNT("bytes_acked", bytes_acked, U64, true),
+	COUNT("bytes_received", bytes_received, U64, true),
+	COUNT("segments_out", segs_out, SEGMENTS, false),
+	COUNT("segments_in", segs_in, SEGMENTS, false),
 	FIELD("notsent_bytes", notsent_bytes, U32, 1, true),
-	EACH("min_rtt_us", min_rtt, U32, 1, false),
-	FIELD("data_segments_in", data_segs_in, SEGMENTS, 1, false),
-	FIELD("data_segments_out", data_segs_out, SEGMENTS, 1, false),
+	EACH("min_rtt_us", min_rtt, false),
+	COUNT("data_segments_in", data_segs_in, SEGMENTS, false),
+	COUNT("data_segments_out", data_segs_out, SEGMENTS, false),
 	FIELD("delivery_rate_bps", delivery_rate, U64, 8, true),
-	EACH("busy_us", busy_time, U64, 1, true),
-	EACH("rwnd_limited_us", rwnd_limited, U64, 1, true),
-	EACH("sndbuf_limited_us", sndbuf_limited, U64, 1, true),
-	FIELD("delivered_ce", delivered_ce, U32, 1, false),
-	FIELD("bytes_sent", bytes_sent, U64, 1, true),
-	FIELD("retransmitted_bytes", bytes_retrans, U64, 1, true),
-	FIELD("dsack_dups", dsack_dups, U32, 1, false),
-	FIELD("reordered", reord_seen, U32, 1, false),
-	FIELD("out_of_order", rcv_ooopack, U32, 1, false),
+	CLOCK("busy_us", busy_time),
+	CLOCK("rwnd_limited_us", rwnd_limited),
+	CLOCK("sndbuf_limited_us", sndbuf_limited),
+	COUNT("delivered_ce", delivered_ce, U32, false),
+	COUNT("bytes_sent", bytes_sent, U64, true),
+	COUNT("retransmitted_bytes", bytes_retrans, U64, true),
+	COUNT("dsack_dups", dsack_dups, U32, false),
+	COUNT("reordered", reord_seen, U32, false),
+	COUNT("out_of_order", rcv_ooopack, U32, false),
 	FIELD("send_window", snd_wnd, U32, 1, true),
 };
 
@@ -230,23 +234,29 @@ add(struct np_tcp_sum *s, size_t n, int64_t v, uint32_t limits)
 	s->limits[n] += limits;
 }
 
+static void
+add_info(struct np_tcp_sum *s, const struct tcp_info *info, size_t len)
+{
+	if (len == 0) {
+		return;
+	}
+	s->len = len;
+	s->count++;
+	for (size_t n = 0; n < FIELDS; n++) {
+		int64_t v = value_of(info, &fields[n]);
+
+		add(s, n, v, v >= 0);
+	}
+}
+
 bool
 np_tcp_sum_add(struct np_tcp_sum *s, int fd)
 {
 	struct tcp_info info;
 	size_t len = read_info(fd, &info);
 
-	if (len == 0) {
-		return false;
-	}
-	s->len = len;
-	s->count++;
-	for (size_t n = 0; n < FIELDS; n++) {
-		int64_t v = value_of(&info, &fields[n]);
-
-		add(s, n, v, v >= 0);
-	}
-	return true;
+	add_info(s, &info, len);
+	return len > 0;
 }
 
 void
@@ -282,10 +292,23 @@ np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t conns, int64_t v[NP_TCP_S
 }
 
 void
+np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before)
+{
+	for (size_t n = 0; n < FIELDS && before->count > 0; n++) {
+		bool known = s->limits[n] == before->limits[n] && s->total[n] >= before->total[n];
+
+		if (fields[n].grows) {
+			s->total[n] = known ? s->total[n] - before->total[n] : 0;
+			s->limits[n] = known ? s->limits[n] : 0;
+		}
+	}
+}
+
+void
 np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into)
 {
 	for (size_t n = 0; n < FIELDS && s->count > 0; n++) {
-		if (fields[n].kind == SEGMENTS && s->limits[n] == 0) {
+		if (fields[n].grows && s->limits[n] == 0) {
 			np_bag_unread(into, "the kernel counts them by 32 bits", "tcp.%s",
 				      fields[n].name);
 		} else if (fields[n].at == offsetof(struct tcp_info, tcpi_min_rtt) &&
@@ -307,11 +330,14 @@ np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into)
 	     : -1)
 
 bool
-np_tcp_read(int fd, struct np_tcp_brief *b)
+np_tcp_read(int fd, struct np_tcp_brief *b, struct np_tcp_sum *into)
 {
 	struct tcp_info info;
 	size_t len = read_info(fd, &info);
 
+	if (into != NULL) {
+		add_info(into, &info, len);
+	}
 	*b = (struct np_tcp_brief){
 		.data_segments =
 		    BRIEF(info, len, data_segs_out) < 0
@@ -348,7 +374,7 @@ np_tcp_put_alike(int fd, struct np_bag *into)
 }
 
 void
-np_tcp_put(int fd, struct np_bag *into)
+np_tcp_put(int fd, const struct np_tcp_sum *before, struct np_bag *into)
 {
 	struct np_tcp_sum one = { .count = 0 };
 	struct tcp_info info;
@@ -357,6 +383,7 @@ np_tcp_put(int fd, struct np_bag *into)
 		np_bag_unread(into, strerror(errno), "tcp");
 		return;
 	}
+	np_tcp_sum_since(&one, before);
 	np_tcp_sum_put(&one, 1, into);
 	np_bag_int(into, (info.tcpi_options & TCPI_OPT_TIMESTAMPS) != 0, "tcp.timestamps");
 	np_bag_int(into, (info.tcpi_options & TCPI_OPT_SACK) != 0, "tcp.sack");

@@ -67,6 +67,9 @@ struct np_tcp_sum {
 bool np_tcp_sum_add(struct np_tcp_sum *s, int fd);
 void np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from);
 
+/* Leave in its counters what they counted since `before`, a sum over the same connections. */
+void np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before);
+
 /* The values of a sample, and all as tcp.*: of `conns` connections, some of which were added. */
 void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t conns, int64_t v[NP_TCP_SAMPLED]);
 void np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into);
@@ -81,8 +84,8 @@ struct np_tcp_brief {
 	int64_t rwnd_limited_us; /* time limited by the receiver's window */
 };
 
-/* False, and all -1, if there is no TCP_INFO. */
-bool np_tcp_read(int fd, struct np_tcp_brief *b);
+/* Add it to `into`, too, unless that is NULL. False, and all -1, if there is no TCP_INFO. */
+bool np_tcp_read(int fd, struct np_tcp_brief *b, struct np_tcp_sum *into);
 
 /* What several connections have carried, retransmissions included. A zeroed one is empty. */
 struct np_tcp_carried {
@@ -94,7 +97,7 @@ struct np_tcp_carried {
 /* Add a connection. False if the kernel does not tell these values. */
 bool np_tcp_carried_add(struct np_tcp_carried *c, int fd);
 
-/* Put all values, as tcp.* */
-void np_tcp_put(int fd, struct np_bag *into);
+/* Put all values, as tcp.*; counters since `before`, which may be empty. */
+void np_tcp_put(int fd, const struct np_tcp_sum *before, struct np_bag *into);
 
 #endif

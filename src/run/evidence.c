@@ -258,22 +258,25 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 	}
 }
 
-/* The kernel's values at the end: of several connections, their sums. */
+/* The kernel's values at the end, counts of the window; of several connections, their sums. */
 static void
 put_tcp(const struct np_run *run, struct np_bag *bag)
 {
-	struct np_tcp_sum sum;
+	struct np_tcp_sum sum = { .count = 0 }, before = { .count = 0 };
 
+	NP_EACH_WORKER (w, run) {
+		np_tcp_sum_join(&before, &w->tcp_before);
+	}
 	if (run->conns == 1) {
-		np_tcp_put(run->conn->fd, bag);
+		np_tcp_put(run->conn->fd, &before, bag);
 		return;
 	}
-	memset(&sum, 0, sizeof(sum));
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->plan->ramp == 0 || run->conn[i].is_up) {
 			np_tcp_sum_add(&sum, run->conn[i].fd);
 		}
 	}
+	np_tcp_sum_since(&sum, &before);
 	np_tcp_sum_put(&sum, conns_up(run), bag);
 	np_tcp_put_alike(run->conn->fd, bag);
 	np_bag_int(bag, conns_up(run), "tcp.connections");

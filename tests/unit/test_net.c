@@ -729,4 +729,25 @@ TEST(samples_have_what_the_kernel_fills)
 	assert_int_equal(names, 5);
 }
 
+TEST(tcp_counters_begin_with_an_earlier_look)
+{
+	FREED_BY(free_bag) struct np_bag *whole = np_bag_new(), *later = np_bag_new();
+	struct np_tcp_sum before = { .count = 0 }, none = { .count = 0 };
+	struct np_tcp_brief brief;
+	struct np_addr at;
+	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int fd = connected_to(&at);
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){ 1 }, sizeof(int));
+	assert_int_equal(send(fd, "before", 6, 0), 6);
+	assert_true(np_tcp_read(fd, &brief, &before));
+	assert_int_equal(send(fd, "later", 5, 0), 5);
+	np_tcp_put(fd, &none, whole);
+	np_tcp_put(fd, &before, later);
+	assert_int_equal(np_bag_number(whole, "tcp.bytes_sent"), 11);
+	assert_int_equal(np_bag_number(later, "tcp.bytes_sent"), 5);
+	assert_int_equal(np_bag_number(later, "tcp.data_segments_out"), 1);
+	assert_int_equal(np_bag_number(later, "tcp.mss"), np_bag_number(whole, "tcp.mss"));
+}
+
 TEST_MAIN()

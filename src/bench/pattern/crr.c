@@ -235,7 +235,7 @@ add_tcp_info(struct np_worker *w, const struct np_conn *c)
 	struct connector *state = w->state;
 	struct np_tcp_brief b;
 
-	if (!np_tcp_read(c->fd, &b)) {
+	if (!np_tcp_read(c->fd, &b, NULL)) {
 		return;
 	}
 	if (b.retransmitted_segments > 0) {

@@ -176,12 +176,15 @@ np_rule_mtu(FACTS, struct np_verdict *v)
 	double sender = np_sender_cpu_score(f), reader = np_reader_cpu_score(f);
 	double softirq = np_softirq_score(f), score = fmax(fmax(sender, reader), softirq);
 	struct np_encap usual = f->encap;
+	struct np_bag_item acked;
+	size_t samples = np_bag_list(f->tx, "tcp.samples.bytes_acked", 0, &acked);
+	double ever = samples > 0 ? np_bag_value(&acked, samples - 1)
+				  : np_bag_number(f->tx, "tcp.bytes_acked");
 	struct np_words by;
 
 	usual.mtu = 1500;
-	/* Small segments pass, as the connection was made, but no data were acknowledged. */
-	if (f->again > 0 && np_bag_number(f->tx, "tcp.bytes_acked") <= f->connections &&
-	    f->in->throughput_bps <= 0) {
+	/* Small segments pass, as the connection was made, but no data were ever acknowledged. */
+	if (f->again > 0 && ever <= f->connections && f->in->throughput_bps <= 0) {
 		np_decide(v, NP_LIMIT_MTU, 0.995, 1,
 			  "limited by the MTU of the path: nothing was acknowledged, as small "
 			  "segments pass, and those of %.0f bytes do not",
