@@ -44,6 +44,9 @@ int np_capture_fd(const struct np_capture *c);
  */
 int np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct np_err *err);
 
+/* The window opened at that time of CLOCK_MONOTONIC, after a warm-up: count from there on. */
+void np_capture_restart(struct np_capture *c, uint64_t opened_ns);
+
 /*
  * Stop after what is in the kernel's buffer has been read, which takes some 50 ms, 100 on
  * the loopback interface; the ledger goes into the bag: wire.*

@@ -24,6 +24,11 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 }
 
 void
+np_capture_restart(struct np_capture *c, uint64_t opened_ns)
+{
+}
+
+void
 np_capture_stop(struct np_capture *c, struct np_bag *into)
 {
 }

@@ -43,11 +43,13 @@ struct np_capture {
 	pthread_t thread;
 	atomic_bool stop;
 	struct np_ledger *ledger;
-	uint64_t begin_ns, end_ns; /* by the clock of packets; end 0: not stopped */
-	bool is_after;             /* a packet was after the end */
-	uint32_t read;             /* packets read since the start */
-	uint32_t passed_before;    /* packets that the kernel passed before the start */
-	uint64_t dropped_before;   /* and dropped */
+	uint64_t begin_ns, end_ns;   /* by the clock of packets; end 0: not stopped */
+	_Atomic uint64_t restart_ns; /* by that clock; 0: there is no warm-up, or it is not over */
+	bool restarted;
+	bool is_after;           /* a packet was after the end */
+	uint32_t read;           /* packets read since the start */
+	uint32_t passed_before;  /* packets that the kernel passed before the start */
+	uint64_t dropped_before; /* and dropped */
 };
 
 static bool
@@ -274,6 +276,14 @@ np_capture_free(struct np_capture *c)
 	free(c);
 }
 
+/* Count anew after the warm-up. */
+static void
+restart(struct np_capture *c)
+{
+	c->restarted = true;
+	np_ledger_restart(c->ledger, c->restart_ns);
+}
+
 /* pcap_handler: count a packet, if it is of the time of the test. */
 static void
 take_packet(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
@@ -287,6 +297,9 @@ take_packet(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned c
 		return;
 	}
 	c->read++;
+	if (!c->restarted && c->restart_ns != 0 && at_ns >= c->restart_ns) {
+		restart(c);
+	}
 	if (c->end_ns != 0 && at_ns > c->end_ns) {
 		c->is_after = true;
 		return;
@@ -417,7 +430,8 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 	c->read = 0;
 	c->begin_ns = np_clock(CLOCK_REALTIME);
 	c->end_ns = 0;
-	c->is_after = false;
+	c->restart_ns = 0;
+	c->is_after = c->restarted = false;
 	atomic_store(&c->stop, false);
 	rc = make_thread(c);
 	if (rc != 0) {
@@ -426,6 +440,12 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 		return np_fail(err, NP_ESYS, rc, "a thread for a capture");
 	}
 	return NP_OK;
+}
+
+void
+np_capture_restart(struct np_capture *c, uint64_t opened_ns)
+{
+	c->restart_ns = np_clock(CLOCK_REALTIME) - (np_now() - opened_ns);
 }
 
 void
@@ -439,13 +459,17 @@ np_capture_stop(struct np_capture *c, struct np_bag *into)
 	}
 	atomic_store(&c->stop, true);
 	pthread_join(c->thread, NULL);
+	if (!c->restarted && c->restart_ns != 0) {
+		restart(c); /* no packet came after that */
+	}
 	where = c->is_loopback
 		    ? "packets as they arrive; large packets (GSO) are not split into segments"
 		    : "outgoing: after the queue (qdisc), after segmentation by the kernel (GSO), "
 		      "before segmentation by the interface (TSO); incoming: after GRO, before the "
 		      "firewall";
-	snprintf(text, sizeof(text), "%s: %s; captured until the end of the test",
-		 c->is_any ? "all interfaces (a packet may pass several)" : c->device, where);
+	snprintf(text, sizeof(text), "%s: %s; %s until the end of the test",
+		 c->is_any ? "all interfaces (a packet may pass several)" : c->device, where,
+		 c->restarted ? "counted from the end of the warm-up" : "captured");
 	np_bag_text(into, text, "wire.tap");
 	np_bag_int(into, (int64_t)(dropped(c) - c->dropped_before), "wire.dropped");
 	np_ledger_put(c->ledger, into);

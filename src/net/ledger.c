@@ -1,5 +1,6 @@
 #include "net/ledger.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,17 +33,21 @@ enum {
 enum tcp_flag { FIN = 1, SYN = 2, RST = 4, ACK = 16, ECE = 64, CWR = 128 };
 enum direction { OUT, IN };
 
+/* np_ledger_restart() clears what comes before `mss`. */
 struct side {
 	uint64_t packets, segments, data_segments, acks, syn, fin, rst;
 	uint64_t seen_bytes, link_bytes, ip_bytes, transport_bytes, payload;
 	uint64_t ecn_ce, ecn_ece, fragments, orphans, orphan_bytes;
-	uint64_t zero_window, zero_ns, zero_since_ns; /* zero_since_ns 0: window open */
+	uint64_t zero_window, zero_ns;
 	uint64_t super_packets, super_packet_max;
 	uint64_t sizes[NP_LEDGER_SIZES];
 	uint64_t last_ns, gap_max_ns, gaps, gap[BUCKETS];
 	uint32_t mss, ordinary; /* from the SYN; largest payload of an ordinary packet so far */
+	uint64_t zero_since_ns; /* 0: window open */
 	struct np_follow follow;
-	uint32_t fin_next; /* sequence number after its FIN */
+	struct np_follow_counts warm_up; /* its counts before the restart, */
+	uint64_t warm_up_segments;       /* and data_segments */
+	uint32_t fin_next;               /* sequence number after its FIN */
 	bool fin_acked;
 };
 
@@ -86,6 +91,7 @@ struct np_ledger {
 	size_t fragments;
 	struct orphan orphan[ORPHANS];
 	size_t orphans;
+	bool restarted;
 };
 
 struct segment {
@@ -125,6 +131,23 @@ void
 np_ledger_free(struct np_ledger *l)
 {
 	free(l);
+}
+
+void
+np_ledger_restart(struct np_ledger *l, uint64_t at_ns)
+{
+	for (int d = 0; d < 2; d++) {
+		struct side *s = &l->side[d];
+
+		s->warm_up = s->follow.count;
+		s->follow.count = (struct np_follow_counts){ .reordered = 0 };
+		s->warm_up_segments = s->data_segments;
+		memset(s, 0, offsetof(struct side, mss));
+		s->zero_since_ns = s->zero_since_ns != 0 ? at_ns : 0;
+	}
+	l->first_ns = l->last_ns = at_ns;
+	l->malformed = l->orphans = 0;
+	l->restarted = true;
 }
 
 /* Skip n bytes. Returns their position; NULL: not all are there. */
@@ -730,6 +753,15 @@ put_side(const struct np_ledger *l, const struct side *s, const char *way, struc
 		if (rows[i].known) {
 			np_bag_int(into, (int64_t)rows[i].value, "wire.%s.%s", way, rows[i].name);
 		}
+	}
+	if (l->restarted) {
+		np_bag_int(into, (int64_t)s->warm_up_segments, "wire.%s.warm_up.data_segments",
+			   way);
+	}
+	if (l->restarted && followed) {
+		np_bag_int(into, (int64_t)s->warm_up.doubled, "wire.%s.warm_up.doubled", way);
+		np_bag_int(into, (int64_t)s->warm_up.retransmitted_segments,
+			   "wire.%s.warm_up.retransmitted_segments", way);
 	}
 	if (s->zero_since_ns != 0) {
 		zero_ns += l->last_ns - s->zero_since_ns;

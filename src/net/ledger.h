@@ -66,6 +66,12 @@ void np_ledger_free(struct np_ledger *l);
 bool np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size_t captured,
 		      size_t length);
 
+/*
+ * The warm-up ended at that time: count anew. What is known of the connection stays, such as
+ * sequence numbers; of the warm-up only what a comparison with the other end's ledger needs.
+ */
+void np_ledger_restart(struct np_ledger *l, uint64_t at_ns);
+
 /* Put wire.* of doc/evidence.md, except for what only the capture knows. */
 void np_ledger_put(const struct np_ledger *l, struct np_bag *into);
 

@@ -168,7 +168,20 @@ struct way {
 	double sent_again;   /* retransmissions, as captured at the sender */
 	double taken_for_it; /* what looks like them at the receiver */
 	bool open;           /* the sender's capture ended before the connection */
+	bool warmed_up;
 };
+
+/* A value with the warm-up's. The windows of both ends open at different times. */
+static double
+whole(const struct np_bag *const ends[2], int column, const char *name)
+{
+	char full[NP_BAG_NAME / 2];
+	double before;
+
+	snprintf(full, sizeof(full), "warm_up.%s", name);
+	before = value(ends, column, full);
+	return value(ends, column, name) + (isnan(before) ? 0 : before);
+}
 
 static bool
 is_whole(const struct np_bag *end)
@@ -185,11 +198,12 @@ compare(const struct np_bag *const ends[2], bool out, struct way *w)
 	*w = (struct way){ .name = out ? "out" : "in",
 			   .from = out ? "local" : "remote",
 			   .to = out ? "remote" : "local",
-			   .sent = value(ends, from, "data_segments"),
-			   .arrived = value(ends, to, "data_segments"),
-			   .doubled = fmax(value(ends, to, "doubled"), 0),
-			   .sent_again = value(ends, from, "retransmitted_segments"),
-			   .taken_for_it = value(ends, to, "retransmitted_segments"),
+			   .sent = whole(ends, from, "data_segments"),
+			   .arrived = whole(ends, to, "data_segments"),
+			   .doubled = fmax(whole(ends, to, "doubled"), 0),
+			   .sent_again = whole(ends, from, "retransmitted_segments"),
+			   .taken_for_it = whole(ends, to, "retransmitted_segments"),
+			   .warmed_up = value(ends, from, "warm_up.data_segments") >= 0,
 			   .open = np_bag_number(ends[from / 2], "wire.open_at_end") > 0 };
 	return is_whole(ends[0]) && is_whole(ends[1]) && w->sent > 0 && w->sent < MOST &&
 	       w->arrived >= 0 && w->arrived < MOST && fabs(w->doubled) < MOST &&
@@ -223,8 +237,8 @@ print_way(FILE *out, const struct way *w)
 {
 	double missing = w->sent + w->doubled - w->arrived;
 
-	fprintf(out, "%s to %s: %.0f segments with data sent, %.0f arrived", w->from, w->to,
-		w->sent, w->arrived);
+	fprintf(out, "%s to %s%s: %.0f segments with data sent, %.0f arrived", w->from, w->to,
+		w->warmed_up ? ", with the warm-up" : "", w->sent, w->arrived);
 	if (w->doubled > 0) {
 		fprintf(out, ", %.0f of them duplicated on the path", w->doubled);
 	}

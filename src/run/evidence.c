@@ -319,6 +319,9 @@ watch_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t n
 {
 	struct np_evidence *ev = ctx;
 
+	if (ev->capturing && ev->disturbed.looks == 0 && run->plan->warm_up_ms > 0) {
+		np_capture_restart(ev->plan.capture, run->window.started_ns);
+	}
 	np_witness_begin(&ev->witness, due_ns, now_ns);
 	np_disturbed_look(&ev->disturbed, &ev->witness, now_ns);
 	if (ev->disturbed.looks == 1 && run->plan->warm_up_ms > 0) {

@@ -57,7 +57,7 @@ def netperf(prefix: Sequence[str], port: int, *args: str, more: Sequence[str] = 
         path = Path(place) / "run.json"
         os.chmod(place, 0o777)
         json_too = [f"--json={path}"] if writes_json() else []
-        figures_too = [] if set(args) & set(CLASSIC) else ["-k", "THROUGHPUT,ELAPSED_TIME"]
+        figures_too = [] if set(args) & set(CLASSIC) else ["-k", "THROUGHPUT,ELAPSED_TIME,LOCAL_SEND_CALLS"]
         got = lib.run([*prefix, lib.netperf(), "-H", host, "-p", str(port), "-l", str(SECONDS),
                        "-P", "0", *args, *json_too, "--", *more, *figures_too], 60)
         assert got.rc == 0, f"status {got.rc}: {got.err.strip()}"
@@ -184,6 +184,17 @@ def every_flow(lab: netns.Lab, port: int, test: str) -> str:
     assert sent - 5 <= with_data[1] <= with_data[2] <= sent, (with_data, sent)
     assert "sent again" not in seen.text, seen.text
     return f"{sent:.0f} requests"
+
+
+def of_the_window(lab: netns.Lab, port: int) -> str:
+    """Not of a warm-up, which takes three times as long. What was lost on the way is counted over both."""
+    run = netperf(lab.client, port, "-t", "TCP_RR", "--warm-up", "3", "--wire")
+    sent, text = run.figures["LOCAL_SEND_CALLS"], run.ledger.text
+    assert all(sent / 2 < run.ledger.value("with data", i) < 2 * sent for i in range(4)), (sent, text)
+    way = re.search(r"local to remote, with the warm-up: (\d+) segments with data sent, (\d+) arrived", text)
+    assert way and int(way[1]) > 2 * sent and 0 <= int(way[1]) - int(way[2]) <= 1, (sent, text)
+    assert text.count("counted from the end of the warm-up") == 2, text
+    return f"{sent:.0f} requests, {way[0]}"
 
 
 def without_control(lab: netns.Lab) -> str:
@@ -322,6 +333,7 @@ def suite(report: lib.Report) -> None:
                                 lambda host=host, test=test: every_test(lab, port, host, test))
             for test in ("TCP_RR", "UDP_RR"):
                 report.case(f"every flow: {test}", partial(every_flow, lab, port, test))
+            report.case("of the window", partial(of_the_window, lab, port))
             report.case("no control connection", lambda: without_control(lab))
             report.case("shared out", lambda: shared_out(lab, port))
             report.case("sessions give it up", lambda: given_up(lab, daemon))

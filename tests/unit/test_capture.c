@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "out/format.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
@@ -110,6 +111,31 @@ TEST(a_flow_is_heard_from_start_to_stop)
 	}
 }
 
+/* Whether packets follow in the window or not. */
+TEST(after_a_warm_up_only_the_window_is_counted)
+{
+	FREED_BY(close_pair) struct pair p = make_pair();
+	struct np_capture *c = open_capture(&p, false);
+	const struct np_ledger_flow flow = { .far = p.far, .protocol = IPPROTO_UDP };
+
+	for (int rounds = 0; rounds < 2; rounds++) {
+		FREED_BY(free_bag) struct np_bag *b = np_bag_new();
+		struct np_err err;
+
+		assert_int_equal(np_capture_start(c, &flow, &err), NP_OK);
+		send_some(&p);
+		np_capture_restart(c, np_now());
+		for (int i = 0; i < rounds; i++) {
+			send_some(&p);
+		}
+		np_capture_stop(c, b);
+		assert_bag(b, "wire.out.", "packets=%d warm_up.data_segments=%d", COUNT * rounds,
+			   COUNT);
+		assert_non_null(strstr(np_bag_string(b, "wire.tap"), "the end of the warm-up"));
+	}
+	np_capture_free(c);
+}
+
 TEST(another_hosts_flow_is_refused)
 {
 	FREED_BY(close_pair) struct pair p = make_pair();
@@ -212,6 +238,23 @@ TEST(two_taps_say_what_happened_between_them)
 	assert_bag(way, "wire.way.",
 		   "out.missing=4 out.doubled=20 out.sent_again=9 out.mistaken=2 in.missing=-2 "
 		   "in.mistaken=0");
+}
+
+/* One window opened when 30 segments were on the way: what was lost is counted over both. */
+TEST(windows_that_open_at_different_times_are_compared_with_their_warm_ups)
+{
+	FREED_BY(free_bag)
+	struct np_bag *near = tap_of(1000, 9, 0, 0, 0), *far = tap_of(0, 0, 1026, 9, 0);
+	FREED_BY(free_bag) struct np_bag *way = np_bag_new();
+	FREED_BY(free_memory) char *text = NULL;
+
+	np_bag_int(near, 530, "wire.out.warm_up.data_segments");
+	np_bag_int(far, 500, "wire.in.warm_up.data_segments");
+	text = printed(near, far, "");
+	assert_non_null(strstr(text, "local to remote, with the warm-up: 1530 segments with data "
+				     "sent, 1526 arrived, 4 missing"));
+	np_ledger_compare(near, far, way);
+	assert_bag(way, "wire.way.", "out.missing=4 out.mistaken=0");
 }
 
 TEST(taps_that_are_not_whole_are_not_compared)

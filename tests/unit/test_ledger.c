@@ -565,6 +565,35 @@ TEST(closed_windows_are_timed_to_their_opening_or_to_the_end)
 		      "out.zero_window_s=0");
 }
 
+/* What is known of the connection stays: what is sent again, and that the window is closed. */
+TEST(after_a_warm_up_the_window_is_counted)
+{
+	struct np_ledger *l = connected(1000);
+
+	HEAR(l, .at_ns = 3 * MS, .seq = 1001, .flags = ACK, .payload = 1000, .stamp = 3);
+	HEAR(l, .at_ns = 4 * MS, .seq = 1001, .flags = ACK, .payload = 1000, .stamp = 4);
+	HEAR(l, .in = true, .at_ns = 5 * MS, .seq = 5001, .flags = ACK);
+	np_ledger_restart(l, 10 * MS);
+	HEAR(l, .at_ns = 12 * MS, .seq = 2001, .flags = ACK, .payload = 1000, .stamp = 12);
+	HEAR(l, .at_ns = 13 * MS, .seq = 1001, .flags = ACK, .payload = 1000, .stamp = 13);
+	HEAR(l, .in = true, .at_ns = 15 * MS, .seq = 5001, .flags = ACK, .window = 5);
+	assert_closed(l, "wire.",
+		      "captured=3 seconds=0.005 out.data_segments=2 out.bytes.payload=2000 "
+		      "out.retransmitted_segments=1 out.syn=0 in.acks=1 in.zero_window=0 "
+		      "in.zero_window_s=0.005 out.warm_up.data_segments=2 "
+		      "out.warm_up.retransmitted_segments=1 in.warm_up.data_segments=0");
+}
+
+TEST(fragments_of_a_warm_up_are_no_orphans_of_the_window)
+{
+	struct np_ledger *l = ledger_of(IPPROTO_UDP);
+
+	HEAR(l, .at_ns = MS, .udp = true, .piece = 100, .id = 9, .payload = 500);
+	np_ledger_restart(l, 2 * MS);
+	HEAR(l, .at_ns = 3 * MS, .udp = true, .piece = 0x2000, .id = 9, .payload = 792);
+	assert_closed(l, "wire.out.", "packets=1 fragments=1 fragments_orphaned=0");
+}
+
 TEST(gaps_are_known_to_an_eighth)
 {
 	struct np_ledger *l = ledger_of(IPPROTO_UDP);
