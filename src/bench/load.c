@@ -133,15 +133,22 @@ np_load_pause_of(const struct np_end *e)
 }
 
 void
-np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns)
+np_load_add(struct np_load *l, const struct np_end *e, uint32_t conns, bool begun)
+{
+	uint64_t more = (uint64_t)e->call.interval_burst * conns;
+
+	l->burst = (uint32_t)np_min(l->burst + more, UINT32_MAX);
+	l->allowed = (uint32_t)np_min(l->allowed + np_beyond(more, begun ? conns : 0), UINT32_MAX);
+}
+
+void
+np_load_begin(struct np_load *l, const struct np_end *e, uint64_t now_ns)
 {
 	*l = (struct np_load){ .kind = np_load_of(e), .until_ns = UINT64_MAX };
 	if (l->kind == &np_load_closed) {
 		return;
 	}
 	l->interval_ns = np_load_pause_of(e);
-	l->burst = e->call.interval_burst;
-	l->allowed = l->burst - (begun < l->burst ? begun : l->burst);
 	l->end_ns = now_ns + l->interval_ns;
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0UL, 0UL, 0UL);
 }

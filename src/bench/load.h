@@ -58,7 +58,7 @@ struct np_load {
 	uint64_t paced_ns; /* time in the window that it held */
 
 	/* Of a paced load: */
-	uint32_t burst; /* operations per interval */
+	uint32_t burst; /* operations per interval, of all connections of the worker */
 	uint64_t interval_ns;
 	uint64_t end_ns; /* of the current interval */
 	/* Of a ramp, and of an open one: */
@@ -86,10 +86,11 @@ struct np_load_kind {
 /*
  * closed: the next operation begins when the one before is done, or one of several in flight.
  *
- * paced (-b and -w): a fixed number of operations per interval. Intervals follow each other without
- * a gap, at exact microseconds from the start of the window. If a burst takes longer than its
- * interval, the next interval begins at once: missed operations are never made up for by a faster
- * rate. A receiver reads datagrams that are queued behind its window without pauses.
+ * paced (-b and -w): a fixed number of operations per interval and connection, which the
+ * connections of a worker share. Intervals follow each other without a gap, at exact microseconds
+ * from the start of the window. If a burst takes longer than its interval, the next interval begins
+ * at once: missed operations are never made up for by a faster rate. A receiver reads datagrams
+ * that are queued behind its window without pauses.
  *
  * ramp (--ramp): connections begin one after the other, at exact multiples from the start. All that
  * are due may begin. If one is late by more than NP_RAMP_LATE_NS, all later ones are put off.
@@ -109,8 +110,14 @@ const struct np_load_kind *np_load_of(const struct np_end *e);
 /* np_load_kind.more of a schedule: 1 if the next operation is due. */
 uint32_t np_load_next_due(struct np_load *l, uint64_t now_ns);
 
-/* Begin the load of an end. `begun` operations are in progress, and are part of the first burst. */
-void np_load_begin(struct np_load *l, const struct np_end *e, uint32_t begun, uint64_t now_ns);
+/* Begin the load of an end. */
+void np_load_begin(struct np_load *l, const struct np_end *e, uint64_t now_ns);
+
+/*
+ * Add connections to it. If they have begun, one operation of each is in progress, and part of the
+ * first burst.
+ */
+void np_load_add(struct np_load *l, const struct np_end *e, uint32_t conns, bool begun);
 
 /*
  * Begin a load of kind ramp, open or offered. `rate` operations a second of all workers, from

@@ -109,6 +109,7 @@ np_ramp_up(struct np_worker *w, struct np_conn *c)
 	c->timeout_check_ns = c->since_ns + w->timeout_ns;
 	c->need = np_io_first_need(w, (uint32_t)(c - w->conn));
 	np_add(&w->count->up, 1);
+	np_load_add(&w->load, &w->run->plan->near, 1, w->run->plan->role == NP_FOLLOW);
 }
 
 void

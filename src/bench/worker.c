@@ -69,8 +69,10 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	} else if (np_plan_messages(run->plan, w->send_size) > 0) {
 		offer(w);
 	} else {
-		/* A follower's first operation is already under way. */
-		np_load_begin(&w->load, &run->plan->near, run->plan->role == NP_FOLLOW, now_ns);
+		np_load_begin(&w->load, &run->plan->near, now_ns);
+		/* A follower's first operations are already under way. */
+		np_load_add(&w->load, &run->plan->near, run->plan->ramp > 0 ? 0 : w->conns,
+			    run->plan->role == NP_FOLLOW);
 	}
 	set_end(w);
 }

@@ -181,13 +181,14 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 		uint64_t did =
 		    t->plan->pattern->transactions ? t->count.transactions : t->count.sends;
 		uint32_t burst = near->call.interval_burst;
-		double each = (double)np_load_pause_of(near) / 1e9,
-		       asked = np_tally_seconds(t) / each * burst * t->workers /
-			       (t->plan->both ? 2 : 1); /* half of them receive */
+		/* --both: half of the flows receive. */
+		double all = (double)burst * t->flows / (t->plan->both ? 2 : 1);
+		double each = (double)np_load_pause_of(near) / 1e9;
+		double asked = np_tally_seconds(t) / each * all;
 
 		/* A pace that a processor, the link or the far end does not keep up with. */
-		if (asked > PACE_MANY && burst < UINT32_MAX && cli->plan.role == NP_LEAD &&
-		    (double)did < PACE_KEPT * asked - burst) {
+		if (asked > PACE_MANY && cli->plan.ramp == 0 && burst < UINT32_MAX &&
+		    cli->plan.role == NP_LEAD && (double)did < PACE_KEPT * asked - all) {
 			fprintf(out, "netperf: -b %u -w %g: %.0f %% of this pace was kept\n", burst,
 				each * 1e3, 100 * (double)did / asked);
 		}

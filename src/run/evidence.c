@@ -420,11 +420,11 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 				     (uintptr_t)sysconf(_SC_PAGESIZE)),
 			   "flow.receive_offset");
 	}
-	/* The pace of each thread. */
 	if (run->worker->load.kind == &np_load_paced) {
 		np_bag_int(ev->bag, (int64_t)(run->worker->load.interval_ns / 1000),
 			   "flow.interval_us");
-		np_bag_int(ev->bag, run->worker->load.burst, "flow.burst");
+		np_bag_int(ev->bag, (int64_t)p->near.call.interval_burst * conns_up(run),
+			   "flow.burst");
 	}
 	if (np_plan_messages(p, 1) > 0) {
 		np_bag_real(ev->bag, np_plan_messages(p, run->worker->send_size),

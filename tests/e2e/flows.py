@@ -36,6 +36,7 @@ REFUSED = (
 COUNTED = ("DG_STREAM -- -m 1000", "UDP_STREAM -- -m 100")
 CROWD, COUNT = 100, 1000000    # flows of datagrams; bytes that no queue drops
 MANY = 2000                    # flows, of which the daemon grants as many as it may at its defaults
+SLOW = ("-b", "1", "-w", "5s")      # so that many flows make little work
 THOUSAND = 1000
 MOST_MEMORY = 16 << 20         # what THOUSAND connections may cost the client beyond one, in bytes
 
@@ -206,7 +207,7 @@ def many_receive(port: int) -> None:
 
 def as_many_as_granted(port: int) -> str:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "UDP_RR", "-l", "1", "-P", "0", "--flows", str(MANY),
-                   *lib.PACED, "--", "-k", "FLOWS,LOST_REQUESTS"], timeout=PATIENCE)
+                   *SLOW, "--", "-k", "FLOWS,LOST_REQUESTS"], timeout=PATIENCE)
     line = lib.error_line(got, "netperf", f"grants 1024 of {MANY} data connections")
     assert got.rc == 0 and got.out.split() == ["FLOWS=1024", "LOST_REQUESTS=0"], got
     return line
@@ -220,11 +221,19 @@ def each_flow_has_its_numbers(port: int) -> str:
 
 
 def each_has_its_turn(port: int) -> str:
-    """Bursts that are too small for all flows at once."""
+    """In the bursts that the flows of a thread share."""
     document = lib.document_of(port, "TCP_STREAM", "--flows", "6", "-b", "4", "-w", "10")
     sent = [row["bytes_sent"] for row in document["iterations"][0]["flows"]]
     assert min(sent) > 0 and min(sent) * 3 > max(sent), sent
     return " ".join(str(one) for one in sent)
+
+
+def each_has_a_pace(port: int, threads: int) -> None:
+    """As netperf has one connection, however many threads drive them. At the far end the first one that has to wait lets the
+    others of its thread wait, too."""
+    for burst, wait, least in (("2", "60000", 4 * 2), (",2", ",60000", 4 + 1)):
+        document = lib.document_of(port, "TCP_RR", "--flows", "4", "--threads", str(threads), "-b", burst, "-w", wait)
+        assert least <= document["iterations"][0]["near"]["flow.transactions"] <= 4 * 2, (burst, document["iterations"][0]["flows"])
 
 
 def a_pause_ends_with_the_test(port: int) -> None:
@@ -281,7 +290,7 @@ def watched(started: lib.Started, flows: int) -> int:
 def peak_with(port: int, flows: int) -> int:
     """That of a client with that many flows."""
     with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "3", "--flows", str(flows), "--engine",
-                      "epoll", *lib.PACED]) as started:
+                      "epoll", *SLOW]) as started:
         seen = watched(started, flows)
         got = started.finish(60)
     assert got.rc == 0 and not got.err, f"--flows {flows}: {got.rc}: {got.err!r}"
@@ -317,6 +326,8 @@ def suite(report: lib.Report) -> None:
         report.case("the usual engine may be named", partial(the_usual_engine_may_be_named, daemon.port))
         report.case("the far end tells its engine", partial(the_far_end_tells_its_engine, daemon.port))
         report.case("each has its turn", partial(each_has_its_turn, daemon.port))
+        for threads in (1, 2, 4):
+            report.case(f"each has a pace, {threads} threads", partial(each_has_a_pace, daemon.port, threads))
         report.cases([(f"interim results have each flow: {test}",
                        partial(interim_results_have_each_flow, daemon.port, test))
                       for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "UDP_RR", "TCP_CRR")], 5)

@@ -44,7 +44,7 @@ def figures(port: int, test: str, length: str, *args: str) -> "dict[str, float]"
 
 
 def it_keeps_a_pace(port: int) -> None:
-    """No more than a burst in each interval, all connections together; a busy machine makes fewer."""
+    """No more than a burst of each connection in an interval; a busy machine makes fewer."""
     for test, size, length in (("TCP_RR", 1, "1"), ("TCP_RR", 1, "-200"), ("TCP_RR -b 4", 1, "1"),
                                ("TCP_STREAM -m 1000", 1000, "1"), ("TCP_STREAM -m 1000", 1000, "-200000"),
                                ("UDP_STREAM -m 1000 -R 1", 1000, "1")):
@@ -52,7 +52,7 @@ def it_keeps_a_pace(port: int) -> None:
         got = figures(port, test, length, "-b", "5", "-w", "10", "--flows", "3")
         intervals = (time.monotonic() - since) / 0.01 + 1
         begun = got["LOCAL_BYTES_SENT"] / size
-        assert 10 <= begun <= 5 * intervals + 15, (test, length, intervals, got)  # 15: those in flight
+        assert 10 <= begun <= 15 * intervals + 15, (test, length, intervals, got)  # 15: those in flight
 
 
 def each_datagram_is_accounted_for(port: int) -> None:

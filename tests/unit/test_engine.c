@@ -986,8 +986,8 @@ TEST(who_spins_paces_all_flows)
 
 	client_engine = server_engine = &np_engine_spin;
 	burst = 0;
-	/* A worker's connections share its bursts; and the far end may be paced, too. */
-	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -12);
+	/* A worker's connections share their bursts; and the far end may be paced, too. */
+	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -12 * FLOWS);
 	take_flows(&e.client.plan);
 	e.client.plan.near.call.interval_burst = 2;
 	e.client.plan.near.call.interval_us = 10000;
@@ -997,7 +997,7 @@ TEST(who_spins_paces_all_flows)
 	ends_run(&e, 0);
 	c = &e.client.run;
 	check_sum(c);
-	assert_int_equal(np_seen(&c->worker->count->transactions), 12);
+	assert_int_equal(np_seen(&c->worker->count->transactions), 12 * FLOWS);
 	assert_true(c->window.ended_ns - c->window.started_ns >= 5 * 10 * NP_MSEC);
 }
 

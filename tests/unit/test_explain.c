@@ -1196,8 +1196,8 @@ TEST(figures_of_many_connections)
 		  TX ASLEEP " tcp.connections=8 flow.pacing_asked_bps=15e6"
 			    " tcp.samples.unacked=[100]",
 		  RX, NP_LIMIT_PACING, "(-q): 120 Mbit/s" },
-		{ "two threads that write as they may",
-		  TX ASLEEP " work.threads=2 flow.interval_us=1000 flow.burst=1"
+		{ "two connections that write as they may",
+		  TX ASLEEP " work.threads=2 flow.interval_us=1000 flow.burst=2"
 			    " flow.send_size=7240",
 		  RX, NP_LIMIT_APPLICATION, "allow it to write 115.8 Mbit/s" },
 		{ "windows that are not scaled",

@@ -20,6 +20,13 @@ paced_end(uint32_t burst, uint32_t interval_us)
 	return e;
 }
 
+static void
+begin(struct np_load *l, const struct np_end *e, uint32_t conns, bool begun, uint64_t now)
+{
+	np_load_begin(l, e, now);
+	np_load_add(l, e, conns, begun);
+}
+
 /* How many operations begin at that time, one upon the other; at most 100. */
 static int
 begin_all(struct np_load *l, uint64_t now)
@@ -38,7 +45,7 @@ TEST(a_closed_load_holds_nothing)
 	struct np_load l;
 
 	assert_ptr_equal(np_load_of(&e), &np_load_closed);
-	np_load_begin(&l, &e, 0, START);
+	begin(&l, &e, 1, false, START);
 	assert_int_equal(begin_all(&l, START), 100);
 	assert_int_equal(np_load_pause_of(&e), 0);
 }
@@ -49,7 +56,7 @@ TEST(a_burst_begins_at_once_and_the_next_when_it_is_due)
 	struct np_load l;
 
 	assert_ptr_equal(np_load_of(&e), &np_load_paced);
-	np_load_begin(&l, &e, 0, START);
+	begin(&l, &e, 1, false, START);
 	assert_int_equal(begin_all(&l, START), BURST);
 	assert_int_equal(l.due_ns, START + INTERVAL);
 	assert_false(np_load_may(&l, START + INTERVAL - 1));
@@ -57,15 +64,28 @@ TEST(a_burst_begins_at_once_and_the_next_when_it_is_due)
 	assert_int_equal(l.paced_ns, INTERVAL);
 }
 
+TEST(a_burst_is_that_of_each_connection)
+{
+	struct np_end e = paced_end(BURST, INTERVAL_US), most = paced_end(UINT32_MAX, INTERVAL_US);
+	struct np_load l;
+
+	begin(&l, &e, 4, true, START);
+	assert_int_equal(begin_all(&l, START), 4 * BURST - 4);
+	assert_int_equal(begin_all(&l, START + INTERVAL), 4 * BURST);
+	np_load_add(&l, &e, 1, false);
+	assert_int_equal(begin_all(&l, START + INTERVAL), BURST);
+	assert_int_equal(begin_all(&l, START + 2 * INTERVAL), 5 * BURST);
+	begin(&l, &most, 2, false, START);
+	assert_int_equal(l.burst, UINT32_MAX);
+}
+
 TEST(what_is_under_way_is_a_part_of_the_first_burst)
 {
 	struct np_end e = paced_end(BURST, INTERVAL_US);
 	struct np_load l;
 
-	np_load_begin(&l, &e, 1, START);
+	begin(&l, &e, 1, true, START);
 	assert_int_equal(begin_all(&l, START), BURST - 1);
-	np_load_begin(&l, &e, 2 * BURST, START);
-	assert_int_equal(begin_all(&l, START), 0);
 }
 
 TEST(intervals_follow_each_other_without_drift)
@@ -73,7 +93,7 @@ TEST(intervals_follow_each_other_without_drift)
 	struct np_end e = paced_end(1, INTERVAL_US);
 	struct np_load l;
 
-	np_load_begin(&l, &e, 0, START);
+	begin(&l, &e, 1, false, START);
 	for (uint64_t i = 0; i < 5; i++) {
 		/* Whoever waits is late by something each time, and has asked when the burst was
 		 * over. */
@@ -89,7 +109,7 @@ TEST(what_was_missed_is_not_caught_up_with)
 	struct np_load l;
 	uint64_t late = START + 10 * INTERVAL + 5;
 
-	np_load_begin(&l, &e, 0, START);
+	begin(&l, &e, 1, false, START);
 	assert_true(np_load_may(&l, START));
 	/* The burst took ten intervals: the next one begins there and then, and is a whole one. */
 	assert_int_equal(begin_all(&l, late), 1);
@@ -105,7 +125,7 @@ TEST(a_pace_ends_with_its_window)
 	uint64_t until = START + INTERVAL / 2;
 	struct np_load l;
 
-	np_load_begin(&l, &e, 0, START);
+	begin(&l, &e, 1, false, START);
 	l.until_ns = until;
 	assert_int_equal(begin_all(&l, START), BURST);
 	assert_int_equal(l.due_ns, until);
@@ -237,7 +257,7 @@ TEST(a_pause_is_counted_until_now)
 	struct np_end e = paced_end(1, INTERVAL_US);
 	struct np_load l;
 
-	np_load_begin(&l, &e, 0, START);
+	begin(&l, &e, 1, false, START);
 	assert_int_equal(begin_all(&l, START), 1);
 	np_load_count_held(&l, START + INTERVAL / 4);
 	assert_int_equal(l.paced_ns, INTERVAL / 4);
@@ -279,13 +299,13 @@ TEST(a_worker_sleeps_until_it_may)
 	uint64_t start = np_now();
 
 	memset(&w, 0, sizeof(w));
-	np_load_begin(&w.load, &e, 1, start);
+	begin(&w.load, &e, 1, true, start);
 	assert_true(np_load_wait(&w));
 	assert_true(np_now() >= start + INTERVAL);
 	assert_true(w.load.paced_ns > 0 && w.load.paced_ns <= np_now() - start);
 	assert_false(np_load_is_waiting(&w.load));
 	/* One that is late does not sleep. */
-	np_load_begin(&w.load, &e, 1, np_now() - NP_SEC);
+	begin(&w.load, &e, 1, true, np_now() - NP_SEC);
 	assert_true(np_load_wait(&w));
 	assert_int_equal(w.load.paced_ns, 0);
 }

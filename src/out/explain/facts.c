@@ -621,7 +621,7 @@ look_at_link(struct np_facts_of_test *f)
 						       : (double)NAN;
 }
 
-/* Operations a second that --rate asks of an end, or that -b and -w allow to all its threads. */
+/* Operations a second that --rate asks of an end, or that -b and -w allow it. */
 static double
 asked_each_s(const struct np_bag *b)
 {
@@ -630,9 +630,7 @@ asked_each_s(const struct np_bag *b)
 	if (rate > 0) {
 		return rate;
 	}
-	return us > 0 ? or_else(number(b, "flow.burst"), 1) * 1e6 / us *
-			    or_else(number(b, "work.threads"), 1)
-		      : (double)NAN;
+	return us > 0 ? or_else(number(b, "flow.burst"), 1) * 1e6 / us : (double)NAN;
 }
 
 /* Transactions: the rate of each direction, and what lost packets and timers cost. */
