@@ -244,7 +244,7 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 {
 	double work = 0, clean_work = 0;
 
-	for (size_t i = 0; i < e->count; i++) {
+	for (size_t i = seek(e, 0, 0); i < e->count; i++) {
 		double length = length_of(e, i), others = other_share(e, i, other, NP_R_ANY);
 		double from_s = begin_of(e, i), to_s = e->end_s[i];
 		uint32_t marks = add_reasons(c, e, other, i);
@@ -267,6 +267,23 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 	}
 }
 
+/*
+ * On a path with delay a far end's window opens before data come. Let its time begin with them, by
+ * as much as its window is longer than this end's.
+ */
+static void
+leave_out_wait(const struct end *near, struct end *far)
+{
+	double more = far->end_s[far->count - 1] - near->end_s[near->count - 1], wait = 0;
+
+	for (size_t i = 0; far->work[i] <= 0 && far->end_s[i] <= more; i++) {
+		wait = far->end_s[i];
+	}
+	for (size_t i = 0; i < far->count; i++) {
+		far->end_s[i] -= wait;
+	}
+}
+
 /* Read the far end's intervals, too, and judge those of the end that counts the work. */
 static void
 judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, struct end end[2],
@@ -282,6 +299,9 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 			end[1].end_s[i] = ends_s;
 			end[1].count = i + 1;
 		}
+	}
+	if (c->far_told) {
+		leave_out_wait(&end[0], &end[1]);
 	}
 	c->every_s = np_bag_number(near, "disturbed.every_s");
 	c->by_far = far_counts && c->far_told;

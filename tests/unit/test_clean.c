@@ -301,6 +301,27 @@ TEST(a_far_end_can_not_make_the_test_longer)
 	assert_near(c->seconds, 2, 1e-9);
 }
 
+/* It opens 0.3 s before data come, which then are disturbed for 0.3 of 0.7 s. */
+TEST(a_far_window_begins_with_its_data)
+{
+	struct told near = quiet(), far = quiet();
+	const struct np_clean *c;
+
+	for (int i = 0; i < COUNT; i++) {
+		near.end_us[i] = (i + 1) * 7 * EACH_US / COUNT;
+		far.work[i] = i < 3 ? 0 : 1000;
+		far.marks[i] = i < 7 ? 0 : 1 << NP_R_STEAL;
+	}
+	c = judged(&near, &far, false);
+	assert_near(c->seconds, 0.7, 1e-9);
+	assert_near(c->clean_s, 0.4, 1e-9);
+	assert_near(c->rate_ratio, 1, 1e-9);
+	assert_near(c->run[0].from_s, 0.4, 1e-9);
+	/* What comes late although the window is no longer was lost on the way. */
+	near = quiet();
+	assert_near(judged(&near, &far, false)->seconds, 1, 1e-9);
+}
+
 /* Each session knows the bytes of its own connections, and the interface has those of all. */
 TEST(other_sessions_bytes_are_not_foreign)
 {
