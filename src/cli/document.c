@@ -311,12 +311,16 @@ flow_rows(struct np_document *d, const struct np_tally *t)
 		MEMBER("remote_port", SIGNED64, np_flow_result, remote_port),
 		MEMBER("worker", COUNT, np_flow_result, worker),
 	};
-	double seconds = np_tally_seconds(t);
+	const struct np_plan *p = t->plan;
 	json_t *rows = json_array();
 
 	for (uint32_t i = 0; i < t->flows; i++) {
 		struct np_flow_result f = t->flow[i];
 		double bits = 8 * (double)(f.sent + f.received), count = (double)f.transactions;
+		/* --both: each half has a window of its own. */
+		double seconds = !p->both     ? np_tally_seconds(t)
+				 : f.sent > 0 ? (double)t->led_ns / 1e9
+					      : (double)t->followed_ns / 1e9;
 		json_t *o = json_object();
 
 		if (f.sent == 0) { /* only the sender knows */
@@ -324,7 +328,7 @@ flow_rows(struct np_document *d, const struct np_tally *t)
 		}
 		PUT(d, o, members, &f);
 		put(d, o, "bits_per_s", np_json_real(seconds > 0 ? bits / seconds : 0));
-		if (t->plan->pattern->transactions) {
+		if (p->pattern->transactions) {
 			put(d, o, "transactions", json_integer((json_int_t)f.transactions));
 			put(d, o, "transactions_per_s",
 			    np_json_real(seconds > 0 ? count / seconds : 0));

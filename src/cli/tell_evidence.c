@@ -150,7 +150,8 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 						       : p->transport->packets.stream_options,
 		.family =
 		    p->transport->link ? (int)NP_FRAMES : np_family(np_plan_family(p))->version,
-		.seconds = np_tally_seconds(&out->tally),
+		/* --both: of what this end sends */
+		.seconds = p->both ? (double)t->led_ns / 1e9 : np_tally_seconds(t),
 		.request = sent_size(p, p->request),
 		.response = sent_size(p, p->response),
 		.in_flight = p->flows * (1 + (p->pattern->connection_test ? 0 : p->burst)),

@@ -14,6 +14,8 @@
 
 enum { FLOWS = 3 };
 
+static bool both; /* the last flow comes back, for one second */
+
 /* Two seconds of a test by that name, in rows of 1000, 2000 and 3000 bytes. */
 static void
 fill(struct np_outcome *out, struct np_flow_result *rows, struct np_plan *p)
@@ -32,6 +34,11 @@ fill(struct np_outcome *out, struct np_flow_result *rows, struct np_plan *p)
 						   .transactions = (uint64_t)i * 10,
 						   .tcp = { .retransmitted_segments = i - 1,
 							    .rtt_us = -1 } };
+	}
+	if (p->both) {
+		out->tally.followed_ns = NP_SEC;
+		rows[FLOWS - 1].received = rows[FLOWS - 1].sent;
+		rows[FLOWS - 1].sent = 0;
 	}
 }
 
@@ -56,6 +63,7 @@ document_from(const char *test, uint32_t flows, unsigned caps)
 	assert_int_equal(np_cli_parse(&cli, 4, argv, &err), NP_OK);
 	assert_int_equal(np_cli_settle(&cli, &err), NP_OK);
 	cli.plan.flows = flows;
+	cli.plan.both = both;
 	client.granted.caps = caps;
 	assert_int_equal(np_document_new(&cli, &d, &err), NP_OK);
 	np_document_begin(d, &cli, &client);
@@ -111,6 +119,21 @@ TEST(a_stream_has_no_transactions)
 	assert_null(json_object_get(row, "transactions"));
 	assert_null(json_object_get(row, "transactions_per_s"));
 	assert_true(json_real_value(json_object_get(row, "bits_per_s")) == 4000);
+	json_decref(root);
+}
+
+TEST(flows_of_both_ways_have_the_time_of_their_way)
+{
+	json_t *root, *rows;
+
+	both = true;
+	root = document_from("TCP_STREAM", FLOWS, NP_CAP_PLAN);
+	both = false;
+	rows = flows_of(root);
+	assert_near(json_number_value(json_object_get(json_array_get(rows, 1), "bits_per_s")), 8000,
+		    1e-6);
+	assert_near(json_number_value(json_object_get(json_array_get(rows, 2), "bits_per_s")),
+		    24000, 1e-6);
 	json_decref(root);
 }
 
