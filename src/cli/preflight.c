@@ -12,8 +12,9 @@
 static int
 print_both_ends(struct np_client *c, struct np_err *err)
 {
-	struct np_bag *near = np_bag_new(), *far = NULL, *tcp = np_bag_new();
-	double us, near_mbps, far_mbps;
+	struct np_bag *near = np_bag_new(), *far = NULL;
+	double near_mbps, far_mbps;
+	struct np_tcp_brief tcp;
 	struct np_preflight_path path;
 	struct np_evidence_wants wants = { .near.len = sizeof(wants.near.sa) };
 	int rc = np_client_host(c, &far, err);
@@ -25,10 +26,8 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	}
 	np_evidence_host(&wants, c->chan.fd, near);
 	/* The shortest round trip so far, and the rate of the slower interface; 0: unknown. */
-	np_tcp_put(c->chan.fd, &(const struct np_tcp_sum){ .count = 0 }, tcp);
-	us = np_bag_number(tcp, "tcp.min_rtt_us");
-	us = us > 0 ? us : np_bag_number(tcp, "tcp.rtt_us");
-	path.rtt_s = us > 0 ? us / 1e6 : 0;
+	(void)np_tcp_read(c->chan.fd, &tcp, NULL);
+	path.rtt_s = fmax((double)(tcp.min_rtt_us > 0 ? tcp.min_rtt_us : tcp.rtt_us) / 1e6, 0);
 	near_mbps = np_bag_number(near, "host.nic.speed_mbps");
 	far_mbps = np_bag_number(far, "host.nic.speed_mbps");
 	path.rate_bps = isnan(near_mbps) && isnan(far_mbps) ? 0 : fmin(near_mbps, far_mbps) * 1e6;
@@ -43,7 +42,6 @@ print_both_ends(struct np_client *c, struct np_err *err)
 		printf("only this end is shown: %s\n", err->msg);
 		rc = NP_OK;
 	}
-	np_bag_free(tcp);
 	np_bag_free(near);
 	np_bag_free(far);
 	return rc;

@@ -305,9 +305,17 @@ np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before)
 }
 
 void
-np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into)
+np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *into)
 {
-	for (size_t n = 0; n < FIELDS && s->count > 0; n++) {
+	char congestion[32] = "";
+	socklen_t len = sizeof(congestion) - 1;
+	struct tcp_info info;
+
+	if (s->count == 0 || read_info(fd, &info) == 0) {
+		np_bag_unread(into, strerror(errno), "tcp");
+		return;
+	}
+	for (size_t n = 0; n < FIELDS; n++) {
 		if (fields[n].grows && s->limits[n] == 0) {
 			np_bag_unread(into, "the kernel counts them by 32 bits", "tcp.%s",
 				      fields[n].name);
@@ -321,6 +329,21 @@ np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into)
 				      fields[n].name);
 		}
 	}
+	np_bag_int(into, info.tcpi_snd_wscale, "tcp.send_scale");
+	np_bag_int(into, info.tcpi_rcv_wscale, "tcp.receive_scale");
+	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &len) == 0) {
+		np_bag_text(into, congestion, "tcp.congestion");
+	}
+	if (conns > 1) {
+		np_bag_int(into, conns, "tcp.connections");
+		return;
+	}
+	np_bag_int(into, (info.tcpi_options & TCPI_OPT_TIMESTAMPS) != 0, "tcp.timestamps");
+	np_bag_int(into, (info.tcpi_options & TCPI_OPT_SACK) != 0, "tcp.sack");
+	np_bag_int(into, (info.tcpi_options & TCPI_OPT_WSCALE) != 0, "tcp.window_scaling");
+	np_bag_int(into, (info.tcpi_options & TCPI_OPT_ECN) != 0, "tcp.ecn");
+	np_bag_int(into, info.tcpi_snd_wscale, "tcp.window_scale");
+	np_bag_int(into, info.tcpi_delivery_rate_app_limited, "tcp.delivery_app_limited");
 }
 
 /* -1 if the kernel filled fewer bytes. */
@@ -353,45 +376,6 @@ np_tcp_read(int fd, struct np_tcp_brief *b, struct np_tcp_sum *into)
 		b->min_rtt_us = -1; /* not measured yet */
 	}
 	return len > 0;
-}
-
-/* Window scales of both ends, 0 to 14, and congestion control. */
-void
-np_tcp_put_alike(int fd, struct np_bag *into)
-{
-	char congestion[32] = "";
-	socklen_t len = sizeof(congestion) - 1;
-	struct tcp_info info;
-
-	if (read_info(fd, &info) == 0) {
-		return;
-	}
-	np_bag_int(into, info.tcpi_snd_wscale, "tcp.send_scale");
-	np_bag_int(into, info.tcpi_rcv_wscale, "tcp.receive_scale");
-	if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, congestion, &len) == 0) {
-		np_bag_text(into, congestion, "tcp.congestion");
-	}
-}
-
-void
-np_tcp_put(int fd, const struct np_tcp_sum *before, struct np_bag *into)
-{
-	struct np_tcp_sum one = { .count = 0 };
-	struct tcp_info info;
-
-	if (!np_tcp_sum_add(&one, fd) || read_info(fd, &info) == 0) {
-		np_bag_unread(into, strerror(errno), "tcp");
-		return;
-	}
-	np_tcp_sum_since(&one, before);
-	np_tcp_sum_put(&one, 1, into);
-	np_bag_int(into, (info.tcpi_options & TCPI_OPT_TIMESTAMPS) != 0, "tcp.timestamps");
-	np_bag_int(into, (info.tcpi_options & TCPI_OPT_SACK) != 0, "tcp.sack");
-	np_bag_int(into, (info.tcpi_options & TCPI_OPT_WSCALE) != 0, "tcp.window_scaling");
-	np_bag_int(into, (info.tcpi_options & TCPI_OPT_ECN) != 0, "tcp.ecn");
-	np_bag_int(into, info.tcpi_snd_wscale, "tcp.window_scale");
-	np_bag_int(into, info.tcpi_delivery_rate_app_limited, "tcp.delivery_app_limited");
-	np_tcp_put_alike(fd, into);
 }
 
 bool

@@ -70,12 +70,12 @@ void np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from);
 /* Leave in its counters what they counted since `before`, a sum over the same connections. */
 void np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before);
 
-/* The values of a sample, and all as tcp.*: of `conns` connections, some of which were added. */
+/*
+ * The values of a sample, and all as tcp.*: of `conns` connections, some of which were added. The
+ * first one, fd, tells what all have: window scales, congestion control.
+ */
 void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t conns, int64_t v[NP_TCP_SAMPLED]);
-void np_tcp_sum_put(const struct np_tcp_sum *s, uint32_t conns, struct np_bag *into);
-
-/* Put what is the same for all connections of a test: window scales, congestion control. */
-void np_tcp_put_alike(int fd, struct np_bag *into);
+void np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *into);
 
 /* Some values of each connection. -1: this kernel does not tell. */
 struct np_tcp_brief {
@@ -96,8 +96,5 @@ struct np_tcp_carried {
 
 /* Add a connection. False if the kernel does not tell these values. */
 bool np_tcp_carried_add(struct np_tcp_carried *c, int fd);
-
-/* Put all values, as tcp.*; counters since `before`, which may be empty. */
-void np_tcp_put(int fd, const struct np_tcp_sum *before, struct np_bag *into);
 
 #endif

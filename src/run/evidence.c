@@ -267,19 +267,13 @@ put_tcp(const struct np_run *run, struct np_bag *bag)
 	NP_EACH_WORKER (w, run) {
 		np_tcp_sum_join(&before, &w->tcp_before);
 	}
-	if (run->conns == 1) {
-		np_tcp_put(run->conn->fd, &before, bag);
-		return;
-	}
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->plan->ramp == 0 || run->conn[i].is_up) {
 			np_tcp_sum_add(&sum, run->conn[i].fd);
 		}
 	}
 	np_tcp_sum_since(&sum, &before);
-	np_tcp_sum_put(&sum, conns_up(run), bag);
-	np_tcp_put_alike(run->conn->fd, bag);
-	np_bag_int(bag, conns_up(run), "tcp.connections");
+	np_tcp_put(&sum, conns_up(run), run->conn->fd, bag);
 }
 
 /* What the transport knows about the first connection. */

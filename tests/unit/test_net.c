@@ -710,8 +710,8 @@ TEST(what_a_connection_has_not_measured_is_in_no_mean)
 
 	assert_true(np_tcp_sum_add(&none, unused) && np_tcp_sum_add(&sum, unused));
 	assert_true(np_tcp_sum_add(&sum, used));
-	np_tcp_sum_put(&sum, 2, both);
-	np_tcp_sum_put(&none, 1, idle);
+	np_tcp_put(&sum, 2, used, both);
+	np_tcp_put(&none, 1, unused, idle);
 	assert_in_range(np_bag_number(both, "tcp.min_rtt_us"), 0, 10000000);
 	assert_true(isnan(np_bag_number(idle, "tcp.min_rtt_us")));
 	assert_int_equal(np_bag_number(idle, "tcp.ssthresh"), -1);
@@ -732,7 +732,7 @@ TEST(samples_have_what_the_kernel_fills)
 TEST(tcp_counters_begin_with_an_earlier_look)
 {
 	FREED_BY(free_bag) struct np_bag *whole = np_bag_new(), *later = np_bag_new();
-	struct np_tcp_sum before = { .count = 0 }, none = { .count = 0 };
+	struct np_tcp_sum before = { .count = 0 }, sum = { .count = 0 };
 	struct np_tcp_brief brief;
 	struct np_addr at;
 	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
@@ -742,8 +742,10 @@ TEST(tcp_counters_begin_with_an_earlier_look)
 	assert_int_equal(send(fd, "before", 6, 0), 6);
 	assert_true(np_tcp_read(fd, &brief, &before));
 	assert_int_equal(send(fd, "later", 5, 0), 5);
-	np_tcp_put(fd, &none, whole);
-	np_tcp_put(fd, &before, later);
+	assert_true(np_tcp_sum_add(&sum, fd));
+	np_tcp_put(&sum, 1, fd, whole);
+	np_tcp_sum_since(&sum, &before);
+	np_tcp_put(&sum, 1, fd, later);
 	assert_int_equal(np_bag_number(whole, "tcp.bytes_sent"), 11);
 	assert_int_equal(np_bag_number(later, "tcp.bytes_sent"), 5);
 	assert_int_equal(np_bag_number(later, "tcp.data_segments_out"), 1);
