@@ -250,6 +250,8 @@ def rules(c: Case) -> Case:
             new["size"] = 1400
         if c.stream and c.count:
             off("count")
+        if c.stream and c.wait and c.flows > 8:     # each has a pace
+            new["burst"] = min(c.burst, 1)
         if c.stream and not (c.rate or c.wait):     # a hundred thousand datagrams a second
             new.update({"rate": "5M"} if c.disturbed or c.warm > 0.1 else {"seconds": 0.3})
         if c.rr and c.burst and c.loss:
