@@ -148,14 +148,13 @@ read_engine(const char *word, void *to)
 static bool
 read_warm_up(const char *word, void *to)
 {
-	uint32_t *warm_up_ms = to;
-	char *end;
-	double s = strtod(word, &end);
+	uint32_t *warm_up_ms = to, less_ms;
+	int64_t s;
 
-	if (end == word || *end != '\0' || !(s >= 0 && s * 1000 <= NP_WARM_UP_MAX)) {
+	if (np_parse_length(word, &s, &less_ms) != 0 || s < 0 || s > NP_WARM_UP_MAX / 1000) {
 		return false;
 	}
-	*warm_up_ms = (uint32_t)(s * 1000 + 0.5);
+	*warm_up_ms = (uint32_t)s * 1000 - less_ms;
 	return true;
 }
 
@@ -1090,7 +1089,7 @@ const struct np_option np_global_options[] = {
 	  TO(plan.silence_s), RANGE(1, 86400), IN(LONG) },
 	{ ROW('\0', "warm-up", CUSTOM, "s",
 	      "drive the data connections for N seconds before the measurement (0)"),
-	  READS(warm_up, plan.warm_up_ms, "a warm-up time (0 to 60 s)"), IN(LONG),
+	  READS(warm_up, plan.warm_up_ms, "a warm-up time (0 to 1h)"), IN(LONG),
 	  BRIEF("run N seconds before measuring (0)") },
 	{ ROW('\0', "ramp", CUSTOM, "n",
 	      "begin N data connections a second, up to --flows; also written N/s"),

@@ -14,12 +14,12 @@
 #include "wire/token.h"
 
 enum {
-	NP_FLOWS_MAX = 10000,   /* data connections of a test */
-	NP_BATCH_MAX = 1024,    /* messages of a call */
-	NP_THREADS_MAX = 256,   /* workers of one end */
-	NP_WARM_UP_MAX = 60000, /* milliseconds */
-	NP_RAMP_MAX = 1000000,  /* connections that begin a second */
-	NP_GRANT_KEY = 32,      /* bytes of a key */
+	NP_FLOWS_MAX = 10000,     /* data connections of a test */
+	NP_BATCH_MAX = 1024,      /* messages of a call */
+	NP_THREADS_MAX = 256,     /* workers of one end */
+	NP_WARM_UP_MAX = 3600000, /* milliseconds */
+	NP_RAMP_MAX = 1000000,    /* connections that begin a second */
+	NP_GRANT_KEY = 32,        /* bytes of a key */
 	NP_PLAN_ALSO = 16 /* bytes of one end's further addresses: four of IPv4, one of IPv6 */
 };
 

@@ -28,7 +28,7 @@ REFUSED = (
     ("--threads 0", ("--threads", "1 to 256")),
     ("--threads 2,x", ("--threads", "x is not a number")),
     ("--warm-up -1", ("--warm-up", "-1")),
-    ("--warm-up 61", ("--warm-up", "61", "60")),
+    ("--warm-up 61m", ("--warm-up", "61m", "1h")),
     ("--warm-up 1 -l -100000", ("--warm-up", "ends by a count", "-l S")),
     ("--flows 2 -t UUID", ("--flows", "UUID")),
     ("--threads 2 -t LOC_CPU", ("--threads", "LOC_CPU")),
