@@ -23,6 +23,14 @@ np_left(uint64_t deadline, struct timespec *out)
 }
 
 uint64_t
+np_approach(uint64_t deadline, uint64_t now)
+{
+	return deadline == NP_NEVER || deadline < now + 100 * NP_MSEC
+		   ? deadline
+		   : deadline - (deadline - now) / 128;
+}
+
+uint64_t
 np_wall_ms(uint64_t then_ns)
 {
 	return (np_clock(CLOCK_REALTIME) - (np_now() - then_ns)) / NP_MSEC;

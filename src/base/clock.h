@@ -40,6 +40,12 @@ uint64_t np_deadline(uint64_t ns);
  */
 struct timespec *np_left(uint64_t deadline, struct timespec *out);
 
+/*
+ * When to wake up first, to be in time at `deadline`: poll(2) may be late by a thousandth of its
+ * time-out, by five at a higher nice value.
+ */
+uint64_t np_approach(uint64_t deadline, uint64_t now);
+
 /* Convert a monotonic time to milliseconds since 1970, by what both clocks show now. */
 uint64_t np_wall_ms(uint64_t then_ns);
 

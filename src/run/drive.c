@@ -662,8 +662,8 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 			.events = POLLRDHUP,
 		};
 	}
-	if (ppoll(c->polls, FIXED + run->workers, np_left(until, &left), c->d->signals.let_in) <=
-	    0) {
+	if (ppoll(c->polls, FIXED + run->workers, np_left(np_approach(until, np_now()), &left),
+		  c->d->signals.let_in) <= 0) {
 		return;
 	}
 	while (read(c->team->heard_fd, bytes, sizeof(bytes)) > 0) {
