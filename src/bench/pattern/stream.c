@@ -21,16 +21,15 @@
 #include "net/tcpinfo.h"
 
 enum {
-	EMPTY_MS = 5,  /* between two checks for data that are left to send */
-	END_MARKS = 3, /* empty datagrams at the end, as netperf sends */
-	ROOM_MS = 500, /* wait for room to send the first of them */
-	AFTER_S = 60,  /* longest wait of a receiver for the end of data after its window */
-	UNREAD_MS =
-	    1000, /* wait of a sender for data in flight, beside two round trips: brief_ns() */
-	LAGGARD_MS = 5,  /* wait for numbered datagrams after the end mark */
-	SETTLE_MS = 300, /* from the last acknowledgement to a close that drops data in flight */
-	MARKS_MAX = 100, /* more end marks than a live connection receives */
-	DROP_MS = 100,   /* between two checks for the end */
+	EMPTY_MS = 5,     /* between two checks for data that are left to send */
+	END_MARKS = 3,    /* empty datagrams at the end, as netperf sends */
+	ROOM_MS = 500,    /* wait for room to send the first of them */
+	AFTER_S = 60,     /* longest wait of a receiver for the end of data after its window */
+	UNREAD_MS = 1000, /* wait of a sender for data in flight, beside two trips: brief_ns() */
+	LAGGARD_MS = 20,  /* wait for numbered datagrams after the end mark */
+	SETTLE_MS = 300,  /* from the last acknowledgement to a close that drops data in flight */
+	MARKS_MAX = 100,  /* more end marks than a live connection receives */
+	DROP_MS = 100,    /* between two checks for the end */
 };
 
 /* Record the time of a call, from the end of the one before. */
@@ -582,16 +581,12 @@ receive_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* Receive without waiting; but an end mark may have overtaken numbered datagrams: wait a little. */
+/* Receive without waiting. */
 static ssize_t
 recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
-	struct pollfd more = { .fd = c->fd, .events = POLLIN };
 	ssize_t n = np_io_left(w, c, buf);
 
-	if (n < 0 && w->sequence != NULL && errno == EAGAIN && poll(&more, 1, LAGGARD_MS) > 0) {
-		n = np_io_left(w, c, buf);
-	}
 	if (n > 0 && w->run->plan->transport->header > 0 && np_eth_is_end(*buf)) {
 		return 0;
 	}
@@ -599,13 +594,13 @@ recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 }
 
 /*
- * Count datagrams that were queued when the end mark arrived, or when the time was up. For a client
- * without an end mark, the time goes on until the last one.
+ * Count datagrams that are queued. For a client without an end mark, the time goes on until the
+ * last one. Returns whether there were any, or end marks.
  */
-static void
-drain_datagrams(struct np_worker *w)
+static bool
+drain_queues(struct np_worker *w, uint64_t until)
 {
-	uint64_t until = np_deadline(NP_SEC); /* strangers may send for ever */
+	bool connected = w->run->plan->transport->connected, any = false;
 	uint32_t marks;
 	char *buf;
 	ssize_t n;
@@ -614,9 +609,10 @@ drain_datagrams(struct np_worker *w)
 		struct np_conn *c = &w->conn[i];
 
 		/* A closed connection returns 0 bytes, as an end mark, again and again. */
-		marks = w->run->plan->transport->connected ? MARKS_MAX : UINT32_MAX;
+		marks = connected ? MARKS_MAX : UINT32_MAX;
 		while (marks > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
 			marks -= n == 0;
+			any |= n > 0 || !connected;
 			if ((w->codec & NP_C_WINDOW) != 0 && n > 0 &&
 			    !judge_datagram(w, c, buf, (size_t)n, np_now(), true)) {
 				continue;
@@ -628,6 +624,20 @@ drain_datagrams(struct np_worker *w)
 				w->ended_ns = np_now();
 			}
 		}
+	}
+	return any;
+}
+
+/* Count what came before the end mark, or the end of the time, and what the mark has overtaken. */
+static void
+drain_datagrams(struct np_worker *w)
+{
+	uint64_t until = np_deadline(NP_SEC); /* strangers may send for ever */
+	struct pollfd only = { .fd = w->conn->fd, .events = POLLIN };
+	bool waits = w->sequence != NULL && w->hung_up;
+
+	(void)drain_queues(w, until);
+	while (waits && poll(&only, w->conns == 1, LAGGARD_MS) >= 0 && drain_queues(w, until)) {
 	}
 }
 
