@@ -390,7 +390,8 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 	double seconds = np_tally_seconds(&out->tally);
 	char which[40] = "it", of[80] = "", length[NP_LENGTH_TEXT];
 	bool guesses = !np_delivers(p->transport) && !p->pattern->transactions &&
-		       (p->both || p->role == NP_LEAD) && !out->far.reported;
+		       (p->both || p->role == NP_LEAD) && !out->far.reported &&
+		       out->far.received == 0;
 	const char *rate = guesses ? "; the rate is the sender's, what arrived is not known" : "";
 
 	if (!out->measured) {
