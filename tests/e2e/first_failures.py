@@ -102,10 +102,22 @@ def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
     return line
 
 
+def nothing_comes(port: int) -> str:
+    """The same of what the daemon sends, of which only the end mark comes."""
+    with Wall(CLIENT, "prerouting", f"{UDP} udp length > 100 drop"):
+        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "omni", "--", "-T", "udp",
+                       "-d", "recv", "-m", ",1000"], 60)
+    assert got.rc == 0, f"status {got.rc}: {got.err}"
+    return lib.error_line(got, "netperf", "nothing of what was sent has arrived from", HINT)
+
+
 def a_late_handshake_is_no_long_path(port: int) -> str:
     """The SYN-ACK is lost: the first sample of the round trip is a second long."""
-    with Wall(CLIENT, "prerouting", "tcp flags & (syn | ack) == (syn | ack) quota until 100 bytes drop"):
-        return nothing_arrives(port, UDP, 1472, 1)
+    try:
+        with Wall(CLIENT, "prerouting", "tcp flags & (syn | ack) == (syn | ack) quota until 100 bytes drop"):
+            return nothing_arrives(port, UDP, 1472, 1)
+    finally:    # or later connections begin with that sample
+        lib.must([*CLIENT, "ip", "tcp_metrics", "flush", "all"])
 
 
 def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
@@ -329,15 +341,16 @@ def suite(report: lib.Report) -> None:
                 report.case(f"{case.test}: {case.hook}, {case.becomes}", partial(is_blocked, daemon.port, case))
             report.case("TCP_STREAM --ramp: interrupted", partial(interrupted, daemon.port))
             report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port, UDP, 1472, 1))
+            report.case("OMNI: nothing comes", partial(nothing_comes, daemon.port))
             report.case("UDP_STREAM: nothing arrives, behind a late handshake", partial(a_late_handshake_is_no_long_path, daemon.port))
             report.case("UDP_STREAM: no fragment arrives", partial(nothing_arrives, daemon.port, "ip frag-off & 0x1fff != 0", 65507, 45))
+            report.case("TCP_MAERTS: the handshake loses its last segment", partial(handshake_loses_its_last_segment, daemon.port))
             for test, says in (("TCP_STREAM", "explain: mtu: "), ("TCP_MAERTS", "explain: mtu: "), ("TCP_RR -- -r 4000,1", "-r"),
                                ("TCP_MAERTS --warm-up 1", "try -G 720"), ("TCP_RR -- -r 1,4000", "not one transaction"),
                                ("TCP_MAERTS --warm-up 4", "try -G 720"), ("TCP_RR --warm-up 4 -- -r 4000,1", "not one transaction")):
                 report.case(f"{test}: small segments alone pass", partial(small_segments_alone_pass, daemon.port, test, says))
             report.case("TCP_STREAM: abandoned", partial(abandoned_before_anything_arrives, daemon.port))
             report.case("UDP_STREAM: fragments are shown", partial(fragments_are_shown, daemon.port))
-            report.case("TCP_MAERTS: the handshake loses its last segment", partial(handshake_loses_its_last_segment, daemon.port))
             for which, sizes in (("tcp flags & psh == psh", "1,1"), ("meta length > 1000 numgen inc mod 20 == 0", "30M,1")):
                 report.case(f"TCP_RR -r {sizes}: lost", partial(some_requests_are_lost, daemon.port, which, sizes))
             for test, what in (("TCP_RR", LOSES_REQUESTS), ("TCP_RR --rate 50", LOSES_REQUESTS), ("UDP_RR", UDP)):
