@@ -347,9 +347,10 @@ report_open(const struct sums *s, struct np_record *r)
 	np_record_text(r, NP_M_GENERATOR_LIMITS, "");
 	if (messages > 0) {
 		np_record_real(r, NP_M_ASKED_RATE, messages);
-		np_record_real(r, NP_M_SENT_RATE,
-			       (double)s->out->tally.count.sent / (double)s->out->tally.send_size /
-				   np_tally_sending_s(&s->out->tally, true));
+		np_record_real(
+		    r, NP_M_SENT_RATE,
+		    per((double)s->out->tally.count.sent / (double)s->out->tally.send_size,
+			np_tally_sending_s(&s->out->tally, true)));
 	}
 	/* Outages of a stream: seen by the receiver of numbered datagrams, else by the sender. */
 	if (s->p->rate > 0 || s->p->near.call.offered > 0 || s->p->far.call.offered > 0) {
