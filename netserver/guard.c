@@ -26,6 +26,7 @@ const struct ns_refusal_row ns_refusals[NS_REFUSALS] = {
 	[NS_SOCKETS] = { "max-total-flows", EMFILE },
 	[NS_FILTERED] = { "max-filters", EAGAIN },
 	[NS_PASSED] = { "in-flight", EAGAIN },
+	[NS_DATAGRAMS] = { "datagrams", EMFILE },
 	[NS_MESSAGE] = { "max-message", EMSGSIZE },
 	[NS_LENGTH] = { "max-length", ERANGE },
 	[NS_FLOWS] = { "max-flows", EMFILE },
@@ -51,6 +52,9 @@ const struct ns_resource ns_resources[NP_RESOURCES] = {
 			     NS_FILTERED, .first = 1 },
 	[NP_RES_PASSED] = { "in-flight", "descriptors in flight", "--one-port",
 			    "descriptors_in_flight", NS_PASSED, .first = 2, .none_at_0 = true },
+	[NP_RES_DATAGRAMS] = { "datagrams", "datagram sockets at one port", "--one-port",
+			       "one_port_datagram_sockets", NS_DATAGRAMS, .first = 2,
+			       .none_at_0 = true },
 };
 
 enum np_resource

@@ -17,27 +17,28 @@
 
 /* What is refused, by reason. */
 enum ns_refusal {
-	NS_DENIED,   /* the address is on the deny list, or not on the allow list */
-	NS_SESSIONS, /* --max-sessions */
-	NS_ADDRESS,  /* --max-per-address */
-	NS_RATE,     /* --max-rate */
-	NS_SILENT,   /* no whole first message in time, or pushed out by --max-silent */
-	NS_SECRET,   /* no passphrase or proof of the key, or a wrong one */
-	NS_TRIES,    /* too many wrong ones came from the address before */
-	NS_GARBAGE,  /* the client sent something that is no netperf message */
-	NS_MEMORY,   /* --max-memory, --max-total-memory */
-	NS_PORTS,    /* --data-ports */
-	NS_THREADS,  /* --max-threads */
-	NS_SPIN,     /* --spin */
-	NS_SOCKETS,  /* --max-total-flows */
-	NS_FILTERED, /* --max-filters */
-	NS_PASSED,   /* --one-port: too many descriptors in flight */
-	NS_MESSAGE,  /* --max-message */
-	NS_LENGTH,   /* --max-length */
-	NS_FLOWS,    /* --max-flows */
-	NS_LINE,     /* --exclusive: the turn did not come in time */
-	NS_PROCESS,  /* no process, descriptor or memory for a session */
-	NS_OTHER,    /* the test can't be run as requested */
+	NS_DENIED,    /* the address is on the deny list, or not on the allow list */
+	NS_SESSIONS,  /* --max-sessions */
+	NS_ADDRESS,   /* --max-per-address */
+	NS_RATE,      /* --max-rate */
+	NS_SILENT,    /* no whole first message in time, or pushed out by --max-silent */
+	NS_SECRET,    /* no passphrase or proof of the key, or a wrong one */
+	NS_TRIES,     /* too many wrong ones came from the address before */
+	NS_GARBAGE,   /* the client sent something that is no netperf message */
+	NS_MEMORY,    /* --max-memory, --max-total-memory */
+	NS_PORTS,     /* --data-ports */
+	NS_THREADS,   /* --max-threads */
+	NS_SPIN,      /* --spin */
+	NS_SOCKETS,   /* --max-total-flows */
+	NS_FILTERED,  /* --max-filters */
+	NS_PASSED,    /* --one-port: too many descriptors in flight */
+	NS_DATAGRAMS, /* --one-port: too many sockets for datagrams */
+	NS_MESSAGE,   /* --max-message */
+	NS_LENGTH,    /* --max-length */
+	NS_FLOWS,     /* --max-flows */
+	NS_LINE,      /* --exclusive: the turn did not come in time */
+	NS_PROCESS,   /* no process, descriptor or memory for a session */
+	NS_OTHER,     /* the test can't be run as requested */
 	NS_REFUSALS
 };
 

@@ -268,6 +268,10 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	granted.handover.wanted = granted.handover.wanted && d->one_port;
+	if (granted.handover.datagrams) {
+		granted.handover.many = false;
+		granted.handover.count = (uint32_t)granted.takes[NP_RES_DATAGRAMS];
+	}
 	if (granted.handover.wanted && !ns_handover_make_free(d, s)) {
 		wait_for_way(d, s);
 		return;

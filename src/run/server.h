@@ -46,13 +46,14 @@ bool np_limits_serve(const struct np_limits *most, const struct np_engine *e);
 /* Resources that all sessions share. Who grants tests counts them (netserver/guard.h). */
 enum np_resource {
 	NP_RES_SESSIONS,
-	NP_RES_MEMORY,  /* bytes */
-	NP_RES_PORTS,   /* IP ports of data sockets */
-	NP_RES_THREADS, /* workers */
-	NP_RES_SPIN,    /* workers that never sleep */
-	NP_RES_FLOWS,   /* data sockets */
-	NP_RES_FILTERS, /* of system calls, one for a single session */
-	NP_RES_PASSED,  /* descriptors passed to sessions, which have not received them yet */
+	NP_RES_MEMORY,    /* bytes */
+	NP_RES_PORTS,     /* IP ports of data sockets */
+	NP_RES_THREADS,   /* workers */
+	NP_RES_SPIN,      /* workers that never sleep */
+	NP_RES_FLOWS,     /* data sockets */
+	NP_RES_FILTERS,   /* of system calls, one for a single session */
+	NP_RES_PASSED,    /* descriptors passed to sessions, which have not received them yet */
+	NP_RES_DATAGRAMS, /* sockets for datagrams at the port of the control connections */
 	NP_RESOURCES
 };
 

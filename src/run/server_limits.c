@@ -188,6 +188,10 @@ np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_ter
 	choose_handover(s, p, &wish->handover);
 	wish->takes[NP_RES_THREADS] = np_plan_workers(p);
 	wish->takes[NP_RES_FLOWS] = p->flows;
+	if (wish->handover.datagrams) {
+		wish->takes[NP_RES_DATAGRAMS] = p->flows;
+		wish->spares[NP_RES_DATAGRAMS] = p->flows - 1;
+	}
 	if (np_engine_of(p)->spins) {
 		wish->takes[NP_RES_SPIN] = wish->takes[NP_RES_THREADS];
 		wish->spares[NP_RES_SPIN] = wish->takes[NP_RES_SPIN] - 1;
@@ -208,6 +212,9 @@ np_server_apply_grant(const struct np_server *s, const struct np_wish *wish, str
 	}
 	if (p->transport->ip_protocol != 0 && !p->transport->connected && !wish->handover.wanted) {
 		p->flows = (uint32_t)wish->takes[NP_RES_PORTS];
+	}
+	if (wish->handover.datagrams && wish->handover.wanted) {
+		p->flows = (uint32_t)wish->takes[NP_RES_DATAGRAMS];
 	}
 	if (wish->data_fd > 0) {
 		terms->data_fd = wish->data_fd;

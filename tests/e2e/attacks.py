@@ -256,6 +256,8 @@ FILLS = (
          plan("rr", "TCP")),
     Fill("tests that take all sockets", "sockets", f"--max-total-flows {MANY}", MANY, plan("rr", "TCP", 4), 24, open_part(MANY) // 4 * 4,
          plan("rr", "TCP")),
+    Fill("UDP flows that take all of one port", "datagrams", "--one-port", 2048, plan("rr", "UDP", 256, 1, "", DAY_S, ours.TOKENS), 24,
+         open_part(2048), plan("rr", "UDP", 1, 1, "", DAY_S, ours.TOKENS)),
     Fill("idle tests that spin", "spinning", "--spin 2", 2, plan("rr", "TCP", 8, 8, "spin"), 16, 1,
          plan("rr", "TCP", 8, 8, "spin")),
 )

@@ -222,7 +222,7 @@ def shared_lacks(text: str, resources: "Sequence[str]") -> "List[str]":
     rows = [line for table in tables for line in table.splitlines()]
     bad = [f"no test: {row}" for row in rows if not named_tests(row.split("|")[-2])]
     bad += [f"{name} has no {test}" for row in rows for name, test in named_tests(row.split("|")[-2]) if not is_there(name, test)]
-    return bad + [f"no row: {option}" for option in resources if sum(f"`{option}`" in row for row in rows) != 1]
+    return bad + [f"no row: {option}" for option in resources if sum(f"`{option}`" in row for row in rows) != resources.count(option)]
 
 
 def shared_things_have_tests() -> str:

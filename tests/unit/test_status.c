@@ -51,14 +51,14 @@ set_up(void **state)
 		.transactions = 606,
 		.waiting_now = 48,
 		.silent_now = 39,
-		.held = { 57, 210000000, 31, 32, 33, 34, 35, 36 },
+		.held = { 57, 210000000, 31, 32, 33, 34, 35, 36, 37 },
 	};
 	for (int i = 0; i < NS_REFUSALS; i++) {
 		d->stats.refused[i] = (uint64_t)(100 + i);
 	}
 	d->stats.metrics_lost = 14;
 	d->limits = (struct ns_limits){
-		.all = { 500, 512000000, 301, 302, 303, 304, 305, 306 },
+		.all = { 500, 512000000, 301, 302, 303, 304, 305, 306, 307 },
 		.per_address = 111,
 		.rate = 50,
 		.silent = 64,
@@ -133,6 +133,7 @@ TEST_WITH(the_text_tells_all_numbers, set_up, tear_down)
 		"sockets      34 of 304\n",
 		"filters      35 of 305\n",
 		"in-flight    36 of 306\n",
+		"datagrams    37 of 307\n",
 		"waiting      48 sessions",
 		" 39 of 64 connections without a session\n",
 		" 210.0 MB of 512.0 MB granted\n",
@@ -152,8 +153,8 @@ TEST_WITH(the_text_tells_all_numbers, set_up, tear_down)
 		"log          12 lines lost, 13 left out\n",
 		"metrics      14 files not written\n",
 		" 100 denied\n",
-		" 117 max-flows\n",
-		" 120 other\n",
+		" 118 max-flows\n",
+		" 121 other\n",
 	};
 	struct daemon *d = *state;
 
@@ -406,6 +407,8 @@ TEST_WITH(metrics_have_all_numbers, set_up, tear_down)
 		{ "limit_call_filters", 305 },
 		{ "descriptors_in_flight", 36 },
 		{ "limit_descriptors_in_flight", 306 },
+		{ "one_port_datagram_sockets", 37 },
+		{ "limit_one_port_datagram_sockets", 307 },
 		{ "limit_session_memory_bytes", 64e6 },
 		{ "limit_test_seconds", 3600 },
 		{ "limit_message_bytes", 1e6 },
