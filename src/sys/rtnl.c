@@ -26,14 +26,14 @@ struct question {
 int
 np_rtnl_open(void)
 {
-	const struct timeval patience = { .tv_sec = 1 };
+	const struct timeval timeout = { .tv_sec = 1 };
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
 	if (fd < 0) {
 		return -errno;
 	}
 	/* The answer is there when send() returns; should it not be, don't wait for ever. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 	return fd;
 }
 

@@ -1079,9 +1079,9 @@ say_error_when_told(int fd)
 	answer_omni(fd, EMSGSIZE, 0);
 }
 
-/* One request that is refused, of a client with that much patience. */
+/* One request that is refused, of a client that tells the user of a wait after that time. */
 static void
-ask_with_patience(struct meeting *m, void (*script)(int fd), uint64_t patience_ns)
+ask_told_after(struct meeting *m, void (*script)(int fd), uint64_t tell_after_ns)
 {
 	bool told = m->c.told, heard = m->c.heard;
 
@@ -1090,7 +1090,7 @@ ask_with_patience(struct meeting *m, void (*script)(int fd), uint64_t patience_n
 	m->c.heard = heard;
 	m->c.hooks.ctx = &wait;
 	m->c.hooks.tell = note_wait;
-	m->c.hooks.tell_after_ns = patience_ns;
+	m->c.hooks.tell_after_ns = tell_after_ns;
 	client_params(&m->p, np_bench_find("TCP_STREAM"), AF_INET, 1);
 	assert_int_equal(np_client_run(&m->c, &m->p, NULL, &m->peer, &m->out, &m->err),
 			 NP_ECONTROL);
@@ -1103,18 +1103,18 @@ TEST(a_client_tells_once_whom_it_waits_for)
 	struct meeting m = { .c.told = false };
 
 	assert_int_equal(sem_init(&wait.told, 0, 0), 0);
-	ask_with_patience(&m, say_error, 60 * NP_SEC);
+	ask_told_after(&m, say_error, 60 * NP_SEC);
 	assert_int_equal(wait.count, 0);
 	m.c.heard = false;
-	ask_with_patience(&m, say_error_when_told, 20 * NP_MSEC);
+	ask_told_after(&m, say_error_when_told, 20 * NP_MSEC);
 	assert_int_equal(wait.count, 1);
 	assert_has(wait.text, m.c.peer);
 	assert_has(wait.text, " s: it hangs, or other tests run first; waiting for up to 1");
 	sem_post(&wait.told);
-	ask_with_patience(&m, say_error_when_told, 20 * NP_MSEC);
+	ask_told_after(&m, say_error_when_told, 20 * NP_MSEC);
 	assert_int_equal(wait.count, 1);
 	m.c.told = false; /* of a later request */
-	ask_with_patience(&m, say_error_when_told, 20 * NP_MSEC);
+	ask_told_after(&m, say_error_when_told, 20 * NP_MSEC);
 	assert_has(wait.text, " s: it did before, and that end or the path to it is down; ");
 	sem_destroy(&wait.told);
 }

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "tests/lib/check.h"
 
-enum { MANY = 50, PATIENCE_MS = 10000 };
+enum { MANY = 50, TIMEOUT_MS = 10000 };
 
 static bool
 readable(const struct np_gate *g)
@@ -84,7 +84,7 @@ visit(void *arg)
 
 	v->arrived_ns = np_now();
 	np_gate_arrive(v->gate);
-	if (poll(&p, 1, PATIENCE_MS) == 1) {
+	if (poll(&p, 1, TIMEOUT_MS) == 1) {
 		v->state = np_gate_state(v->gate);
 		v->opened_ns = np_gate_opened_ns(v->gate);
 	}

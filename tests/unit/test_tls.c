@@ -17,13 +17,13 @@
 #include "bench/stop.h"
 #include "tests/lib/check.h"
 
-enum { PATIENCE_MS = 20000 };
+enum { TIMEOUT_MS = 20000 };
 
 struct side {
 	struct np_tls *tls;
 	int fd, rc;
 	struct np_stop stop;
-	unsigned patience_ms;
+	unsigned timeout_ms;
 	struct np_tls_secrets secrets;
 	struct np_err err;
 	pthread_t thread;
@@ -74,7 +74,7 @@ shake(void *arg)
 {
 	struct side *s = arg;
 
-	s->rc = np_tls_handshake(s->tls, s->fd, &s->stop, s->patience_ms, &s->secrets, &s->err);
+	s->rc = np_tls_handshake(s->tls, s->fd, &s->stop, s->timeout_ms, &s->secrets, &s->err);
 	return NULL;
 }
 
@@ -87,7 +87,7 @@ make(struct side side[2], const struct np_tls_suite *suite[2], const struct np_k
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
 	for (int i = 0; i < 2; i++) {
-		side[i] = (struct side){ .fd = pair[i], .patience_ms = PATIENCE_MS };
+		side[i] = (struct side){ .fd = pair[i], .timeout_ms = TIMEOUT_MS };
 		side[i].tls = np_tls_new(suite[i], key[i], i == 1, &err);
 		fail_if(side[i].tls == NULL, "%s", err.msg);
 	}
@@ -220,7 +220,7 @@ TEST(who_says_nothing_is_not_waited_for)
 	for (int stops = 0; stops < 2; stops++) {
 		make(side, (const struct np_tls_suite *[]){ suite, suite },
 		     (const struct np_key *[]){ &one, &one });
-		side[1].patience_ms = stops != 0 ? PATIENCE_MS : 1;
+		side[1].timeout_ms = stops != 0 ? TIMEOUT_MS : 1;
 		if (stops != 0) {
 			np_stop(&side[1].stop, 1);
 		}

@@ -556,11 +556,11 @@ serve_datagrams(struct service *s)
 
 	/* A moment of silence is the end. */
 	for (;;) {
-		struct timeval patience = { .tv_usec = 200000 };
+		struct timeval timeout = { .tv_usec = 200000 };
 		ssize_t n;
 
 		from.len = sizeof(from.sa);
-		setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+		setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
 		n = recvfrom(s->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa,
 			     &from.len);
 		if (n < 0) {
