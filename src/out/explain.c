@@ -7,8 +7,6 @@
 #include "base/text.h"
 #include "out/explain/rules.h"
 
-#define FACTS const struct np_facts_of_test *f
-
 static const char *const kind_names[NP_FLOWS_KINDS] = {
 	[NP_FLOWS_SHARED] = "shared",
 	[NP_FLOWS_BY_THREAD] = "by-worker",
@@ -62,7 +60,7 @@ struct verdicts {
 
 /* Apply the rules for this kind of test, and sort their verdicts by score. */
 static void
-judge_all(FACTS, struct verdicts *all)
+judge_all(const struct np_facts_of_test *f, struct verdicts *all)
 {
 	unsigned kind = f->in->transactions                        ? TURNS
 			: np_ceiling_least_mtu(f->in->family) == 0 ? UNIX
@@ -129,7 +127,7 @@ doubt_closed(const struct np_hist *h, char doubts[NP_EXPLAIN_TEXT])
 
 /* Some CPUs copy slowly to a buffer that begins just after a page boundary. */
 static void
-doubt_copies(FACTS, char doubts[NP_EXPLAIN_TEXT])
+doubt_copies(const struct np_facts_of_test *f, char doubts[NP_EXPLAIN_TEXT])
 {
 	double offset = np_bag_number(f->rx, "flow.receive_offset");
 
@@ -145,7 +143,7 @@ doubt_copies(FACTS, char doubts[NP_EXPLAIN_TEXT])
 
 /* Add doubts about any verdict: what it does not cover, and what may have distorted the test. */
 static void
-doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
+doubt(const struct np_facts_of_test *f, char doubts[NP_EXPLAIN_TEXT])
 {
 	const char *lacks = f->in->far_lacks;
 	unsigned packets;
@@ -205,7 +203,7 @@ doubt(FACTS, char doubts[NP_EXPLAIN_TEXT])
 
 /* Why the cause is unclear. */
 static const char *
-missing(FACTS)
+missing(const struct np_facts_of_test *f)
 {
 	if (f->tx == NULL && f->rx == NULL) {
 		return "neither end has any evidence";
@@ -229,7 +227,7 @@ missing(FACTS)
 
 /* No cause is clear enough: say what is missing, and what was measured nevertheless. */
 static void
-unclear(FACTS, const struct np_verdict *best, struct np_explanation *out)
+unclear(const struct np_facts_of_test *f, const struct np_verdict *best, struct np_explanation *out)
 {
 	snprintf(out->sentence, sizeof(out->sentence), "%s", missing(f));
 	if (!isnan(f->sender.cpu) || f->sender.spins) {

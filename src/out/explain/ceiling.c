@@ -6,11 +6,9 @@
 #include "base/text.h"
 #include "out/explain/rules.h"
 
-#define FACTS const struct np_facts_of_test *f
-
 /* The share of the link's rate that can be payload. */
 double
-np_payload_share(FACTS, const struct np_encap *encap)
+np_payload_share(const struct np_facts_of_test *f, const struct np_encap *encap)
 {
 	double size = np_bag_number(f->tx, "flow.send_size");
 
@@ -42,7 +40,7 @@ turns_of(const struct np_explain_input *in)
 
 /* A count of the sender's kernel, else of the capture at either end (wire. in doc/evidence.md). */
 static double
-sent_count(FACTS, const char *kernels, const char *out, const char *in)
+sent_count(const struct np_facts_of_test *f, const char *kernels, const char *out, const char *in)
 {
 	double v = np_bag_number(f->tx, kernels);
 
@@ -52,7 +50,7 @@ sent_count(FACTS, const char *kernels, const char *out, const char *in)
 
 /* How much of a stream's ceiling was used for anything but payload that arrived. */
 static void
-where_it_went(FACTS, struct np_explain_ceiling *c)
+where_it_went(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 {
 	double per_packet = f->encap.framing.header + f->encap.framing.rest +
 			    np_ceiling_ip_header(&f->encap) + 20 + (f->encap.timestamps ? 12 : 0);
@@ -94,7 +92,7 @@ part(char *text, double share, const char *what)
 }
 
 void
-np_ceiling_words(FACTS, struct np_explanation *out)
+np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *out)
 {
 	const struct np_explain_ceiling *c = &out->ceiling;
 	char *text = out->ceiling_text;
@@ -139,7 +137,7 @@ np_ceiling_words(FACTS, struct np_explanation *out)
 }
 
 void
-np_find_ceiling(FACTS, struct np_explain_ceiling *c)
+np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 {
 	const struct np_explain_input *in = f->in;
 	double arrived;

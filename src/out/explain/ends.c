@@ -6,8 +6,6 @@
 #include "base/text.h"
 #include "out/explain/rules.h"
 
-#define FACTS const struct np_facts_of_test *f
-
 double
 np_thread_busy(const struct np_thread_facts *t)
 {
@@ -81,7 +79,7 @@ np_thread_waits(const struct np_thread_facts *t)
 }
 
 struct np_words
-np_reader_words(FACTS)
+np_reader_words(const struct np_facts_of_test *f)
 {
 	const char *reader = f->discards ? "discarding" : "reading";
 	struct np_words w = np_cpu_words(&f->reader, f->in->transactions ? "responding" : reader);
@@ -93,27 +91,27 @@ np_reader_words(FACTS)
 }
 
 static const char *
-sender(FACTS)
+sender(const struct np_facts_of_test *f)
 {
 	return f->in->transactions ? "requesting" : "sending";
 }
 
 static const char *
-reader(FACTS)
+reader(const struct np_facts_of_test *f)
 {
 	return f->in->transactions ? "responding" : "reading";
 }
 
 /* The rate that was possible if the cause had all the time, not only that share. */
 static double
-at_full_time(FACTS, double share)
+at_full_time(const struct np_facts_of_test *f, double share)
 {
 	return share > 0 ? np_measured(f) / fmin(share, 1) : (double)NAN;
 }
 
 /* A receiver of datagrams that loses next to none does not limit their sender. */
 static bool
-keeps_up_with_datagrams(FACTS)
+keeps_up_with_datagrams(const struct np_facts_of_test *f)
 {
 	return f->in->lossy && !f->in->transactions && f->lost_share < NP_LOSSY_UDP;
 }
@@ -124,8 +122,8 @@ keeps_up_with_datagrams(FACTS)
  * is blocked most of the time anyway, the score is lower.
  */
 static void
-judge_quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
-	    struct np_verdict *v)
+judge_quota(const struct np_facts_of_test *f, const struct np_thread_facts *t, const char *which,
+	    enum np_limit limit, struct np_verdict *v)
 {
 	char subject[48] = "it";
 	double score = np_thread_throttled(t) ? np_above(t->throttled, NP_THROTTLED, 0.99) : 0;
@@ -148,13 +146,13 @@ judge_quota(FACTS, const struct np_thread_facts *t, const char *which, enum np_l
 }
 
 void
-np_rule_sender_quota(FACTS, struct np_verdict *v)
+np_rule_sender_quota(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	judge_quota(f, &f->sender, sender(f), NP_LIMIT_SENDER_QUOTA, v);
 }
 
 void
-np_rule_reader_quota(FACTS, struct np_verdict *v)
+np_rule_reader_quota(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	judge_quota(f, &f->reader, reader(f), NP_LIMIT_READER_QUOTA, v);
 	if (keeps_up_with_datagrams(f)) {
@@ -163,8 +161,8 @@ np_rule_reader_quota(FACTS, struct np_verdict *v)
 }
 
 static void
-judge_stall(FACTS, const struct np_thread_facts *t, const char *which, enum np_limit limit,
-	    struct np_verdict *v)
+judge_stall(const struct np_facts_of_test *f, const struct np_thread_facts *t, const char *which,
+	    enum np_limit limit, struct np_verdict *v)
 {
 	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * t->stalled, 0.98) : 0;
 
@@ -176,13 +174,13 @@ judge_stall(FACTS, const struct np_thread_facts *t, const char *which, enum np_l
 }
 
 void
-np_rule_sender_stalled(FACTS, struct np_verdict *v)
+np_rule_sender_stalled(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	judge_stall(f, &f->sender, sender(f), NP_LIMIT_SENDER_STALLED, v);
 }
 
 void
-np_rule_reader_stalled(FACTS, struct np_verdict *v)
+np_rule_reader_stalled(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	judge_stall(f, &f->reader, reader(f), NP_LIMIT_READER_STALLED, v);
 	if (keeps_up_with_datagrams(f)) {
@@ -198,7 +196,7 @@ as_asked(double rate, double asked)
 }
 
 void
-np_rule_pacing(FACTS, struct np_verdict *v)
+np_rule_pacing(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double rate = f->in->lossy ? f->in->sent_bps : f->in->throughput_bps;
 
@@ -211,7 +209,7 @@ np_rule_pacing(FACTS, struct np_verdict *v)
 
 /* The application sends less than it could: by -b and -w, or because it sleeps. */
 void
-np_rule_application(FACTS, struct np_verdict *v)
+np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	/* By samples or by the kernel's clock, whichever is known. */
 	double share = f->in->lossy ? f->app_short : fmax(f->app_short, 1 - f->busy);
@@ -249,7 +247,7 @@ np_rule_application(FACTS, struct np_verdict *v)
 }
 
 void
-np_rule_slow_reads(FACTS, struct np_verdict *v)
+np_rule_slow_reads(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double rate = f->in->throughput_bps;
 
@@ -274,7 +272,8 @@ waits_for_quota(const struct np_thread_facts *t)
  * ends and of the path add up, and it must be the longest of them.
  */
 static double
-waits_in_turn(FACTS, const struct np_thread_facts *t, const struct np_thread_facts *other)
+waits_in_turn(const struct np_facts_of_test *f, const struct np_thread_facts *t,
+	      const struct np_thread_facts *other)
 {
 	double path = f->min_rtt_us * f->in->per_second / 1e6;
 
@@ -286,13 +285,13 @@ waits_in_turn(FACTS, const struct np_thread_facts *t, const struct np_thread_fac
 
 /* Samples usually find unread data at the receiver. */
 static bool
-is_left_unread(FACTS)
+is_left_unread(const struct np_facts_of_test *f)
 {
 	return f->inq_left >= NP_LEFT && f->inq >= 2 * np_ceiling_segment(&f->encap);
 }
 
 double
-np_sender_cpu_score(FACTS)
+np_sender_cpu_score(const struct np_facts_of_test *f)
 {
 	double s = np_thread_busy(&f->sender);
 	/* For much of the time it had no data in flight, and did not wait for a processor. */
@@ -318,7 +317,7 @@ np_sender_cpu_score(FACTS)
 }
 
 double
-np_reader_cpu_score(FACTS)
+np_reader_cpu_score(const struct np_facts_of_test *f)
 {
 	double s = np_thread_busy(&f->reader);
 
@@ -341,7 +340,7 @@ np_reader_cpu_score(FACTS)
 }
 
 void
-np_rule_sender_cpu(FACTS, struct np_verdict *v)
+np_rule_sender_cpu(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = np_sender_cpu_score(f);
 
@@ -360,7 +359,7 @@ np_rule_sender_cpu(FACTS, struct np_verdict *v)
 
 /* The reader sleeps by choice, though data wait to be read. */
 static bool
-reader_sleeps(FACTS)
+reader_sleeps(const struct np_facts_of_test *f)
 {
 	return f->reader.idle >= 0.3 && !np_thread_waits(&f->reader) &&
 	       (f->inq_waits >= NP_UNREAD || (f->reader.idle >= 0.7 && f->inq_left >= 0.8));
@@ -368,7 +367,7 @@ reader_sleeps(FACTS)
 
 /* Is the window small because the reader is slow: for lack of a processor, or by choice? */
 static void
-window_by_reader(FACTS, struct np_verdict *v)
+window_by_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = 0.55 + 0.44 * f->rwnd;
 	struct np_word share = np_share_words(f->rwnd);
@@ -391,7 +390,7 @@ window_by_reader(FACTS, struct np_verdict *v)
 }
 
 void
-np_rule_reader(FACTS, struct np_verdict *v)
+np_rule_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	bool is_other_cause = np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ||
 			      isnan(f->reader.cpu);
@@ -429,7 +428,7 @@ is_processor(enum np_limit limit)
 }
 
 void
-np_calls_tell(FACTS, struct np_explanation *out)
+np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out)
 {
 	double calls = np_bag_number(f->tx, "flow.sends"),
 	       sent = np_bag_number(f->tx, "flow.bytes_sent"), bytes = sent / calls;
@@ -458,7 +457,7 @@ np_calls_tell(FACTS, struct np_explanation *out)
 
 /* Without the sender's evidence: the reader at this end did its part. */
 void
-np_rule_kept_up(FACTS, struct np_verdict *v)
+np_rule_kept_up(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	if (f->tx != NULL || !(f->reader.idle >= 0.3) || f->inq_waits >= 0.2) {
 		return;

@@ -10,9 +10,7 @@
 #include "out/explain/rules.h"
 #include "stats/confidence.h"
 
-/* Parameters of most functions here: the facts of the test, and what was found of its flows. */
-#define FACTS const struct np_facts_of_test *f
-#define FOUND const struct np_flows_found *w
+/* Throughout: f, the facts of the test; w, what was found of its flows. */
 
 /* Figures by which slow flows may differ from others: offsets in a row. */
 enum {
@@ -41,7 +39,7 @@ add_to_mean(struct np_flow_mean *m, double v)
 
 /* Read the figures of a flow. False: its rate is not known. */
 static bool
-flow_at(FACTS, uint32_t i, struct np_explain_flow *row)
+flow_at(const struct np_facts_of_test *f, uint32_t i, struct np_explain_flow *row)
 {
 	f->in->flows.flow(f->in->flows.of, i, row);
 	row->loss = row->segments > 0 ? row->again / row->segments : (double)NAN;
@@ -50,7 +48,7 @@ flow_at(FACTS, uint32_t i, struct np_explain_flow *row)
 
 /* The figures of a thread; unknown if there is no such thread. */
 static struct np_explain_thread
-thread_at(FACTS, int64_t i)
+thread_at(const struct np_facts_of_test *f, int64_t i)
 {
 	struct np_explain_thread t = { .busy = (double)NAN, .on = -1 };
 
@@ -68,14 +66,14 @@ figure_at(const struct np_explain_flow *row, size_t figure)
 }
 
 static bool
-is_slow(FOUND, const struct np_explain_flow *row)
+is_slow(const struct np_flows_found *w, const struct np_explain_flow *row)
 {
 	return row->rate < w->slower && (w->mark == 0 || figure_at(row, w->mark) > w->above);
 }
 
 /* Add up the figures of the slow flows and of the others. */
 static void
-group(FACTS, struct np_flows_found *w)
+group(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
 	struct np_explain_flow row;
 
@@ -110,7 +108,8 @@ loss_of(const struct np_flow_group *g)
 
 /* Are most slow flows above that, and most others not? (Means may be due to a few.) */
 static bool
-separates(FACTS, FOUND, size_t figure, double above)
+separates(const struct np_facts_of_test *f, const struct np_flows_found *w, size_t figure,
+	  double above)
 {
 	uint32_t slow = 0, rest = 0;
 	struct np_explain_flow row;
@@ -128,7 +127,7 @@ separates(FACTS, FOUND, size_t figure, double above)
 
 /* Did the slow flows send about a window in each round trip, so that they did not lack data? */
 static bool
-fills_window(FACTS, FOUND)
+fills_window(const struct np_facts_of_test *f, const struct np_flows_found *w)
 {
 	double rtt_s = mean_of(&w->slow.rtt_us) / 1e6;
 	double each = f->seconds > 0 ? w->slow.segments / w->slow.count / f->seconds : (double)NAN;
@@ -141,7 +140,7 @@ fills_window(FACTS, FOUND)
  * loss that they wait for timers. (Within one machine a thread that is late loses a little, too.)
  */
 static bool
-loss_slows(FACTS, FOUND)
+loss_slows(const struct np_facts_of_test *f, const struct np_flows_found *w)
 {
 	double each = w->slow.again / w->slow.count;
 
@@ -156,7 +155,7 @@ loss_slows(FACTS, FOUND)
  * have almost no loss, and the slow ones more than chance explains. *above divides the two.
  */
 static bool
-own_loss(FACTS, FOUND, double *above)
+own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, double *above)
 {
 	double slow = loss_of(&w->slow), rest = loss_of(&w->rest);
 	double expected = rest * w->slow.segments;
@@ -170,7 +169,8 @@ own_loss(FACTS, FOUND, double *above)
 
 /* Do longer round trips explain the difference? Rates may differ by their ratio's square. */
 static bool
-times_rtt(FOUND, const struct np_flow_mean *slow, const struct np_flow_mean *rest)
+times_rtt(const struct np_flows_found *w, const struct np_flow_mean *slow,
+	  const struct np_flow_mean *rest)
 {
 	double long_us = mean_of(slow), short_us = mean_of(rest), times = long_us / short_us;
 	double slower = w->rest.rate / w->rest.count / (w->slow.rate / w->slow.count);
@@ -199,7 +199,7 @@ narrow_slow(struct np_flows_found *w, size_t figure, double above)
 
 /* Find causes of the slow flows themselves, and regroup the flows by the first one. */
 static void
-look_at_own(FACTS, struct np_flows_found *w)
+look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
 	struct np_flow_group *slow = &w->slow, *rest = &w->rest;
 	double held = mean_of(&slow->held), lost;
@@ -241,7 +241,8 @@ struct table {
 
 /* Returns t->clear. False also if a flow has no key, or one that is too great. */
 static bool
-fill_table(FACTS, FOUND, bool by_cpu, struct table *t)
+fill_table(const struct np_facts_of_test *f, const struct np_flows_found *w, bool by_cpu,
+	   struct table *t)
 {
 	struct np_explain_flow row;
 
@@ -286,7 +287,7 @@ log_choose(double n, double k)
 
 /* Would slow flows chosen at random rarely have so few keys? */
 static bool
-is_significant(FOUND, const struct table *t)
+is_significant(const struct np_flows_found *w, const struct table *t)
 {
 	return t->clear &&
 	       log_choose(t->keys, t->slow_keys) - log_choose(w->known, w->slow.count) <=
@@ -295,7 +296,7 @@ is_significant(FOUND, const struct table *t)
 
 /* Do the threads of slow flows, and few others, share their processor with other busy threads? */
 static bool
-starved_alone(FACTS, const struct table *t)
+starved_alone(const struct np_facts_of_test *f, const struct table *t)
 {
 	uint32_t slow = 0, rest = 0;
 
@@ -320,7 +321,7 @@ starved_alone(FACTS, const struct table *t)
 
 /* Do the threads of slow flows carry as much as others, but divide it among more flows? */
 static bool
-divided(FOUND, const struct table *t)
+divided(const struct np_flows_found *w, const struct table *t)
 {
 	double slow = t->slow_keys, rest = t->keys - t->slow_keys;
 	double of_slow = w->slow.rate / slow, of_rest = w->rest.rate / rest;
@@ -336,7 +337,7 @@ divided(FOUND, const struct table *t)
  * evidence than a cause of the flows themselves.
  */
 static enum np_flows_kind
-kind_of(FACTS, FOUND)
+kind_of(const struct np_facts_of_test *f, const struct np_flows_found *w)
 {
 	const struct np_flow_marks *has = &w->has;
 
@@ -356,7 +357,7 @@ kind_of(FACTS, FOUND)
 }
 
 void
-np_flows_find(FACTS, struct np_flows_found *w)
+np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
 	struct np_explain_flow row;
 	double squares = 0;
@@ -416,14 +417,14 @@ np_flows_find(FACTS, struct np_flows_found *w)
 
 /* Should sums leave out the slow flows, which have a cause of their own and carry less? */
 static bool
-corrects(FOUND)
+corrects(const struct np_flows_found *w)
 {
 	return w->kind == NP_FLOWS_OWN && w->rest.rate > w->slow.rate &&
 	       (w->has.loss || w->has.rtt || w->has.queue || w->has.held);
 }
 
 void
-np_flows_correct(FOUND, struct np_facts_of_test *f)
+np_flows_correct(const struct np_flows_found *w, struct np_facts_of_test *f)
 {
 	if (!corrects(w) || f->in->sessions > 1) {
 		return;
@@ -444,7 +445,7 @@ np_flows_correct(FOUND, struct np_facts_of_test *f)
 }
 
 static struct np_word
-rate_of(FACTS, double rate)
+rate_of(const struct np_facts_of_test *f, double rate)
 {
 	struct np_word w = np_count_words(rate);
 
@@ -456,7 +457,7 @@ rate_of(FACTS, double rate)
 }
 
 static struct np_word
-each_of(FACTS, const struct np_flow_group *g)
+each_of(const struct np_facts_of_test *f, const struct np_flow_group *g)
 {
 	return rate_of(f, g->rate / g->count);
 }
@@ -473,14 +474,14 @@ add_and(char text[NP_EXPLAIN_TEXT], size_t first)
 #define SAY(text, ...) np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), __VA_ARGS__)
 
 static const char *
-others(FOUND)
+others(const struct np_flows_found *w)
 {
 	return w->rest.count > 1 ? "the others" : "the other";
 }
 
 /* What the slow flows have in common, beside the same of the others. */
 static void
-say_own(FOUND, char *text)
+say_own(const struct np_flows_found *w, char *text)
 {
 	size_t first = strlen(text);
 
@@ -514,7 +515,7 @@ say_own(FOUND, char *text)
 
 /* Whose threads drive the slow flows, and what is wrong with them. */
 static void
-say_threads(FOUND, char *text)
+say_threads(const struct np_flows_found *w, char *text)
 {
 	const char *were = w->thread >= 0 ? "was" : "were";
 
@@ -540,7 +541,7 @@ say_threads(FOUND, char *text)
 
 /* "4 Mbit/s each, the others 94 Mbit/s" */
 static void
-say_rates(FACTS, FOUND, char *text)
+say_rates(const struct np_facts_of_test *f, const struct np_flows_found *w, char *text)
 {
 	SAY(text, "%s%s, %s %s", each_of(f, &w->slow).text, w->slow.count > 1 ? " each" : "",
 	    others(w), each_of(f, &w->rest).text);
@@ -548,7 +549,7 @@ say_rates(FACTS, FOUND, char *text)
 
 /* "4 Mbit/s to 94 Mbit/s each (Jain's index 0.71)" */
 static void
-say_range(FACTS, FOUND, char *text)
+say_range(const struct np_facts_of_test *f, const struct np_flows_found *w, char *text)
 {
 	SAY(text, "%s to %s each (Jain's index %.2f)", rate_of(f, w->least).text,
 	    rate_of(f, w->most).text, w->jain);
@@ -556,7 +557,7 @@ say_range(FACTS, FOUND, char *text)
 
 /* Is the cause shared by all flows, however they divide what it allows? */
 static bool
-is_common(FACTS, FOUND, enum np_limit limit)
+is_common(const struct np_facts_of_test *f, const struct np_flows_found *w, enum np_limit limit)
 {
 	bool near_sends = f->in->near_transmits || f->in->transactions;
 	double times = mean_of(&w->slow.rtt_us) / mean_of(&w->rest.rtt_us);
@@ -584,7 +585,7 @@ is_common(FACTS, FOUND, enum np_limit limit)
 
 /* Were only sent datagrams counted, so that it is unknown what arrived of each flow? */
 static bool
-sent_only(FACTS)
+sent_only(const struct np_facts_of_test *f)
 {
 	return f->in->lossy && f->in->near_transmits && !f->in->transactions &&
 	       !(f->lost_share < NP_LOSSY_UDP);
@@ -592,7 +593,7 @@ sent_only(FACTS)
 
 /* Nothing tells the slow ones from the others. */
 static void
-say_unclear(FACTS, FOUND, char *text)
+say_unclear(const struct np_facts_of_test *f, const struct np_flows_found *w, char *text)
 {
 	if (f->in->flows.ramped) {
 		SAY(text,
@@ -618,7 +619,8 @@ say_unclear(FACTS, FOUND, char *text)
 }
 
 void
-np_flows_tell(FOUND, FACTS, struct np_explanation *out)
+np_flows_tell(const struct np_flows_found *w, const struct np_facts_of_test *f,
+	      struct np_explanation *out)
 {
 	bool near_sends = f->in->near_transmits || f->in->transactions;
 	const struct np_thread_facts *thread = near_sends ? &f->sender : &f->reader;

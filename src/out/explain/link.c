@@ -4,10 +4,8 @@
 
 #include "out/explain/rules.h"
 
-#define FACTS const struct np_facts_of_test *f
-
 bool
-np_holds_back(FACTS)
+np_holds_back(const struct np_facts_of_test *f)
 {
 	return f->qdisc_overlimits / f->seconds >= NP_OVERLIMITS;
 }
@@ -17,7 +15,7 @@ np_holds_back(FACTS)
  * is enough: on a busy machine its token bucket overflows.
  */
 double
-np_link_score(FACTS)
+np_link_score(const struct np_facts_of_test *f)
 {
 	if (f->reached >= NP_FULL && f->reached <= NP_TOO_FULL) {
 		return 0.99;
@@ -34,7 +32,7 @@ np_link_score(FACTS)
  * that work, in its calls.
  */
 double
-np_softirq_score(FACTS)
+np_softirq_score(const struct np_facts_of_test *f)
 {
 	if (f->same_machine && (np_thread_busy(&f->sender) >= NP_BUSY ||
 				np_thread_starved(&f->sender) || f->sender.spins)) {
@@ -46,7 +44,7 @@ np_softirq_score(FACTS)
 }
 
 struct np_words
-np_softirq_words(FACTS)
+np_softirq_words(const struct np_facts_of_test *f)
 {
 	struct np_words w;
 
@@ -58,7 +56,7 @@ np_softirq_words(FACTS)
 }
 
 void
-np_rule_link(FACTS, struct np_verdict *v)
+np_rule_link(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = np_link_score(f);
 	double most = f->reached > 0 ? np_measured(f) / f->reached : (double)NAN;
@@ -98,7 +96,7 @@ np_rule_link(FACTS, struct np_verdict *v)
 
 /* A shaper of unknown rate: its queue held packets back, and the rate was steady. */
 void
-np_rule_shaper(FACTS, struct np_verdict *v)
+np_rule_shaper(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double a_second = f->qdisc_overlimits / f->seconds;
 	bool holds =
@@ -114,7 +112,7 @@ np_rule_shaper(FACTS, struct np_verdict *v)
 
 /* The link is full, with traffic of others. */
 void
-np_rule_foreign(FACTS, struct np_verdict *v)
+np_rule_foreign(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double all = f->foreign + f->reached;
 	bool holds = f->foreign >= 0.05 && all >= NP_FULL_OTHERS && all <= NP_WITHIN;
@@ -129,7 +127,7 @@ np_rule_foreign(FACTS, struct np_verdict *v)
 
 /* A policer on the receiver's interface dropped packets. */
 void
-np_rule_policer(FACTS, struct np_verdict *v)
+np_rule_policer(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double lost = f->in->lossy ? f->lost : f->retransmits;
 	bool holds = lost > 0 && f->policed >= 0.5 * lost &&
@@ -149,7 +147,7 @@ np_rule_policer(FACTS, struct np_verdict *v)
 }
 
 void
-np_rule_softirq(FACTS, struct np_verdict *v)
+np_rule_softirq(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double lost = f->in->lossy ? f->lost : f->retransmits;
 	double sent = f->in->lossy ? f->sent : f->segments;
@@ -171,7 +169,7 @@ np_rule_softirq(FACTS, struct np_verdict *v)
 
 /* A small MTU makes more packets, which use up the link or a processor sooner. */
 void
-np_rule_mtu(FACTS, struct np_verdict *v)
+np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double sender = np_sender_cpu_score(f), reader = np_reader_cpu_score(f);
 	double softirq = np_softirq_score(f), score = fmax(fmax(sender, reader), softirq);

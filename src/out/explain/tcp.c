@@ -3,11 +3,9 @@
 
 #include "out/explain/rules.h"
 
-#define FACTS const struct np_facts_of_test *f
-
 /* A sender that sleeps, not by choice, because the buffer is full: by the larger of two shares. */
 void
-np_rule_send_buffer(FACTS, struct np_verdict *v)
+np_rule_send_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	bool samples_say_more = f->outq_full > np_known(f->sndbuf);
 	double share = samples_say_more ? f->outq_full : f->sndbuf;
@@ -31,7 +29,7 @@ np_rule_send_buffer(FACTS, struct np_verdict *v)
  * (microseconds), or to data that have arrived and wait for the reader.
  */
 static bool
-path_has_queue(FACTS)
+path_has_queue(const struct np_facts_of_test *f)
 {
 	double window = f->cwnd * np_ceiling_segment(&f->encap);
 	double queued = f->in->throughput_bps / 8e6 * f->queue_us;
@@ -48,7 +46,7 @@ path_has_queue(FACTS)
  * segment is retransmitted.
  */
 static double
-loss_allows(FACTS)
+loss_allows(const struct np_facts_of_test *f)
 {
 	double p = f->loss, rtt = f->min_rtt_us / 1e6;
 	double bits = 8.0 * np_ceiling_segment(&f->encap);
@@ -61,7 +59,7 @@ loss_allows(FACTS)
 
 /* Half a percent of loss keeps windows so small that it outweighs most other causes. */
 static double
-loss_score(FACTS)
+loss_score(const struct np_facts_of_test *f)
 {
 	double allows = loss_allows(f);
 	double score = f->loss >= 5 * NP_LOSSY ? 0.98 : f->loss >= 3 * NP_LOSSY ? 0.93 : 0.7;
@@ -99,7 +97,7 @@ loss_score(FACTS)
 }
 
 void
-np_rule_loss(FACTS, struct np_verdict *v)
+np_rule_loss(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	np_decide(
 	    v, NP_LIMIT_LOSS, loss_score(f), f->loss,
@@ -131,7 +129,7 @@ np_rule_loss(FACTS, struct np_verdict *v)
  * more reports than retransmissions mean that the network duplicates.
  */
 static bool
-is_reordered(FACTS)
+is_reordered(const struct np_facts_of_test *f)
 {
 	/* Busy processors reorder segments, too. */
 	bool ends_may_reorder = !(f->sender.idle >= NP_SLEEPS) || !(f->reader.idle >= NP_SLEEPS) ||
@@ -142,7 +140,7 @@ is_reordered(FACTS)
 }
 
 void
-np_rule_reordering(FACTS, struct np_verdict *v)
+np_rule_reordering(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	np_decide(v, NP_LIMIT_REORDERING, is_reordered(f) ? 0.9 : 0, f->in_vain,
 		  "limited by the congestion window (%s), which reordering keeps small: %s of the "
@@ -158,7 +156,7 @@ np_rule_reordering(FACTS, struct np_verdict *v)
 
 /* A queue on the path: of data or of acknowledgements. */
 static void
-path_with_a_queue(FACTS, double score, struct np_verdict *v)
+path_with_a_queue(const struct np_facts_of_test *f, double score, struct np_verdict *v)
 {
 	double both = f->there_us + f->back_us;
 
@@ -193,7 +191,7 @@ path_with_a_queue(FACTS, double score, struct np_verdict *v)
 
 /* The path, by its queue, BBR's pace or ECN marks; if by none of these, the congestion window. */
 void
-np_rule_path(FACTS, struct np_verdict *v)
+np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = 0, pace = f->paces_bps / f->in->throughput_bps;
 	bool sleeps = f->sender.idle >= 0.3; /* else its processor may be the cause */
@@ -247,7 +245,7 @@ np_rule_path(FACTS, struct np_verdict *v)
 
 /* Data were in flight, both processes ran, and nothing got through. */
 void
-np_rule_outage(FACTS, struct np_verdict *v)
+np_rule_outage(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	bool holds = f->still >= NP_STILL && f->still_s >= NP_STILL_S &&
 		     !np_thread_stalled(&f->reader) && !np_thread_throttled(&f->reader) &&
@@ -276,7 +274,7 @@ np_rule_outage(FACTS, struct np_verdict *v)
 
 /* What else than the buffer limits the window; NULL: nothing known. */
 static const char *
-clamped_by(FACTS)
+clamped_by(const struct np_facts_of_test *f)
 {
 	double each = f->widest / f->connections;
 
@@ -296,7 +294,7 @@ clamped_by(FACTS)
 
 /* Why the receiver's window is small. */
 void
-np_rule_receive_window(FACTS, struct np_verdict *v)
+np_rule_receive_window(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = f->rwnd >= NP_WINDOW ? 0.55 + 0.44 * f->rwnd : 0;
 	struct np_word share = np_share_words(f->rwnd);

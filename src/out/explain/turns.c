@@ -11,18 +11,16 @@
 #define OVERHEAD 768   /* bytes of the kernel's memory for a queued datagram, at least */
 #define LONGER_US 1000 /* beyond the time of the path, at least: an end or a queue adds it */
 
-#define FACTS const struct np_facts_of_test *f
-
 /* The time of one transaction; NAN in an open loop, where several overlap. */
 static double
-each_us(FACTS)
+each_us(const struct np_facts_of_test *f)
 {
 	return f->in->per_second > 0 && !f->open_loop ? 1e6 * f->in->in_flight / f->in->per_second
 						      : (double)NAN;
 }
 
 void
-np_rule_turns(FACTS, struct np_verdict *v)
+np_rule_turns(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double each = each_us(f), score = each > 0 ? 0.6 : 0;
 
@@ -44,7 +42,7 @@ np_rule_turns(FACTS, struct np_verdict *v)
 
 /* The requester makes as many as -b and -w, or --rate, allow. */
 void
-np_rule_turns_paced(FACTS, struct np_verdict *v)
+np_rule_turns_paced(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double share = f->in->per_second / f->asks;
 
@@ -59,7 +57,7 @@ np_rule_turns_paced(FACTS, struct np_verdict *v)
 
 /* The share of one direction's capacity that its messages use. */
 static double
-direction_use(FACTS, double rate_bps, uint32_t bytes)
+direction_use(const struct np_facts_of_test *f, double rate_bps, uint32_t bytes)
 {
 	double share = np_ceiling_tcp(&f->encap);
 
@@ -71,7 +69,7 @@ direction_use(FACTS, double rate_bps, uint32_t bytes)
 
 /* One direction of the link is full. */
 void
-np_rule_turns_direction(FACTS, struct np_verdict *v)
+np_rule_turns_direction(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double out = direction_use(f, f->rate_out_bps, f->in->request);
 	double back = direction_use(f, f->rate_back_bps, f->in->response);
@@ -102,7 +100,8 @@ np_rule_turns_direction(FACTS, struct np_verdict *v)
 
 /* Large messages form a queue on the path, as a stream does. */
 static void
-turns_queue(FACTS, double rtt_us, double least_us, const char *which, struct np_verdict *v)
+turns_queue(const struct np_facts_of_test *f, double rtt_us, double least_us, const char *which,
+	    struct np_verdict *v)
 {
 	double queue = rtt_us - least_us, each = each_us(f);
 	bool holds = queue >= NP_QUEUE_US && rtt_us >= NP_QUEUE_TIMES * least_us &&
@@ -117,7 +116,7 @@ turns_queue(FACTS, double rtt_us, double least_us, const char *which, struct np_
 }
 
 void
-np_rule_turns_queue(FACTS, struct np_verdict *v)
+np_rule_turns_queue(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	if (f->in->response >= 2 * np_ceiling_segment(&f->encap)) {
 		turns_queue(f, f->far_rtt_us, f->far_min_rtt_us, "responses", v);
@@ -129,7 +128,7 @@ np_rule_turns_queue(FACTS, struct np_verdict *v)
 
 /* Each lost packet waits for a timer: of TCP, or of the requester of datagrams. */
 void
-np_rule_turns_lost(FACTS, struct np_verdict *v)
+np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double lost = f->in->lossy ? np_bag_number(f->tx, "flow.requests_lost") : f->timeouts;
 	double flows = f->in->in_flight > 0 ? f->in->in_flight : 1;
@@ -158,7 +157,7 @@ np_rule_turns_lost(FACTS, struct np_verdict *v)
 
 /* The part that takes most of a transaction, by the time stamps of both ends (--stations). */
 static bool
-by_stamps(FACTS, double each, struct np_verdict *v)
+by_stamps(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 {
 	static const struct {
 		const char *name, *what;
@@ -191,7 +190,7 @@ by_stamps(FACTS, double each, struct np_verdict *v)
 
 /* Where a long transaction spends its time, by the samples of both ends. */
 static bool
-by_station(FACTS, double each, struct np_verdict *v)
+by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 {
 	double far = f->far_us / each, ways = (f->there_us + f->back_us) / each;
 
@@ -220,14 +219,14 @@ by_station(FACTS, double each, struct np_verdict *v)
 
 /* Round trips of a message in slow start, which begins with ten segments. */
 static double
-rounds(FACTS, uint32_t bytes)
+rounds(const struct np_facts_of_test *f, uint32_t bytes)
 {
 	return fmax(ceil(log2(bytes / 10.0 / np_ceiling_segment(&f->encap) + 1)), 1);
 }
 
 /* The time of a transaction on an empty path; with a connection of its own, several round trips. */
 static double
-least_us(FACTS)
+least_us(const struct np_facts_of_test *f)
 {
 	bool has_rtt = f->in->connections && np_bag_number(f->tx, "tcp.min_rtt_us") > 0;
 
@@ -237,7 +236,7 @@ least_us(FACTS)
 
 /* Both ends wait to receive, and have nothing to read: the messages are in a queue on the path. */
 static bool
-waits_on_path(FACTS, double each, double least, struct np_verdict *v)
+waits_on_path(const struct np_facts_of_test *f, double each, double least, struct np_verdict *v)
 {
 	/* With many datagrams in flight, some wait at this end for those before them. */
 	double times = f->in->lossy && f->in->in_flight > 1 ? NP_QUEUE_TIMES : NP_TURN_TIMES;
@@ -263,7 +262,7 @@ waits_on_path(FACTS, double each, double least, struct np_verdict *v)
  * there is a queue. by_station() and waits_on_path() set the verdict if they return true.
  */
 void
-np_rule_turns_wait(FACTS, struct np_verdict *v)
+np_rule_turns_wait(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double each = each_us(f), least = least_us(f);
 	/* An end that spins, or has no evidence, may be idle. */

@@ -3,10 +3,8 @@
 
 #include "out/explain/rules.h"
 
-#define FACTS const struct np_facts_of_test *f
-
 void
-np_rule_udp_buffer(FACTS, struct np_verdict *v)
+np_rule_udp_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double beyond = f->lost - f->own_drops; /* lost behind the sender's own queue */
 	bool holds = f->lost_share >= 0.002 && beyond > 0 && f->buffer_drops >= 0.5 * beyond;
@@ -30,7 +28,7 @@ np_rule_udp_buffer(FACTS, struct np_verdict *v)
 }
 
 static void
-add_unjoined(FACTS, struct np_verdict *v)
+add_unjoined(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	if (f->unjoined >= 0.1 * f->lost) {
 		np_explain_add(v->doubts,
@@ -41,7 +39,7 @@ add_unjoined(FACTS, struct np_verdict *v)
 }
 
 void
-np_rule_datagrams_lost(FACTS, struct np_verdict *v)
+np_rule_datagrams_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double beyond = f->lost - f->own_drops;
 	bool holds = f->lost_share >= NP_LOSSY_UDP;
