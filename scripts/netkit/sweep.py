@@ -1,7 +1,6 @@
 """Runs a plan: each point's commands and netperf, one line of the file a run."""
 
 import datetime
-import glob
 import re
 import time
 from dataclasses import dataclass, field
@@ -400,8 +399,3 @@ def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
 
 def default_output(plan: str, day: str) -> str:
     return f"{plan}-{day}.jsonl"
-
-
-def newest_output(plan: str) -> Optional[str]:
-    """The file of the last sweep with this plan here."""
-    return max(glob.glob(default_output(glob.escape(plan), "????-??-??")), default=None)
