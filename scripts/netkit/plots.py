@@ -423,10 +423,8 @@ def head_of(sweep: Sweep, fixed: "Dict[str, Any]") -> str:
 
 def along(sweep: Sweep) -> str:
     """The axis that a plot's x is of."""
-    free = [name for name in sweep.varying() if name not in GROUPS]
-    if not free:
-        return sweep.varying()[0] if sweep.varying() else next(iter(sweep.values), "")
-    return sorted(free, key=lambda n: rank(n, ROWS, len(ROWS) + rank(n, COLUMNS, -0.5)))[0]
+    return min((name for name in sweep.varying() if name not in GROUPS), default=[*sweep.varying(), *sweep.values, ""][0],
+               key=lambda n: rank(n, ROWS, len(ROWS) + rank(n, COLUMNS, -0.5)))
 
 
 def panel_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", lines: "List[Series]", wish: Wish,

@@ -290,17 +290,17 @@ def choose(sweep: Sweep, rows: Optional[str] = None, columns: Optional[str] = No
     free = [name for name in sweep.varying() if name not in named]
     held = [name for name in free if mixed and name in ("test", "protocol") and groups is None]
     if len(free) - len(held) > (rows is None) + (columns is None) and groups is None and not held:
-        held = sorted((n for n in free if n in GROUPS), key=lambda n: GROUPS.index(n))[:1]
+        held = [name for name in GROUPS if name in free][:1]
     free = [name for name in free if name not in held]
     if rows is None:
-        fit = sorted(free, key=lambda n: rank(n, ROWS, len(ROWS) + rank(n, COLUMNS, -0.5)))
-        rows = fit[0] if fit else next((n for n in [*held, *sweep.values] if n not in named), None)
+        rows = min(free, key=lambda n: rank(n, ROWS, len(ROWS) + rank(n, COLUMNS, -0.5)),
+                   default=next((n for n in [*held, *sweep.values] if n not in named), None))
         if rows is None:
             raise ResultsError("no axis is left for the rows: give --rows")
         free = [name for name in free if name != rows]
         held = [name for name in held if name != rows]
     if columns is None and free:
-        columns = sorted(free, key=lambda n: rank(n, COLUMNS, -0.5))[0]
+        columns = min(free, key=lambda n: rank(n, COLUMNS, -0.5))
         free = [name for name in free if name != columns]
     left = [name for name in sweep.values if name in free + held]
     return Layout(rows, columns, list(groups or []) + left)
