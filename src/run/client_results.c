@@ -142,7 +142,7 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 {
 	const bool hurries = np_hurried(t->run.stop);
 	const uint64_t rest_ns =
-	    hurries ? HURRY_MS * NP_MSEC + t->run.round_trips_ns : RESULTS_MS * NP_MSEC;
+	    hurries ? HURRY_MS * NP_MSEC + 2 * t->run.round_trips_ns : RESULTS_MS * NP_MSEC;
 	uint64_t since = np_now(), until = since + rest_ns;
 	uint64_t latest = np_client_within(hurries ? RESULTS_MS : CROWDED_MS);
 	int rc;
@@ -253,6 +253,9 @@ void
 np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc)
 {
 	const char *why = c->lacks;
+	/* After a signal, is it still unknown whether the far end answers? */
+	bool hurries = np_hurried(t->run.stop) && c->owed != 0;
+	int hurry_ms = HURRY_MS + (int)(2 * t->run.round_trips_ns / NP_MSEC);
 	struct np_err err = { .code = NP_OK };
 
 	if (t->out->near_bag == NULL) {
@@ -267,8 +270,7 @@ np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc)
 			  ? "the test was interrupted, which ends the control connection"
 			  : "the control connection was closed to end the test";
 	} else if (why[0] == '\0' &&
-		   np_client_fetch(c, NP_ABOUT_TEST,
-				   np_hurried(t->run.stop) ? HURRY_MS : NP_ANSWER_MS,
+		   np_client_fetch(c, NP_ABOUT_TEST, hurries ? hurry_ms : NP_ANSWER_MS,
 				   &t->out->far_bag, &err) != NP_OK) {
 		why = err.msg;
 	}
