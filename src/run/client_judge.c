@@ -110,7 +110,7 @@ are_segments_too_large(const struct np_client_test *t)
 	const struct np_far *far = &t->out->far;
 	bool here = c->info.tcpi_total_retrans > 0 && c->info.tcpi_unacked > 0;
 	/* A retransmission that fails again and again comes ever later, after the window. */
-	bool never = p->role == NP_FOLLOW && p->warm_up_ms > LATE_START_MS &&
+	bool never = p->role == NP_FOLLOW && p->warm_up_ms >= LATE_START_MS &&
 		     c->info.tcpi_last_data_recv >= p->warm_up_ms + 1e3 * np_plan_time_s(p);
 	bool small =
 	    p->pattern->transactions && p->request <= NP_RACE_MSS && p->response <= NP_RACE_MSS;
