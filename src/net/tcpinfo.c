@@ -292,6 +292,18 @@ np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t conns, int64_t v[NP_TCP_S
 }
 
 void
+np_tcp_sum_clocks(const struct np_tcp_sum *s, int64_t v[NP_TCP_SAMPLED])
+{
+	for (size_t n = 0; n < FIELDS; n++) {
+		bool clock = fields[n].grows && fields[n].several == MEAN && s->count > 0;
+
+		if (fields[n].sampled) {
+			*v++ = clock ? summed(s, n, 1) : 0;
+		}
+	}
+}
+
+void
 np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before)
 {
 	for (size_t n = 0; n < FIELDS && before->count > 0; n++) {

@@ -77,6 +77,9 @@ void np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before);
 void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t conns, int64_t v[NP_TCP_SAMPLED]);
 void np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *into);
 
+/* A sample with only the times that add up, such as rwnd_limited_us; 0 for the others. */
+void np_tcp_sum_clocks(const struct np_tcp_sum *s, int64_t v[NP_TCP_SAMPLED]);
+
 /* Some values of each connection. -1: this kernel does not tell. */
 struct np_tcp_brief {
 	int64_t data_segments, retransmitted_segments, cwnd; /* segments */

@@ -258,15 +258,25 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 	}
 }
 
-/* The kernel's values at the end, counts of the window; of several connections, their sums. */
-static void
-put_tcp(const struct np_run *run, struct np_bag *bag)
+/* What the connections' counters had when the warm-up ended. */
+static struct np_tcp_sum
+before_window(const struct np_run *run)
 {
-	struct np_tcp_sum sum = { .count = 0 }, before = { .count = 0 };
+	struct np_tcp_sum before = { .count = 0 };
 
 	NP_EACH_WORKER (w, run) {
 		np_tcp_sum_join(&before, &w->tcp_before);
 	}
+	return before;
+}
+
+/* The kernel's values at the end, counts of the window; of several connections, their sums. */
+static void
+put_tcp(const struct np_run *run, struct np_bag *bag)
+{
+	const struct np_tcp_sum before = before_window(run);
+	struct np_tcp_sum sum = { .count = 0 };
+
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->plan->ramp == 0 || run->conn[i].is_up) {
 			np_tcp_sum_add(&sum, run->conn[i].fd);
@@ -354,14 +364,28 @@ np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WA
 				      .at_once = true };
 }
 
-/* Put a list for each column, but for those that the test does not have. */
+/*
+ * Put a list for each column, but for those that the test does not have. Times that add up begin
+ * with the window: what they had before it, older clients subtract from tcp.*, which has none of
+ * it. Counts of bytes are positions in the stream, the same at both ends.
+ */
 static void
-put_samples(const struct np_evidence *ev)
+put_samples(struct np_evidence *ev)
 {
 	const char *where = ev->tcp ? "tcp" : "flow";
+	const struct np_tcp_sum before = before_window(ev->run);
+	int64_t base[NP_TCP_SAMPLED];
 
 	if (ev->count == 0) {
 		return;
+	}
+	np_tcp_sum_clocks(&before, base);
+	for (size_t n = 0; n < NP_TCP_SAMPLED; n++) {
+		for (size_t i = 0; i < ev->count && base[n] > 0; i++) {
+			int64_t *v = &ev->column[OWN + n][i];
+
+			*v = *v > base[n] ? *v - base[n] : 0;
+		}
 	}
 	np_bag_int(ev->bag, (int64_t)(ev->every_ns / NP_MSEC), "%s.samples.every_ms", where);
 	np_bag_reals(ev->bag, ev->at_s, ev->count, "%s.samples.t_s", where);

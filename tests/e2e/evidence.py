@@ -174,6 +174,18 @@ def sampled(report: lib.Report, port: int, place: str) -> None:
                  and len(refused.err.splitlines()) == 1, str(refused))
 
 
+def behind_a_warm_up(port: int, place: str, flows: str) -> str:
+    """Times that add up have none of a warm-up of a second, during which data were always in flight: neither those of the
+    window nor the samples, from which older clients see what to subtract. Bytes are positions in the stream."""
+    got, run = measured(port, "TCP_MAERTS", place, "--warm-up", "1", "--flows", flows)
+    far = run["iterations"][0]["far"]
+    busy, at_us = far["tcp.samples.busy_us"], [1e6 * t for t in far["tcp.samples.t_s"]]
+    told = f"{busy[0]} at {at_us[0]}, {busy[-1]} at {at_us[-1]}, {far['tcp.busy_us']} at last"
+    assert busy[0] <= at_us[0] + 3e5 and 0 < busy[-1] <= far["tcp.busy_us"] + 1e4, told
+    assert far["tcp.samples.bytes_sent"][-1] > far["tcp.bytes_sent"], far["tcp.bytes_sent"]
+    return told
+
+
 def of_one_clock(report: lib.Report, port: int, place: str) -> None:
     """Two ends on one machine read one clock, and their figures of one connection agree."""
     got, run = measured(port, "TCP_STREAM", place, "--sample-interval", "20", "--", "-q", str(PACING))
@@ -220,6 +232,8 @@ def suite(report: lib.Report) -> None:
             costs_no_time(report, daemon.port, place)
             sampled(report, daemon.port, place)
             of_one_clock(report, daemon.port, place)
+            for flows in ("1", "3"):
+                report.case(f"times behind a warm-up, {flows} flows", partial(behind_a_warm_up, daemon.port, place, flows))
             told_apart(report, daemon.port, place, True)
             latencies(report, daemon.port, place)
             interrupted(report, daemon.port, place)

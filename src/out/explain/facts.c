@@ -304,11 +304,23 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 	t->crowd = clamp(1 - number(b, name));
 }
 
-/* A counter of microseconds of the transmitter, as a share of the test. */
+/*
+ * A counter of microseconds of the transmitter, as a share of the test. That of an older netserver
+ * includes the warm-up: subtract what it had before the first sample.
+ */
 static double
 share_of_time(const struct np_facts_of_test *f, const char *name)
 {
-	return f->seconds > 0 ? clamp(number(f->tx, name) / 1e6 / f->seconds) : (double)NAN;
+	char sampled[64];
+	const char *const lists[] = { "tcp.samples.t_s", sampled };
+	struct np_bag_item s[2];
+	double us = number(f->tx, name);
+
+	snprintf(sampled, sizeof(sampled), "tcp.samples.%s", name + strlen("tcp."));
+	if (find_lists(f->tx, lists, 2, s) > 0) {
+		us -= fmax(np_bag_value(&s[1], 0) - 1e6 * np_bag_value(&s[0], 0), 0);
+	}
+	return f->seconds > 0 ? clamp(us / 1e6 / f->seconds) : (double)NAN;
 }
 
 /* What the sender's TCP tells: shares of time, loss, round trips, windows. */
@@ -633,6 +645,16 @@ asked_each_s(const struct np_bag *b)
 	return us > 0 ? or_else(number(b, "flow.burst"), 1) * 1e6 / us : (double)NAN;
 }
 
+/* Segments of an end. An older netserver's TCP_INFO counts a warm-up; the machine's does not. */
+static double
+sent_again(const struct np_bag *b)
+{
+	double all = number(b, "tcp.retransmitted_segments");
+	double machine = moved(b, "moved.snmp.Tcp.RetransSegs");
+
+	return all > machine ? machine : all;
+}
+
 /* Transactions: the rate of each direction, and what lost packets and timers cost. */
 static void
 look_at_turns(struct np_facts_of_test *f)
@@ -656,7 +678,7 @@ look_at_turns(struct np_facts_of_test *f)
 	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
 	f->paced = f->open_loop || number(f->tx, "flow.interval_us") > 0;
 	f->asks = asked_each_s(f->tx);
-	f->sent_again = f->again + or_else(number(f->rx, "tcp.retransmitted_segments"), 0);
+	f->sent_again = sent_again(f->tx) + or_else(sent_again(f->rx), 0);
 	f->tail = 1 - f->in->median_us / f->in->mean_us;
 }
 
