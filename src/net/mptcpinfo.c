@@ -138,7 +138,7 @@ np_mptcp_acked(int fd, struct np_acked *p)
 	}
 	*p = (struct np_acked){ .bytes = info.snd_una, .waits = info.write_seq != info.snd_una };
 	for (uint32_t i = 0; i < infos.head.subflows; i++) {
-		p->again += (int64_t)infos.at[i].tcpi_total_retrans - infos.at[i].tcpi_dsack_dups;
+		p->resent += (int64_t)infos.at[i].tcpi_total_retrans - infos.at[i].tcpi_dsack_dups;
 	}
 	return true;
 }

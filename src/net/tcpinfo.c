@@ -61,7 +61,7 @@ np_tcp_acked(int fd, struct np_acked *p)
 		return false; /* before Linux 5.4 */
 	}
 	*p = (struct np_acked){ .bytes = info.tcpi_bytes_acked,
-				.again = (int64_t)info.tcpi_total_retrans - info.tcpi_dsack_dups,
+				.resent = (int64_t)info.tcpi_total_retrans - info.tcpi_dsack_dups,
 				.waits = info.tcpi_unacked > 0 || info.tcpi_notsent_bytes > 0,
 				.held = info.tcpi_retransmits > 0 ||
 					(info.tcpi_unacked == 0 && info.tcpi_notsent_bytes > 0 &&

@@ -29,7 +29,7 @@ uint64_t np_tcp_round_trip_ns(int fd);
 /* The progress of a reliable connection. */
 struct np_acked {
 	uint64_t bytes; /* acknowledged */
-	int64_t again;  /* segments sent again, except those that had arrived (RFC 2883) */
+	int64_t resent; /* segments sent again, except those that had arrived (RFC 2883) */
 	bool waits;     /* there are data that are not acknowledged, or not sent yet */
 	bool held;      /* data should be sent (again) now, and the peer has room for them */
 };

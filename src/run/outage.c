@@ -13,14 +13,15 @@ enum {
 
 struct flow {
 	struct np_acked last;
-	uint64_t moved_ns; /* when it last made progress, or had nothing to wait for */
-	bool no_way;       /* this machine could not send since then */
+	uint64_t progress_ns; /* when it last made progress, or had nothing to wait for */
+	uint64_t stalled_ns;  /* this process stood still for that long since then */
+	bool no_route;        /* this machine could not send since then */
 };
 
 struct np_outages {
 	struct np_outage longest;
 	uint64_t looked_ns;
-	bool told; /* the kernel can tell what was acknowledged */
+	bool kernel_tells; /* what was acknowledged */
 	struct flow flow[MOST];
 };
 
@@ -42,7 +43,7 @@ np_outages_new(const struct np_run *run)
 void
 np_outages_look(struct np_outages *o, const struct np_run *run, uint64_t now_ns)
 {
-	const uint64_t between = NP_OUTAGE_MS * NP_MSEC;
+	const uint64_t between = NP_OUTAGE_MS * NP_MSEC; /* the progress may be that old */
 	uint32_t step = (run->conns + MOST - 1) / MOST;
 	/* When an outage may have ended: earlier, if this end has not looked for a while. */
 	uint64_t until_ns = now_ns - o->looked_ns > STOOD_MS * NP_MSEC ? o->looked_ns : now_ns;
@@ -50,35 +51,35 @@ np_outages_look(struct np_outages *o, const struct np_run *run, uint64_t now_ns)
 	o->looked_ns = now_ns;
 	for (uint32_t i = 0; i < run->conns; i += step) {
 		struct flow *f = &o->flow[i / step];
+		uint64_t lasted_ns = until_ns - f->progress_ns - f->stalled_ns;
 		struct np_acked seen;
 
 		if (!run->plan->transport->acked(run->conn[i].fd, &seen)) {
 			continue;
 		}
-		o->told = true;
-		if (f->moved_ns > 0 && seen.waits && seen.bytes == f->last.bytes) {
-			f->no_way |= seen.held && seen.again == f->last.again &&
-				     now_ns - f->moved_ns > HELD_MS * NP_MSEC;
+		o->kernel_tells = true;
+		if (f->progress_ns > 0 && seen.waits && seen.bytes == f->last.bytes) {
+			f->no_route |= seen.held && seen.resent == f->last.resent &&
+				       lasted_ns > HELD_MS * NP_MSEC;
+			f->stalled_ns += now_ns - until_ns;
 			continue;
 		}
-		if (f->moved_ns > 0 && seen.bytes != f->last.bytes &&
-		    (f->no_way || seen.again > f->last.again) &&
-		    until_ns > f->moved_ns + between + o->longest.ns) {
+		if (f->progress_ns > 0 && seen.bytes != f->last.bytes &&
+		    (f->no_route || seen.resent > f->last.resent) &&
+		    lasted_ns > between + o->longest.ns) {
 			o->longest =
-			    (struct np_outage){ .ns = until_ns - f->moved_ns - between,
-						.at_ns = f->moved_ns - run->window.started_ns,
+			    (struct np_outage){ .ns = lasted_ns - between,
+						.at_ns = f->progress_ns - run->window.started_ns,
 						.flow = i };
 		}
-		f->last = seen;
-		f->no_way = false;
-		f->moved_ns = now_ns;
+		*f = (struct flow){ .last = seen, .progress_ns = now_ns };
 	}
 }
 
 void
 np_outages_put(const struct np_outages *o, struct np_bag *into)
 {
-	if (o != NULL && o->told) {
+	if (o != NULL && o->kernel_tells) {
 		np_bag_real(into, (double)o->longest.ns / 1e3, "flow.outage_us");
 		np_bag_real(into, (double)o->longest.at_ns / 1e9, "flow.outage_begin_s");
 		np_bag_int(into, o->longest.flow, "flow.outage_flow");

@@ -26,6 +26,7 @@ bool np_outages_wanted(const struct np_plan *p);
 /* NULL if not wanted, or memory ran out. Free with free(). */
 struct np_outages *np_outages_new(const struct np_run *run);
 
+/* Look at all flows; call it every NP_OUTAGE_MS. now_ns: np_now(). */
 void np_outages_look(struct np_outages *o, const struct np_run *run, uint64_t now_ns);
 
 /* Put flow.outage_* (doc/evidence.md), unless o is NULL or the kernel can't tell. */

@@ -79,7 +79,8 @@ TEST(an_outage_ends_with_what_was_sent_again)
 		{ "nothing to wait for", "+100 w -50 W -10 A +10", 10, 0.148 },
 		/* It may have got on meanwhile, just behind the last look. */
 		{ "this end stood still", "+100 -20 ?200 A +100", 18, 0.098 },
-		{ "this end stood still within one", "+100 -20 ?200 A -10 +100", 230, 0.098 },
+		{ "this end stood still within one", "+100 -20 ?200 A -10 +100", 28, 0.098 },
+		{ "this machine stood still", "+100 ?500 A -10 +100", 8, 0.098 },
 		{ "not over", "+100 A -100", 0, 0 },
 	};
 
@@ -100,7 +101,7 @@ TEST(an_outage_ends_with_what_was_sent_again)
 				b.ms += ms;
 				break;
 			case 'A':
-				now_of[0].again++;
+				now_of[0].resent++;
 				break;
 			case 'w':
 			case 'W':
