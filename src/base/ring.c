@@ -114,8 +114,13 @@ fill_buffer(int fd, char *buf, size_t size, const char *path, struct np_err *err
 		if (n < 0) {
 			return np_fail(err, NP_ESYS, errno, "read fill file %s", path);
 		}
-		if (n == 0 && (rewound || lseek(fd, 0, SEEK_SET) != 0)) {
+		if (n == 0 && rewound) {
 			return np_fail(err, NP_ESYS, 0, "fill file %s is empty", path);
+		}
+		if (n == 0 && lseek(fd, 0, SEEK_SET) != 0) {
+			return np_fail(err, NP_ESYS, 0,
+				       "fill file %s ended too early, and can't be read again",
+				       path);
 		}
 		rewound = n == 0;
 		have += (size_t)n;

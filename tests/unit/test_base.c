@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -581,6 +582,10 @@ TEST(a_file_fills_the_buffers_one_after_another)
 	temp_file(path, "", strlen(""), 0600);
 	assert_int_equal(np_ring_fill(&ring, 0, path, &err), NP_ESYS);
 	assert_has(err.msg, "is empty");
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(np_ring_fill(&ring, 0, path, &err), NP_ESYS);
+	assert_has(err.msg, "can't be read again");
 	unlink(path);
 	assert_int_equal(np_ring_fill(&ring, 0, "/", &err), NP_ESYS);
 	assert_int_equal(err.sys, EISDIR);
