@@ -128,8 +128,10 @@ np_fds_allow(unsigned count)
 		return UINT_MAX;
 	}
 	if (now.rlim_cur < wanted) {
-		now.rlim_cur = now.rlim_max < wanted ? now.rlim_max : wanted;
-		setrlimit(RLIMIT_NOFILE, &now);
+		struct rlimit more = now;
+
+		more.rlim_cur = now.rlim_max < wanted ? now.rlim_max : wanted;
+		now = setrlimit(RLIMIT_NOFILE, &more) == 0 ? more : now;
 	}
 	return now.rlim_cur < UINT_MAX ? (unsigned)now.rlim_cur : UINT_MAX;
 }

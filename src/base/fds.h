@@ -36,8 +36,9 @@ void np_fds_drop_but(int *keep, size_t count);
 bool np_fds_own(int *keep, size_t count);
 
 /*
- * Raise the soft limit (RLIMIT_NOFILE, getrlimit(2)) so that the process may open `count` more
- * descriptors, up to the hard limit. Returns the soft limit then.
+ * Raise the soft limit (RLIMIT_NOFILE, getrlimit(2)), up to the hard one, so that the process may
+ * have `count` descriptors beside 128 for other purposes. Returns the soft limit as it then is;
+ * UINT_MAX: not known.
  */
 unsigned np_fds_allow(unsigned count);
 
