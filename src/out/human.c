@@ -45,13 +45,13 @@ si(double v, int digits, const char *unit)
 	return w;
 }
 
-/* A rate, with decimals only below 100. */
+/* A rate, with decimals only below 100, also when rounded. */
 static struct word
 per_second(double v)
 {
 	struct word w;
 
-	snprintf(w.text, sizeof(w.text), "%.*f/s", v >= 100 ? 0 : 2, v);
+	snprintf(w.text, sizeof(w.text), "%.*f/s", v >= 99.995 ? 0 : 2, v);
 	return w;
 }
 

@@ -220,7 +220,7 @@ TEST(texts_of_others_stay_in_their_lines)
 	assert_null(strchr(text, '\033'));
 }
 
-/* Every unit of -f is bits a second here. */
+/* Every unit of -f but 'x' is bits a second here. */
 TEST(units_are_those_of_si)
 {
 	static const struct {
@@ -237,11 +237,15 @@ TEST(units_are_those_of_si)
 		{ 'k', 999960, "Throughput      1.000 Gbit/s\n" },
 		{ 'k', 999940, "Throughput      999.9 Mbit/s\n" },
 		{ 'm', 99.996, "Throughput      100.0 Mbit/s\n" },
+		{ 'x', 99.99, "Transactions    99.99/s\n" },
+		{ 'x', 99.999, "Transactions    100/s\n" },
+		{ 'x', 100.7, "Transactions    101/s\n" },
 	};
 
 	for (size_t i = 0; i < LEN(units); i++) {
 		struct np_human h = { .test = "TCP_STREAM" };
-		const struct np_look l = { LOOK(units[i].letter) };
+		const struct np_look l = { LOOK(units[i].letter),
+					   .transactions = units[i].letter == 'x' };
 		struct np_record r = { .value[0].known = false };
 		const struct np_figures f = { .record = &r };
 		FREED_BY(free_memory) char *text = NULL;

@@ -30,7 +30,7 @@ np_rule_udp_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 static void
 add_unjoined(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	if (f->unjoined >= 0.1 * f->lost) {
+	if (f->unjoined > 0 && f->unjoined >= 0.1 * f->lost) {
 		np_explain_add(v->doubts,
 			       "%.0f datagrams could not be put together from their fragments "
 			       "(ReasmFails): with one fragment all of its datagram is lost",
