@@ -93,14 +93,15 @@ count_subflows(const struct infos *infos)
 }
 
 /*
- * A connection accepted from a client without MPTCP is a TCP socket, which lacks these options. One
- * that fell back later, or at the end that connects, has a flag.
+ * Did the connection fall back to TCP, by what read_info() filled, or by errno if it failed? One
+ * accepted from a client without MPTCP is a TCP socket, which lacks the option. All others have a
+ * flag.
  */
 static bool
-fell_back(size_t len, const struct info *info)
+fell_back(size_t filled, const struct info *info)
 {
-	return len > 0 ? (info->flags & FELL_BACK) != 0
-		       : errno == EOPNOTSUPP || errno == ENOPROTOOPT;
+	return filled > 0 ? (info->flags & FELL_BACK) != 0
+			  : errno == EOPNOTSUPP || errno == ENOPROTOOPT;
 }
 
 bool

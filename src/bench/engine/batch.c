@@ -76,7 +76,7 @@ static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
 static struct batch
 lay_out(const struct np_plan *p, struct np_room *room)
 {
-	uint32_t out = np_plan_batch(p), in = np_batch_receives_one(p) ? 1 : out;
+	uint32_t out = np_plan_batch(p), in = np_batch_must_receive_singly(p) ? 1 : out;
 
 	return (struct batch){
 		.base = { .calls = &calls,

@@ -286,7 +286,7 @@ const struct np_calls np_batch_turns = {
 };
 
 bool
-np_batch_receives_one(const struct np_plan *p)
+np_batch_must_receive_singly(const struct np_plan *p)
 {
 	return p->pattern->transactions && p->role == NP_LEAD && p->burst == 0 && p->rate == 0;
 }

@@ -79,10 +79,10 @@ struct np_batch {
 extern const struct np_calls np_batch_turns;
 
 /*
- * Must each receive take a single message? With one request in flight, messages after its response
- * answer no later request, and have to stay in the socket.
+ * Must each receive take a single message? With one request in flight, a second message of the same
+ * call, a duplicate, would be taken as the answer to a request that has not been sent.
  */
-bool np_batch_receives_one(const struct np_plan *p);
+bool np_batch_must_receive_singly(const struct np_plan *p);
 
 /* Why engines with several datagrams per call cannot drive a plan; NULL: they can. */
 const char *np_batch_why_not(const struct np_plan *p);

@@ -190,7 +190,7 @@ segment_options(const struct np_plan *p, struct np_sockopts *o)
 {
 	bool receives = p->role == NP_FOLLOW || p->pattern->transactions;
 
-	NP_SOCKOPT(o, receives && !np_batch_receives_one(p), IPPROTO_UDP, UDP_GRO, 1);
+	NP_SOCKOPT(o, receives && !np_batch_must_receive_singly(p), IPPROTO_UDP, UDP_GRO, 1);
 }
 
 const struct np_engine np_engine_segment = {

@@ -63,7 +63,7 @@ struct uring {
 	bool leaving;       /* received bytes wait until the loop continues */
 
 	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
-	char *buffer; /* shared by all, if the data are not read; NULL: the worker's */
+	char *shared; /* one buffer for all numbers, if the data are not read; NULL: the worker's */
 	size_t buffer_size;
 	uint32_t count;  /* how many */
 	uint32_t filled; /* returned, but not yet announced to the kernel */
@@ -341,13 +341,13 @@ must_arm(const struct uring *u, const struct np_conn *c, const struct link *k)
 
 /* --- completions ------------------------------------------------------------------------------ */
 
-/* The buffer with that number in the pool. */
+/* Where the kernel puts the data that it reports under that number. */
 static char *
 buffer(const struct uring *u, uint16_t number)
 {
 	const struct np_ring *ring = &u->w->recv_ring;
 
-	return u->buffer != NULL ? u->buffer : ring->slots[number % ring->width].buf;
+	return u->shared != NULL ? u->shared : ring->slots[number % ring->width].buf;
 }
 
 /* Return a receive buffer to the pool; submit() announces it to the kernel. */
@@ -700,7 +700,7 @@ lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 	char *pool; /* with room to begin at a page, as the kernel demands */
 
 	if (p->pattern->transactions) {
-		u.buffer = np_room_take(room, 1, u.buffer_size);
+		u.shared = np_room_take(room, 1, u.buffer_size);
 	}
 	pool = np_room_take(room, 1, u.count * sizeof(struct io_uring_buf) + PAGE);
 	u.pool = pool != NULL ? (void *)(pool + (PAGE - (uintptr_t)pool % PAGE)) : NULL;

@@ -178,7 +178,10 @@ connect_granted(struct np_worker *w, bool ids)
 	w->send_size += c->token;
 }
 
-/* Connect a socket from the next local port; with SOCK_NONBLOCK it may still be connecting. */
+/*
+ * Connect a socket from the next local port; with SOCK_NONBLOCK it may still be connecting. Returns
+ * the descriptor, or -errno; -EINTR: stopped.
+ */
 static int
 connect_next(struct np_worker *w, int flags)
 {
@@ -209,12 +212,12 @@ connect_next(struct np_worker *w, int flags)
 		error = errno;
 		np_sys_close(fd);
 		if (error == EINTR || note_busy_port(c, error)) {
-			continue;
+			continue; /* from the next port */
 		}
 		if (!p->retry_connect && !np_worker_route_is_lost(w, error)) {
 			return -error;
 		}
-		wait_to_retry(); /* -U */
+		wait_to_retry(); /* -U, or an outage of the path */
 	} while (!np_stopped(&w->stop));
 	return -EINTR;
 }

@@ -474,10 +474,13 @@ judge_datagram(struct np_worker *w, const struct np_conn *c, const char *buf, si
 	return true;
 }
 
-/* As judge_datagram(), for a datagram after the end mark, or once this end is stopped. */
+/*
+ * As judge_datagram(). A datagram is late after the end mark, or once this end is told to leave. Of
+ * several connections, one's mark says nothing about the others.
+ */
 static bool
-judge_datagram_now(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
-		   uint64_t now_ns)
+judge_arrival(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
+	      uint64_t now_ns)
 {
 	bool late = (w->conns == 1 && w->hung_up) || np_told_to_leave(&w->stop);
 
@@ -491,7 +494,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	uint64_t received;
 
 	if (__builtin_expect((w->codec & NP_C_WINDOW) != 0, 0) &&
-	    !judge_datagram_now(w, c, buf, n, np_now())) {
+	    !judge_arrival(w, c, buf, n, np_now())) {
 		c->since_ns = np_now();
 		return np_paced(w, NP_RECV);
 	}
@@ -514,7 +517,7 @@ receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, si
 		size_t n = left < size ? left : size;
 
 		left -= n;
-		if (!judge_datagram_now(w, c, buf, n, now_ns)) {
+		if (!judge_arrival(w, c, buf, n, now_ns)) {
 			bytes -= n;
 			count--;
 		}
