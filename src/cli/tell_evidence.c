@@ -139,7 +139,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 		.far_lacks = out->far_lacks,
 		.disturbed = out->clean != NULL ? 1 - out->clean->clean_s / out->clean->seconds : 0,
 		.disturbed_by = out->clean != NULL ? out->reasons : NULL,
-		.lossy = !np_delivers(p->transport),
+		.datagrams = !np_delivers(p->transport),
 		.packet_header = p->transport->packets.header,
 		.messages = p->transport->ip_protocol == IPPROTO_SCTP,
 		.transactions = p->pattern->transactions,

@@ -64,7 +64,7 @@ judge_all(const struct np_facts_of_test *f, struct verdicts *all)
 {
 	unsigned kind = f->in->transactions                        ? TURNS
 			: np_ceiling_least_mtu(f->in->family) == 0 ? UNIX
-			: f->in->lossy                             ? UDP
+			: f->in->datagrams                         ? UDP
 								   : TCP;
 
 	all->count = 0;
@@ -168,13 +168,14 @@ doubt(const struct np_facts_of_test *f, char doubts[NP_EXPLAIN_TEXT])
 		np_explain_add(doubts, "this covers only the last of %u iterations",
 			       (unsigned)f->in->iterations);
 	}
-	if (f->in->lossy && !f->in->transactions && sent > taken && fabs(mean / taken - 1) < 0.01) {
+	if (f->in->datagrams && !f->in->transactions && sent > taken &&
+	    fabs(mean / taken - 1) < 0.01) {
 		np_explain_add(
 		    doubts,
 		    "each datagram of %.0f bytes was cut to the %.0f bytes of a receive (-M)", sent,
 		    taken);
 	}
-	packets = f->in->lossy && sent >= 0 && sent <= UINT16_MAX
+	packets = f->in->datagrams && sent >= 0 && sent <= UINT16_MAX
 		      ? np_ceiling_fragments(&f->encap, (uint32_t)sent)
 		      : 0;
 	if (packets > 1) {

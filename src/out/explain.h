@@ -87,7 +87,7 @@ enum np_flows_kind {
 struct np_explain_input {
 	const struct np_bag *near, *far; /* NULL: not known */
 	const char *far_lacks;           /* why the far end tells nothing; NULL or "": it does */
-	bool lossy;                      /* datagrams; else TCP */
+	bool datagrams;                  /* else TCP */
 	bool messages;                   /* SCTP: TCP's figures and rules do not apply */
 	bool transactions;               /* request/response and connection tests */
 	bool near_transmits;             /* streams: else the far end does */

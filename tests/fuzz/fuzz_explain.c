@@ -352,7 +352,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t near_items = next_byte(&in), far_items = next_byte(&in);
 	struct np_bag *near, *far;
 	struct np_explain_input x = {
-		.lossy = (set & 4) != 0,
+		.datagrams = (set & 4) != 0,
 		.transactions = (set & 8) != 0,
 		.near_transmits = (set & 24) == 16,
 		.connections = (set & 24) == 24,

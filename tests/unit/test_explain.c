@@ -136,7 +136,7 @@ TEST(small_calls_have_their_price_where_a_processor_limits)
 	    strstr(explain(in, TX BUSY CALLS " host.nic.gso_max_size=1500", RX).calls, "GSO"));
 	in.near_transmits = false;
 	assert_has(explain(in, RX, TX BUSY CALLS).calls, "-- -m ,128K makes 8 times");
-	in.lossy = true;
+	in.datagrams = true;
 	assert_string_equal(explain(in, RX, TX BUSY CALLS).calls, "");
 }
 
@@ -501,7 +501,7 @@ static struct np_explain_input
 udp_input(void)
 {
 	return (struct np_explain_input){ .near_transmits = true,
-					  .lossy = true,
+					  .datagrams = true,
 					  .family = 4,
 					  .seconds = 10,
 					  .sent_bps = 117.76e6,
@@ -965,7 +965,7 @@ TEST(transactions_that_take_long)
 	in.connections = true;
 	check(in, connections, LEN(connections));
 	in.connections = false;
-	in.lossy = true;
+	in.datagrams = true;
 	in.per_second = 500;
 	in.in_flight = 100;
 	in.least_us = 60000;
@@ -1357,7 +1357,7 @@ TEST(sentences_fit_whatever_the_figures)
 		}
 		in.near = b[0];
 		in.far = b[1];
-		in.lossy = next_random(&seed) % 2 == 0;
+		in.datagrams = next_random(&seed) % 2 == 0;
 		in.transactions = next_random(&seed) % 2 == 0;
 		in.near_transmits = next_random(&seed) % 2 == 0;
 		in.family = (int)(next_random(&seed) % 3) * 2 + 2;
@@ -1379,7 +1379,7 @@ TEST(a_far_end_may_say_anything)
 {
 	static const char *const mtus[] = { "0.5", "1", "4", "7.9", "8", "99", "1e300", "-1" };
 	struct np_explain_input in = { .transactions = true,
-				       .lossy = true,
+				       .datagrams = true,
 				       .family = NP_FRAMES,
 				       .seconds = 10,
 				       .per_second = 1000,

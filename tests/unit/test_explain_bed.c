@@ -56,7 +56,7 @@ has_name(const char *text, const char *name, size_t len)
 static void
 take_input(struct np_explain_input *in, const struct np_bag *b)
 {
-	in->lossy = np_bag_number(b, "lossy") > 0;
+	in->datagrams = np_bag_number(b, "lossy") > 0;
 	in->transactions = np_bag_number(b, "transactions") > 0;
 	in->near_transmits = np_bag_number(b, "near_transmits") > 0;
 	in->family = (int)np_bag_number(b, "family");

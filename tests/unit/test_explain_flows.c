@@ -426,7 +426,7 @@ TEST(datagrams)
 
 	p.rest = nothing;
 	p.rest.rate = 62.5e6;
-	in.lossy = true;
+	in.datagrams = true;
 	assert_int_equal(explain_input(&in).flows, NP_FLOWS_SHARED);
 	in.throughput_bps = 0.7e9;
 	assert_has(explain_input(&in).flows_sentence,

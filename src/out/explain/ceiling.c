@@ -16,7 +16,7 @@ np_payload_share(const struct np_facts_of_test *f, const struct np_encap *encap)
 		return size >= 0 && size <= UINT32_MAX ? np_ceiling_sctp(encap, (uint32_t)size)
 						       : (double)NAN;
 	}
-	if (!f->in->lossy) {
+	if (!f->in->datagrams) {
 		return np_ceiling_tcp(encap);
 	}
 	return size >= 0 && size <= 65535 ? np_ceiling_udp(encap, (uint32_t)size) : (double)NAN;
@@ -26,7 +26,7 @@ np_payload_share(const struct np_facts_of_test *f, const struct np_encap *encap)
 static enum np_turns
 turns_of(const struct np_explain_input *in)
 {
-	if (in->lossy) {
+	if (in->datagrams) {
 		return NP_TURNS_UDP_RR;
 	}
 	if (in->messages) {
@@ -63,10 +63,10 @@ where_it_went(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 	double payload = f->in->throughput_bps * f->seconds / 8;
 	double fewest = payload / np_ceiling_segment(&f->encap);
 
-	c->lost = f->in->lossy && f->in->sent_bps > 0 && c->most > 0
+	c->lost = f->in->datagrams && f->in->sent_bps > 0 && c->most > 0
 		      ? (f->in->sent_bps - f->in->throughput_bps) / c->most
 		      : (double)NAN;
-	if (f->in->lossy) {
+	if (f->in->datagrams) {
 		c->idle = 1 - c->reached - (isnan(c->lost) ? 0 : c->lost);
 		return;
 	}
@@ -168,8 +168,9 @@ np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 	c->most = f->rate_bps * np_payload_share(f, &f->encap);
 	c->most = c->most > 0 ? c->most : (double)NAN; /* datagrams of 0 bytes carry nothing */
 	/* Datagrams that a queue delivers after the test make the time longer. */
-	arrived = in->lossy ? fmin(in->throughput_bps, np_bag_number(f->rx, "udp.receive_span_bps"))
-			    : in->throughput_bps;
+	arrived = in->datagrams
+		      ? fmin(in->throughput_bps, np_bag_number(f->rx, "udp.receive_span_bps"))
+		      : in->throughput_bps;
 	c->reached = (arrived + in->beside) / c->most;
 	if (!isnan(c->most) && in->sessions < 2 && !in->messages) {
 		where_it_went(f, c);

@@ -9,7 +9,7 @@
 #define NP_TIE 0.03            /* scores this close are a tie */
 #define NP_SHORT 0.01          /* s: a shorter test allows no conclusion */
 #define NP_NEXT 10             /* times the rate measured: more than that is not predicted */
-#define NP_WITHIN 1.1          /* times the rate measured: a cause that allows no more limits */
+#define NP_WITHIN 1.1          /* times another figure: up to that, the two agree */
 #define NP_BUSY 0.85           /* share of a processor from which on it limits a thread */
 #define NP_RUNS 0.03           /* share of a processor below which a thread hardly runs */
 #define NP_WAITS 0.25          /* share of the time ready to run: the thread lacks a processor */
@@ -70,6 +70,7 @@
 #define NP_LOSS_STOPS 0.02 /* share of segments from which on loss also leaves windows empty */
 #define NP_TIMER_S 0.2     /* s, the least that the loss of a single segment costs */
 #define NP_TIMES_RTT 1.7   /* times the others' round trip: the round trip is the flow's own */
+#define NP_APART_US 300    /* us by which such a round trip is longer at least */
 #define NP_BUSIER 0.1      /* of a processor, by which a slow flow's thread is busier */
 #define NP_CHANCE 0.02     /* probability below which a common property is not chance */
 

@@ -113,7 +113,7 @@ at_full_time(const struct np_facts_of_test *f, double share)
 static bool
 keeps_up_with_datagrams(const struct np_facts_of_test *f)
 {
-	return f->in->lossy && !f->in->transactions && f->lost_share < NP_LOSSY_UDP;
+	return f->in->datagrams && !f->in->transactions && f->lost_share < NP_LOSSY_UDP;
 }
 
 /*
@@ -198,7 +198,7 @@ as_asked(double rate, double asked)
 void
 np_rule_pacing(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double rate = f->in->lossy ? f->in->sent_bps : f->in->throughput_bps;
+	double rate = f->in->datagrams ? f->in->sent_bps : f->in->throughput_bps;
 
 	np_decide(v, NP_LIMIT_PACING, as_asked(rate, f->pacing_bps) ? 0.988 : 0,
 		  rate / f->pacing_bps,
@@ -212,13 +212,13 @@ void
 np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	/* By samples or by the kernel's clock, whichever is known. */
-	double share = f->in->lossy ? f->app_short : fmax(f->app_short, 1 - f->busy);
-	double rate = f->in->lossy ? f->in->sent_bps : f->in->throughput_bps;
+	double share = f->in->datagrams ? f->app_short : fmax(f->app_short, 1 - f->busy);
+	double rate = f->in->datagrams ? f->in->sent_bps : f->in->throughput_bps;
 	double score = f->sender.idle < share ? f->sender.idle : share;
 
 	if (as_asked(rate, f->writes_bps)) {
 		np_decide(v, NP_LIMIT_APPLICATION,
-			  f->in->lossy && f->lost_share >= NP_LOSSY_UDP ? 0.8 : 0.988,
+			  f->in->datagrams && f->lost_share >= NP_LOSSY_UDP ? 0.8 : 0.988,
 			  rate / f->writes_bps,
 			  "limited by the sending application: %s %s, of which %s was reached; it "
 			  "slept %s of the time",
@@ -229,7 +229,7 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 		v->allows = f->writes_bps;
 		return;
 	}
-	if (f->in->lossy && f->lost_share >= NP_LOSSY_UDP) {
+	if (f->in->datagrams && f->lost_share >= NP_LOSSY_UDP) {
 		score *= 0.8; /* more would not arrive */
 	}
 	/* Not if it is unknown whether it slept, or if it was blocked in a send. */
@@ -344,7 +344,7 @@ np_rule_sender_cpu(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = np_sender_cpu_score(f);
 
-	if (f->in->lossy && f->lost_share >= NP_LOSSY_UDP) {
+	if (f->in->datagrams && f->lost_share >= NP_LOSSY_UDP) {
 		score *= 0.8; /* more would be lost, too */
 	}
 	np_decide(v, NP_LIMIT_SENDER_CPU, score, np_thread_busy(&f->sender),
@@ -437,7 +437,7 @@ np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out)
 								 : "moved.snmp.Ip.OutRequests");
 	double most = fmin(np_bag_number(f->tx, "host.nic.gso_max_size"), NP_CALL);
 
-	if (f->in->lossy || f->in->messages || f->in->transactions || !(bytes < NP_CALL) ||
+	if (f->in->datagrams || f->in->messages || f->in->transactions || !(bytes < NP_CALL) ||
 	    (!is_processor(out->limit) && !is_processor(out->also))) {
 		return;
 	}

@@ -165,29 +165,30 @@ find_outages(struct np_facts_of_test *f)
 	double still = 0, current = 0, all, mss = number(f->tx, "tcp.mss");
 	size_t first = 0;
 	struct np_bag_item p[LISTS], sent;
-	size_t count = f->in->lossy ? find_lists(f->rx, datagrams, UNACKED, p)
-				    : find_lists(f->tx, tcp, LISTS, p);
+	size_t count = f->in->datagrams ? find_lists(f->rx, datagrams, UNACKED, p)
+					: find_lists(f->tx, tcp, LISTS, p);
 	/* As a whole window may be acknowledged at once, progress may pause for two round trips. */
-	double least = f->in->lossy ? 0 : 2 * or_else(f->rtt_us, 0) / 1e6;
+	double least = f->in->datagrams ? 0 : 2 * or_else(f->rtt_us, 0) / 1e6;
 
 	f->still = f->still_s = (double)NAN;
 	if (count < LOOKS) {
 		return;
 	}
 	/* A sender of datagrams may pause: then it is no outage. */
-	if (f->in->lossy && (np_bag_list(f->tx, datagrams[BYTES], 0, &sent) == 0 ||
-			     !(count_growth(f->tx, datagrams[BYTES]) >= (double)sent.count - 1))) {
+	if (f->in->datagrams &&
+	    (np_bag_list(f->tx, datagrams[BYTES], 0, &sent) == 0 ||
+	     !(count_growth(f->tx, datagrams[BYTES]) >= (double)sent.count - 1))) {
 		return;
 	}
 	/* A receiver's samples begin a round trip before the first datagram can arrive. */
-	while (f->in->lossy && first + 1 < count && np_bag_value(&p[BYTES], first) <= 0) {
+	while (f->in->datagrams && first + 1 < count && np_bag_value(&p[BYTES], first) <= 0) {
 		first++;
 	}
 	f->still_s = 0;
 	for (size_t i = first + 1; i < count; i++) {
 		bool stopped = np_bag_value(&p[BYTES], i) <= np_bag_value(&p[BYTES], i - 1) &&
-			       (f->in->lossy || (np_bag_value(&p[UNACKED], i) > 0 &&
-						 np_bag_value(&p[WINDOW], i) >= mss));
+			       (f->in->datagrams || (np_bag_value(&p[UNACKED], i) > 0 &&
+						     np_bag_value(&p[WINDOW], i) >= mss));
 		double step = np_bag_value(&p[T], i) - np_bag_value(&p[T], i - 1);
 
 		current = stopped ? current + step : 0;
@@ -422,8 +423,8 @@ look_at_datagrams(struct np_facts_of_test *f)
 	if (isnan(f->lost_share) && f->in->sent_bps > 0) {
 		f->lost_share = clamp(1 - f->in->throughput_bps / f->in->sent_bps);
 	}
-	f->unjoined = f->in->family == 6 ? moved(f->rx, "moved.snmp6.Ip6ReasmFails")
-					 : moved(f->rx, "moved.snmp.Ip.ReasmFails");
+	f->unassembled = f->in->family == 6 ? moved(f->rx, "moved.snmp6.Ip6ReasmFails")
+					    : moved(f->rx, "moved.snmp.Ip.ReasmFails");
 	f->burst = number(f->rx, "udp.lost") / number(f->rx, "udp.loss_bursts");
 	f->buffer_drops = buffer_drops(f);
 	if (f->buffer_drops * joined_per_drop(f) > f->buffer_drops) {
@@ -689,7 +690,7 @@ look_at_delay(struct np_facts_of_test *f)
 	struct np_delay d = { .there_us = (double)NAN }, responses = { .there_us = (double)NAN };
 
 	f->there_us = f->back_us = f->far_us = f->delay_error_us = (double)NAN;
-	if (f->in->lossy || f->tx == NULL || f->rx == NULL) {
+	if (f->in->datagrams || f->tx == NULL || f->rx == NULL) {
 		return;
 	}
 	np_delay_of(f->tx, f->rx, &d);
@@ -710,9 +711,9 @@ void
 np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 {
 	bool near_leads = in->near_transmits || in->transactions;
-	const char *queued = in->lossy ? "flow.samples.queued_in" : "tcp.samples.queued_in";
+	const char *queued = in->datagrams ? "flow.samples.queued_in" : "tcp.samples.queued_in";
 	struct np_bag_item list;
-	double n, most, waits = 0, left = 0;
+	double n, asked_bps, waits = 0, left = 0;
 
 	memset(f, 0, sizeof(*f));
 	f->in = in;
@@ -742,19 +743,19 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 		f->inq_waits = waits / (double)list.count;
 	}
 	f->discards = number(f->rx, "engine.bytes_truncated") > 0;
-	if (in->lossy) {
+	if (in->datagrams) {
 		look_at_datagrams(f);
 	}
 	look_at_softirq(f);
 	look_at_link(f);
-	most = number(f->tx, "flow.pacing_asked_bps");
-	f->pacing_bps = most > 0 ? most * f->connections : (double)NAN;
+	asked_bps = number(f->tx, "flow.pacing_asked_bps");
+	f->pacing_bps = asked_bps > 0 ? asked_bps * f->connections : (double)NAN;
 	f->writes_bps = asked_each_s(f->tx) * number(f->tx, "flow.send_size") * 8;
 	f->reads_bps = asked_each_s(f->rx) * number(f->rx, "flow.receive_size") * 8;
 	look_at_turns(f);
 	look_at_delay(f);
-	f->steady = relative_spread(f->rx, in->lossy);
-	if (!in->lossy) {
-		f->steady = or_else(f->steady, relative_spread(f->tx, false));
+	f->spread = relative_spread(f->rx, in->datagrams);
+	if (!in->datagrams) {
+		f->spread = or_else(f->spread, relative_spread(f->tx, false));
 	}
 }

@@ -43,7 +43,7 @@ struct np_facts_of_test {
 	double again;              /* all retransmitted segments */
 	double in_vain;            /* share of these that had not been lost */
 	double reordered;          /* how often segments were reordered */
-	double unjoined;           /* datagrams with missing fragments */
+	double unassembled;        /* datagrams with missing fragments */
 	double rtt_us, min_rtt_us; /* medians of the samples, where there are any */
 	double queue_us;           /* rtt_us beyond min_rtt_us */
 	double cwnd;               /* segments */
@@ -69,9 +69,9 @@ struct np_facts_of_test {
 
 	/* Of the receiver. */
 	double inq;            /* bytes that wait to be read: the median */
+	double near_inq;       /* the same of the requester */
 	double inq_waits;      /* share of samples with a quarter of the buffer or more to read */
 	double inq_left;       /* share of samples with anything to read */
-	double near_inq;       /* the same of the requester */
 	double receive_buffer; /* SO_RCVBUF, of all */
 
 	/* Datagrams. */
@@ -108,7 +108,7 @@ struct np_facts_of_test {
 	double policed;   /* packets that tc rules of the receiver's device dropped */
 	double own_drops; /* packets that the transmitter's queueing discipline dropped */
 	double qdisc_overlimits;
-	double steady; /* relative spread of the rate between samples (mean deviation from the
+	double spread; /* relative spread of the rate between samples (mean deviation from the
 			  median) */
 
 	/* Flags and numbers of the above, here to save padding. */
@@ -123,6 +123,7 @@ struct np_facts_of_test {
 	bool open_loop; /* --rate: how many are in flight is not known */
 };
 
+/* Fill *f. Figures of an end are NAN if its bag is NULL: there is no evidence. */
 void np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f);
 
 /*

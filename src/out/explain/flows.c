@@ -167,15 +167,18 @@ own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, doubl
 	       separates(f, w, LOSS, *above);
 }
 
-/* Do longer round trips explain the difference? Rates may differ by their ratio's square. */
+/*
+ * Do the slow flows' longer round trips (means of min_rtt_us, or of rtt_us) explain their rates?
+ * Congestion control makes rates differ by up to the square of the ratio; 1.5 is a margin.
+ */
 static bool
-times_rtt(const struct np_flows_found *w, const struct np_flow_mean *slow,
-	  const struct np_flow_mean *rest)
+rtt_explains(const struct np_flows_found *w, const struct np_flow_mean *slow_us,
+	     const struct np_flow_mean *rest_us)
 {
-	double long_us = mean_of(slow), short_us = mean_of(rest), times = long_us / short_us;
+	double long_us = mean_of(slow_us), short_us = mean_of(rest_us), times = long_us / short_us;
 	double slower = w->rest.rate / w->rest.count / (w->slow.rate / w->slow.count);
 
-	return times >= NP_TIMES_RTT && long_us - short_us >= NP_QUEUE_US &&
+	return times >= NP_TIMES_RTT && long_us - short_us >= NP_APART_US &&
 	       slower <= 1.5 * times * times;
 }
 
@@ -207,9 +210,9 @@ look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 	double us = threshold_between(&slow->rtt_us, &rest->rtt_us);
 
 	w->has.loss = own_loss(f, w, &lost);
-	w->has.rtt = times_rtt(w, &slow->min_rtt_us, &rest->min_rtt_us) &&
+	w->has.rtt = rtt_explains(w, &slow->min_rtt_us, &rest->min_rtt_us) &&
 		     separates(f, w, MIN_RTT, least_us);
-	w->has.queue = !w->has.rtt && times_rtt(w, &slow->rtt_us, &rest->rtt_us) &&
+	w->has.queue = !w->has.rtt && rtt_explains(w, &slow->rtt_us, &rest->rtt_us) &&
 		       fills_window(f, w) && separates(f, w, RTT, us);
 	w->has.held = held >= NP_WINDOW && mean_of(&rest->held) <= held / 2 &&
 		      separates(f, w, HELD, 0.7 * held);
@@ -587,7 +590,7 @@ is_common(const struct np_facts_of_test *f, const struct np_flows_found *w, enum
 static bool
 sent_only(const struct np_facts_of_test *f)
 {
-	return f->in->lossy && f->in->near_transmits && !f->in->transactions &&
+	return f->in->datagrams && f->in->near_transmits && !f->in->transactions &&
 	       !(f->lost_share < NP_LOSSY_UDP);
 }
 

@@ -100,13 +100,13 @@ np_rule_shaper(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double a_second = f->qdisc_overlimits / f->seconds;
 	bool holds =
-	    f->rate_bps <= 0 && np_holds_back(f) && f->steady <= NP_STEADY && f->sender.idle > 0.3;
+	    f->rate_bps <= 0 && np_holds_back(f) && f->spread <= NP_STEADY && f->sender.idle > 0.3;
 
 	np_decide(v, NP_LIMIT_LINK, holds ? 0.85 : 0, (double)NAN,
 		  "limited by a shaper on the sender's interface: its queue held packets back %.0f "
 		  "times a second, and the rate of %s varied by only %s",
 		  a_second, np_rate_words(f->in->throughput_bps).text,
-		  np_share_words(f->steady).text);
+		  np_share_words(f->spread).text);
 	np_explain_add(v->doubts, "the shaper's rate could not be read (give it with --link-rate)");
 }
 
@@ -129,9 +129,9 @@ np_rule_foreign(const struct np_facts_of_test *f, struct np_verdict *v)
 void
 np_rule_policer(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double lost = f->in->lossy ? f->lost : f->retransmits;
+	double lost = f->in->datagrams ? f->lost : f->retransmits;
 	bool holds = lost > 0 && f->policed >= 0.5 * lost &&
-		     (f->in->lossy ? f->lost_share >= NP_LOSSY_UDP : f->loss >= NP_LOSSY);
+		     (f->in->datagrams ? f->lost_share >= NP_LOSSY_UDP : f->loss >= NP_LOSSY);
 
 	np_decide(
 	    v, NP_LIMIT_POLICER, holds ? 0.986 : 0, lost > 0 ? f->policed / lost : (double)NAN,
@@ -149,12 +149,12 @@ np_rule_policer(const struct np_facts_of_test *f, struct np_verdict *v)
 void
 np_rule_softirq(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double lost = f->in->lossy ? f->lost : f->retransmits;
-	double sent = f->in->lossy ? f->sent : f->segments;
+	double lost = f->in->datagrams ? f->lost : f->retransmits;
+	double sent = f->in->datagrams ? f->sent : f->segments;
 	double dropped = f->backlog_drops / sent;
 
 	/* The receiver's processors had no room for packets in their queues. */
-	if (lost >= (f->in->lossy ? NP_LOSSY_UDP : NP_LOSSY) * sent &&
+	if (lost >= (f->in->datagrams ? NP_LOSSY_UDP : NP_LOSSY) * sent &&
 	    f->backlog_drops >= 0.5 * lost && dropped > 0) {
 		np_decide(v, NP_LIMIT_SOFTIRQ, 0.985, dropped,
 			  "limited by the receiver's processors that receive packets: their queues "
@@ -205,7 +205,7 @@ np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 	     : score <= reader ? np_reader_words(f)
 			       : np_softirq_words(f);
 	score = score > 0 ? score + 0.02 : 0;
-	if (f->in->lossy) {
+	if (f->in->datagrams) {
 		double bytes = np_bag_number(f->tx, "flow.send_size");
 		uint32_t size = bytes >= 0 && bytes <= 65535 ? (uint32_t)bytes : 0;
 		uint32_t packets = np_ceiling_fragments(&f->encap, size);

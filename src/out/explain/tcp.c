@@ -1,4 +1,4 @@
-/* Causes in TCP: buffers, windows, loss, reordering, and queues on the path. */
+/* Causes in TCP: buffers, windows, loss, reordering, queues on the path; outages, also of UDP. */
 #include <math.h>
 
 #include "out/explain/rules.h"
@@ -199,7 +199,7 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 
 	if (path_has_queue(f) && !is_reordered(f) && sleeps && !(f->rwnd >= NP_WINDOW) &&
 	    !fills_buffer) {
-		score = f->steady <= NP_STEADY || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
+		score = f->spread <= NP_STEADY || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
 		/* Waiting for a processor looks like a queue on the path. */
 		score *= np_thread_starved(&f->sender) || np_thread_starved(&f->reader) ? 0.75 : 1;
 	}
@@ -243,7 +243,10 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/* Data were in flight, both processes ran, and nothing got through. */
+/*
+ * Data were in flight, both processes ran, and nothing got through. Missing datagrams are surely
+ * lost; of TCP, it may be the acknowledgements, so the score is less.
+ */
 void
 np_rule_outage(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -251,17 +254,17 @@ np_rule_outage(const struct np_facts_of_test *f, struct np_verdict *v)
 		     !np_thread_stalled(&f->reader) && !np_thread_throttled(&f->reader) &&
 		     !np_thread_stalled(&f->sender) && !np_thread_throttled(&f->sender);
 
-	np_decide(v, NP_LIMIT_OUTAGE, holds ? (f->in->lossy ? 0.92 : 0.8) + 0.07 * f->still : 0,
+	np_decide(v, NP_LIMIT_OUTAGE, holds ? (f->in->datagrams ? 0.92 : 0.8) + 0.07 * f->still : 0,
 		  f->still,
 		  "limited by outages: nothing got through for %s of the time, once for %s, while "
 		  "data were in flight",
 		  np_share_words(f->still).text, np_time_words(f->still_s * 1e6).text);
 	v->allows = np_measured(f);
-	if (!f->in->lossy) {
+	if (!f->in->datagrams) {
 		np_explain_add(v->doubts,
 			       "it is not known whether data or acknowledgements were lost");
 	}
-	if (f->still >= NP_HOLE && !f->in->lossy) {
+	if (f->still >= NP_HOLE && !f->in->datagrams) {
 		np_explain_add(v->doubts,
 			       "perhaps only small packets get through: a smaller MTU on the path");
 	}

@@ -61,7 +61,7 @@ direction_use(const struct np_facts_of_test *f, double rate_bps, uint32_t bytes)
 {
 	double share = np_ceiling_tcp(&f->encap);
 
-	if (f->in->lossy) {
+	if (f->in->datagrams) {
 		share = bytes <= 65535 ? np_ceiling_udp(&f->encap, bytes) : (double)NAN;
 	}
 	return rate_bps > 0 ? f->in->per_second * bytes * 8 / (rate_bps * share) : (double)NAN;
@@ -130,14 +130,14 @@ np_rule_turns_queue(const struct np_facts_of_test *f, struct np_verdict *v)
 void
 np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double lost = f->in->lossy ? np_bag_number(f->tx, "flow.requests_lost") : f->timeouts;
+	double lost = f->in->datagrams ? np_bag_number(f->tx, "flow.requests_lost") : f->timeouts;
 	double flows = f->in->in_flight > 0 ? f->in->in_flight : 1;
-	double waited =
-	    f->in->lossy ? lost * REQUEST_TIMEOUT_S
-			 : (lost - f->syn_timeouts) * TCP_RTO_S + f->syn_timeouts * SYN_TIMEOUT_S;
+	double waited = f->in->datagrams ? lost * REQUEST_TIMEOUT_S
+					 : (lost - f->syn_timeouts) * TCP_RTO_S +
+					       f->syn_timeouts * SYN_TIMEOUT_S;
 	double share = waited / flows / f->seconds, score;
 
-	if (!f->in->lossy && f->sent_again > 0 && f->tail > share) {
+	if (!f->in->datagrams && f->sent_again > 0 && f->tail > share) {
 		/* Tail loss probes (RFC 8985) repair before the timer, but wait, too. */
 		lost = fmax(lost, f->sent_again);
 		share = fmin(f->tail, lost * TCP_RTO_S / flows / f->seconds);
@@ -150,7 +150,7 @@ np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 	np_decide(v, NP_LIMIT_LOSS, score, share,
 		  "limited by loss: %s %s, each of which costs a wait, about %s of the time in all",
 		  np_count_words(lost).text,
-		  f->in->lossy ? "requests or responses were lost" : "segments were sent again",
+		  f->in->datagrams ? "requests or responses were lost" : "segments were sent again",
 		  np_share_words(share).text);
 	v->allows = np_measured(f);
 }
@@ -239,13 +239,13 @@ static bool
 waits_on_path(const struct np_facts_of_test *f, double each, double least, struct np_verdict *v)
 {
 	/* With many datagrams in flight, some wait at this end for those before them. */
-	double times = f->in->lossy && f->in->in_flight > 1 ? NP_QUEUE_TIMES : NP_TURN_TIMES;
+	double times = f->in->datagrams && f->in->in_flight > 1 ? NP_QUEUE_TIMES : NP_TURN_TIMES;
 	double bytes = fmin(f->in->request, f->in->response) + OVERHEAD;
-	double unread = f->in->lossy ? fmax(np_known(f->inq), np_known(f->near_inq)) : 0;
+	double unread = f->in->datagrams ? fmax(np_known(f->inq), np_known(f->near_inq)) : 0;
 	bool holds = least > 0 && each >= times * least && each - least >= LONGER_US &&
 		     !(np_link_score(f) > 0) && f->sender.blocked >= NP_BLOCKED &&
 		     f->reader.blocked >= NP_BLOCKED && unread <= 0.25 * bytes * f->in->in_flight &&
-		     (f->in->lossy || f->in->connections);
+		     (f->in->datagrams || f->in->connections);
 
 	if (holds) {
 		np_decide(

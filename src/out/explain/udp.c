@@ -6,12 +6,12 @@
 void
 np_rule_udp_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double beyond = f->lost - f->own_drops; /* lost behind the sender's own queue */
+	double beyond = f->lost - f->own_drops; /* lost after leaving the sender's queue */
 	bool holds = f->lost_share >= 0.002 && beyond > 0 && f->buffer_drops >= 0.5 * beyond;
-	/* A reader that does not run fills any buffer. */
+	/* A reader that does not run fills any buffer: then the rules for that score higher. */
 	double score =
 	    np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ? 0.75 : 0.98;
-	/* A buffer of a usual size is full because the reader is slow. */
+	/* A buffer of a usual size is full because the reader is slow: its processor limits. */
 	bool by_reader = f->receive_buffer >= NP_USUAL_RCVBUF &&
 			 (np_thread_busy(&f->reader) >= NP_BUSY || np_thread_starved(&f->reader));
 
@@ -27,14 +27,15 @@ np_rule_udp_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
+/* A doubt if fragments were missing, of as many datagrams as a tenth of those lost or more. */
 static void
-add_unjoined(const struct np_facts_of_test *f, struct np_verdict *v)
+add_unassembled(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	if (f->unjoined > 0 && f->unjoined >= 0.1 * f->lost) {
+	if (f->unassembled > 0 && f->unassembled >= 0.1 * f->lost) {
 		np_explain_add(v->doubts,
 			       "%.0f datagrams could not be put together from their fragments "
 			       "(ReasmFails): with one fragment all of its datagram is lost",
-			       f->unjoined);
+			       f->unassembled);
 	}
 }
 
@@ -58,7 +59,7 @@ np_rule_datagrams_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 		    "limited by the queue of the sender's interface, which dropped %.0f packets "
 		    "while %s datagrams were lost: the sender sends more than the queue passes on",
 		    f->own_drops, np_count_words(f->lost).text);
-		add_unjoined(f, v);
+		add_unassembled(f, v);
 		v->allows = np_measured(f);
 		return;
 	}
@@ -66,14 +67,14 @@ np_rule_datagrams_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 	holds = holds && f->buffer_drops < 0.5 * beyond &&
 		!(f->reached >= NP_FULL && f->reached <= NP_TOO_FULL);
 	/* A steady rate arrives, and losses are not random: a rate limits. */
-	if (holds && f->in->throughput_bps > 0 && f->steady <= NP_STEADY &&
+	if (holds && f->in->throughput_bps > 0 && f->spread <= NP_STEADY &&
 	    f->lost_share >= NP_LOST_TO_RATE &&
 	    !(f->burst >= 0.75 * random && f->burst <= 1.33 * random)) {
 		np_decide(
 		    v, NP_LIMIT_PATH, 0.9, f->lost_share,
 		    "limited by the rate of the path: %s arrived, and that rate varied by only %s; "
 		    "a full queue or a policer dropped the rest, %s of the datagrams",
-		    np_rate_words(f->in->throughput_bps).text, np_share_words(f->steady).text,
+		    np_rate_words(f->in->throughput_bps).text, np_share_words(f->spread).text,
 		    np_share_words(f->lost_share).text);
 		np_explain_add(v->doubts,
 			       "random loss among that many datagrams also leaves a steady rate");
@@ -86,5 +87,5 @@ np_rule_datagrams_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 		  np_share_words(f->lost_share).text, np_count_words(f->buffer_drops).text,
 		  np_count_words(f->lost).text);
 	np_explain_add(v->doubts, "a policer or a full queue drops datagrams in the same way");
-	add_unjoined(f, v);
+	add_unassembled(f, v);
 }
