@@ -134,7 +134,7 @@ evict(struct ns_daemon *d, const struct ns_caller *but)
 static bool
 is_proxy(const struct ns_daemon *d, const struct np_addr *peer)
 {
-	return d->proxies.allows > 0 && ns_access_lets(&d->proxies, peer);
+	return d->proxies.allows > 0 && ns_access_admits(&d->proxies, peer);
 }
 
 static void
@@ -150,7 +150,7 @@ note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *
 static bool
 is_denied(const struct ns_daemon *d, const struct ns_caller *c)
 {
-	return !ns_access_lets(&d->access, &c->peer);
+	return !ns_access_admits(&d->access, &c->peer);
 }
 
 /*

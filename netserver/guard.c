@@ -179,7 +179,7 @@ any_matches(const struct np_cidr *rules, size_t count, const struct np_addr *pee
 }
 
 bool
-ns_access_lets(const struct ns_access *a, const struct np_addr *peer)
+ns_access_admits(const struct ns_access *a, const struct np_addr *peer)
 {
 	return !any_matches(a->deny, a->denies, peer) &&
 	       (a->allows == 0 || any_matches(a->allow, a->allows, peer));

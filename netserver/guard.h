@@ -93,8 +93,11 @@ int ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_e
  */
 int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
 
-/* Checked for each session and each test, so that changed rules apply at once. */
-bool ns_access_lets(const struct ns_access *a, const struct np_addr *peer);
+/*
+ * Deny rules come first; without an allow rule all others are admitted. Checked for each session
+ * and each test, so that changed rules apply at once.
+ */
+bool ns_access_admits(const struct ns_access *a, const struct np_addr *peer);
 #define NS_DENIED_WORDS "this address is not allowed (netserver --allow, --deny)"
 
 /* A rate limit: one each_ns, and a burst of as many as fit in window_ns, at least one. */

@@ -128,7 +128,10 @@ session_by_address(const struct ns_daemon *d, const struct np_addr *peer, bool d
 	return s;
 }
 
-/* The session whose client was given that token, if its test expects such sockets. */
+/*
+ * The session whose client was given that token, for datagrams or for connections. It looks at all
+ * sessions, so that the time does not tell which one matched.
+ */
 static struct ns_session *
 session_by_token(const struct ns_daemon *d, const struct np_token *token, bool datagrams)
 {

@@ -453,7 +453,7 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 	c.admit = ns_admission_of(d, fd);
 	if (np_chan_open(&c.chan, fd, c.text, &err) == NP_OK) {
 		c.chan.may_be_old = true;
-		if (!ns_access_lets(&d->access, &c.peer)) {
+		if (!ns_access_admits(&d->access, &c.peer)) {
 			np_fail(&err, NP_EPEER, 0, "this address is not allowed");
 		} else if (await_admission(d, &c, &err) == NP_OK) {
 			bool is_here = np_addr_is_here(&c.peer);

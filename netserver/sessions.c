@@ -257,7 +257,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 	enum ns_refusal why;
 	int data_fd = 0;
 
-	if (!ns_access_lets(&d->access, &s->peer)) {
+	if (!ns_access_admits(&d->access, &s->peer)) {
 		refuse_test(d, s, NS_DENIED, NS_DENIED_WORDS);
 		return;
 	}

@@ -16,8 +16,9 @@
 /* Tries to find an unused temporary name, and bytes of the name that it repeats. */
 enum { TRIES = 16, KEPT = 200 };
 
+/* A name with a slash at its end gets the error of open(2): np_trusted_find() has none for it. */
 static int
-find(const char *path, struct np_trusted_spot *spot, struct np_err *err)
+find_spot(const char *path, struct np_trusted_spot *spot, struct np_err *err)
 {
 	size_t len = strlen(path);
 
@@ -39,7 +40,7 @@ np_output_check(const char *path, enum np_output_how how, struct np_err *err)
 	struct np_trusted_spot s;
 	bool makes;
 
-	if (find(path, &s, err) != NP_OK) {
+	if (find_spot(path, &s, err) != NP_OK) {
 		return err->code;
 	}
 	makes = !s.is_there || is_replaced(&s, how);
@@ -86,7 +87,7 @@ np_output_open(struct np_output *o, const char *path, enum np_output_how how, st
 	int failed = 0;
 
 	*o = (struct np_output){ .fd = -1, .dir = -1 };
-	if (find(path, &s, err) != NP_OK) {
+	if (find_spot(path, &s, err) != NP_OK) {
 		return err->code;
 	}
 	if (is_replaced(&s, how)) {

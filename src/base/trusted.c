@@ -34,7 +34,7 @@ is_ours(uid_t user)
 }
 
 static bool
-is_for_all(const struct stat *dir)
+everybody_may_write(const struct stat *dir)
 {
 	return (dir->st_mode & S_IWOTH) != 0;
 }
@@ -49,7 +49,7 @@ check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 	if (is_ours(st->st_uid) || (is_output && st->st_uid == w->in.st_uid)) {
 		return NP_OK;
 	}
-	if (is_link && is_output && is_for_all(&w->in)) {
+	if (is_link && is_output && everybody_may_write(&w->in)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%.200s is a symbolic link that another user (%ld) owns, in a "
 			       "directory where everybody may create files (try another "
@@ -62,7 +62,7 @@ check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 		    "%.200s is a symbolic link that user %ld owns (try the name that it points to)",
 		    w->at, (long)st->st_uid);
 	}
-	if (is_for_all(&w->in)) {
+	if (everybody_may_write(&w->in)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%.200s belongs to another user (%ld), in a directory where "
 			       "everybody may create files (try another directory, or chown %ld)",
@@ -89,7 +89,8 @@ check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 	if (!S_ISREG(st->st_mode)) {
 		return np_fail(err, NP_EUSAGE, 0, "not a regular file");
 	}
-	if ((is_for_all(&w->in) || !is_ours(w->in.st_uid)) && check_hard_links(st, err) != NP_OK) {
+	if ((everybody_may_write(&w->in) || !is_ours(w->in.st_uid)) &&
+	    check_hard_links(st, err) != NP_OK) {
 		return err->code;
 	}
 	if (w->kind == NP_TRUSTED_SECRET) {
@@ -239,7 +240,7 @@ take_spot(struct walk *w, const char *name, const struct stat *seen, struct np_e
 	if (seen != NULL && S_ISDIR(seen->st_mode)) {
 		return fail_at(w, EISDIR, err);
 	}
-	if (seen != NULL && S_ISREG(seen->st_mode) && is_for_all(&w->in) &&
+	if (seen != NULL && S_ISREG(seen->st_mode) && everybody_may_write(&w->in) &&
 	    check_hard_links(seen, err) != NP_OK) {
 		return err->code;
 	}

@@ -154,7 +154,7 @@ must_bind_far(const struct np_plan *p, const struct np_addr *far)
 	return !p->no_control && !p->transport->connected && p->transport->admit == NP_ADMIT_IP &&
 	       (p->role == NP_FOLLOW || p->pattern->transactions) && !np_engine_of(p)->compares &&
 	       np_plan_beyond(p) == NULL && p->far.sock.mask <= 0 &&
-	       (!np_sources_are_one(&one) || np_addr_is_here(far));
+	       (!np_sources_single(&one) || np_addr_is_here(far));
 }
 
 _Static_assert(NP_PLAN_ALSO / 4 <= NP_ALSO_MAX, "addresses of IPv4");

@@ -102,8 +102,9 @@ read_word(struct question *q, const char *name, const char *value)
 	return refuse(q, "%s: not a name that a question has", name);
 }
 
+/* Fill *q with the defaults, then by the line's words NAME=VALUE. False: q->error says why. */
 static bool
-read_line(struct question *q, char *line)
+parse_line(struct question *q, char *line)
 {
 	char *rest = NULL;
 
@@ -266,7 +267,7 @@ np_ceilings_answer(FILE *in, FILE *out)
 	while (getline(&line, &room, in) > 0) {
 		struct question q;
 
-		if (!read_line(&q, line) || !answer(&q, out)) {
+		if (!parse_line(&q, line) || !answer(&q, out)) {
 			/* It may contain words of the question. */
 			np_text_printable(q.error);
 			for (char *c = q.error; *c != '\0'; c++) {

@@ -86,7 +86,7 @@ const char *np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 #define NP_ADDR_STR(a) np_addr_text(a, (char[NP_ADDR_TEXT]){ "" })
 #define NP_HOST_STR(a) np_addr_host(a, (char[NP_ADDR_TEXT]){ "" })
 
-/* 0 if a family has no ports; then setting it does nothing. */
+/* In host order. 0: none, or any free one. Of a family without ports, setting it does nothing. */
 uint32_t np_addr_port(const struct np_addr *a);
 void np_addr_set_port(struct np_addr *a, uint32_t port);
 
@@ -94,8 +94,9 @@ void np_addr_set_port(struct np_addr *a, uint32_t port);
 uint16_t *np_addr_port_at(struct np_addr *a);
 
 /*
- * The bytes of the host address: in network order, 4 of AF_INET, 16 of AF_INET6; 0 if the family
- * has none or is not known.
+ * The bytes of the host address as the socket address has them: in network order, but a CID or a
+ * TIPC node in that of this machine. The size is 4 of AF_INET, 16 of AF_INET6; 0: the family has
+ * none, or is not known. np_addr_set_bytes() reads np_addr_size() bytes; the family has to be set.
  */
 size_t np_addr_size(const struct np_addr *a);
 const uint8_t *np_addr_bytes(const struct np_addr *a);

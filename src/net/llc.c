@@ -13,16 +13,17 @@
 enum { WAITING = 8 }; /* connections, from any station, that wait to be accepted */
 
 void
-np_llc_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], uint32_t sap, struct np_addr *out)
+np_llc_address(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], uint32_t sap,
+	       struct np_addr *out)
 {
-	struct sockaddr_llc *to = (struct sockaddr_llc *)&out->sa;
+	struct sockaddr_llc *at = (struct sockaddr_llc *)&out->sa;
 
 	memset(out, 0, sizeof(*out));
-	to->sllc_family = AF_LLC;
-	to->sllc_arphrd = l->loopback ? ARPHRD_LOOPBACK : ARPHRD_ETHER;
-	to->sllc_sap = (uint8_t)sap;
-	memcpy(to->sllc_mac, mac, NP_ETH_MAC);
-	out->len = sizeof(*to);
+	at->sllc_family = AF_LLC;
+	at->sllc_arphrd = l->loopback ? ARPHRD_LOOPBACK : ARPHRD_ETHER;
+	at->sllc_sap = (uint8_t)sap;
+	memcpy(at->sllc_mac, mac, NP_ETH_MAC);
+	out->len = sizeof(*at);
 }
 
 /* Fail by errno, and say what is missing. */
@@ -59,7 +60,7 @@ np_llc_open(const struct np_eth *l, struct np_err *err)
 		return -1;
 	}
 	fd = socket(AF_LLC, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	np_llc_aim(l, l->mac, 0, &at);
+	np_llc_address(l, l->mac, 0, &at);
 	if (fd < 0 || bind(fd, (const struct sockaddr *)&at.sa, at.len) != 0) {
 		fail(err, l);
 		np_fds_close(fd);

@@ -26,9 +26,9 @@ int np_llc_open(const struct np_eth *l, struct np_err *err);
 /* The same, listening: l->llc_fd, which np_eth_close() closes. */
 int np_llc_listen(struct np_eth *l, struct np_err *err);
 
-/* Make the address of a station's SAP. */
-void np_llc_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], uint32_t sap,
-		struct np_addr *out);
+/* Make the address of a station's SAP, 1 to 255; 0: any, of which bind(2) chooses a free one. */
+void np_llc_address(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], uint32_t sap,
+		    struct np_addr *out);
 
 /* Close the connections that wait to be accepted. */
 void np_llc_forget(int fd);

@@ -85,7 +85,7 @@ np_sources_have(const struct np_sources *s, const struct np_addr *from)
 }
 
 bool
-np_sources_are_one(const struct np_sources *s)
+np_sources_single(const struct np_sources *s)
 {
 	struct host h;
 

@@ -28,7 +28,8 @@ struct np_sources {
 /* Is that source accepted? An IPv4-mapped address counts as the IPv4 one. */
 bool np_sources_have(const struct np_sources *s, const struct np_addr *from);
 
-bool np_sources_are_one(const struct np_sources *s);
+/* Is exactly one address accepted, without regard to ports? Then connect(2) can filter. */
+bool np_sources_single(const struct np_sources *s);
 
 /*
  * Connect a bound IP datagram socket of that family, so that it receives only from that address

@@ -102,7 +102,7 @@ np_client_accept_sources(struct np_run *run, const struct np_sources *s, uint32_
 	if (s->count == 0) {
 		return NP_OK;
 	}
-	if (np_sources_are_one(s) || !run->engine->compares) {
+	if (np_sources_single(s) || !run->engine->compares) {
 		return np_sock_limit_source(run->conn->fd, np_plan_family(run->plan), &s->at[0],
 					    port, err);
 	}
@@ -227,7 +227,7 @@ set_peer(const struct np_client *c, struct np_client_test *t, const struct np_ad
 
 	if (link != NULL) {
 		if (transport->connected) {
-			np_llc_aim(link, t->out->far.mac, t->out->far.port, &t->run.end.peer);
+			np_llc_address(link, t->out->far.mac, t->out->far.port, &t->run.end.peer);
 		} else {
 			np_eth_aim(link, t->out->far.mac, &t->run.end.peer);
 		}

@@ -172,7 +172,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	struct np_addr here, client;
 
 	if (p->transport->link && p->transport->connected) {
-		np_llc_aim(out->eth, p->far.sock.mac, 0, only);
+		np_llc_address(out->eth, p->far.sock.mac, 0, only);
 		return NP_OK;
 	}
 	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_IP) {

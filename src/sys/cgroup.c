@@ -229,7 +229,7 @@ np_cgroup_forget(struct np_cgroup_trees *trees)
 	memset(trees, 0, sizeof(*trees));
 }
 
-/* Open a file of a group. Returns a descriptor, or a negative errno. */
+/* Open a file of a group, "/a/b", or "" for tree->fd itself. Returns a descriptor, or -errno. */
 static int
 open_in(const struct np_cgroup_tree *tree, const char *group, const char *file)
 {

@@ -47,7 +47,7 @@ check(const struct ns_access *a)
 	must(a->allows <= NS_RULES && a->denies <= NS_RULES);
 	for (int family = 0; family < 2; family++) {
 		np_addr_make(&peer, family == 0 ? AF_INET : AF_INET6, bytes, 1);
-		(void)ns_access_lets(a, &peer);
+		(void)ns_access_admits(a, &peer);
 	}
 }
 

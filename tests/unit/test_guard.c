@@ -29,7 +29,7 @@ lets(const struct ns_access *a, const char *text)
 {
 	struct np_addr peer = address(text);
 
-	return ns_access_lets(a, &peer);
+	return ns_access_admits(a, &peer);
 }
 
 TEST(without_rules_everybody_may)
@@ -382,10 +382,10 @@ TEST(a_cid_is_limited_like_an_address)
 	assert_int_equal(refusal(&l, s, "vsock:5"), NS_REFUSALS);
 	assert_int_not_equal(ns_place_of(&three, 1).near, ns_place_of(&four, 1).near);
 	assert_int_equal(ns_access_add(&access, true, "vsock:3,127.0.0.0/8", &err), NP_OK);
-	assert_true(ns_access_lets(&access, &three));
-	assert_false(ns_access_lets(&access, &four) || ns_access_lets(&access, &ip));
+	assert_true(ns_access_admits(&access, &three));
+	assert_false(ns_access_admits(&access, &four) || ns_access_admits(&access, &ip));
 	assert_int_equal(ns_access_add(&access, false, "vsock:any", &err), NP_OK);
-	assert_false(ns_access_lets(&access, &three));
+	assert_false(ns_access_admits(&access, &three));
 }
 
 /* The total of which this part is not reserved for those who have nothing. */

@@ -214,7 +214,7 @@ TEST(a_network_is_heard)
 
 		assert_true(np_sources_have(&s, &inside));
 		assert_int_equal(np_sources_have(&s, &outside), s.bits == 24);
-		assert_false(np_sources_are_one(&s));
+		assert_false(np_sources_single(&s));
 	}
 }
 
@@ -254,7 +254,7 @@ TEST(any_of_several_addresses_is_heard)
 	for (; s.count < NP_SOURCES_MAX; s.count++) {
 		s.at[s.count] = four((uint8_t)(10 + s.count), 0);
 	}
-	assert_false(np_sources_are_one(&s));
+	assert_false(np_sources_single(&s));
 	s.at[3] = loopback(AF_INET6, 0);
 	s.at[5] = mapped(15, 0);
 	assert_true(has(&s, four(10, 0)));
@@ -290,10 +290,10 @@ TEST(an_ipv6_address_may_stand_for_its_network)
 
 	np_addr_make(&s.at[0], AF_INET6, two, 0);
 	assert_false(has(&s, loopback(AF_INET6, 0)));
-	assert_true(np_sources_are_one(&s));
+	assert_true(np_sources_single(&s));
 	s.networks = true;
 	assert_true(has(&s, loopback(AF_INET6, 0)));
-	assert_false(np_sources_are_one(&s));
+	assert_false(np_sources_single(&s));
 	np_addr_make(&s.at[0], AF_INET6, other, 0);
 	assert_false(has(&s, loopback(AF_INET6, 0)));
 	/* Those of the loopback, of the link and of IPv4 stand for themselves. */
@@ -303,10 +303,10 @@ TEST(an_ipv6_address_may_stand_for_its_network)
 	np_addr_make(&s.at[0], AF_INET6, link, 0);
 	np_addr_make(&from, AF_INET6, near, 0);
 	assert_false(has(&s, from));
-	assert_true(np_sources_are_one(&s));
+	assert_true(np_sources_single(&s));
 	s.at[0] = four(1, 0);
 	assert_false(has(&s, four(2, 0)));
-	assert_true(np_sources_are_one(&s));
+	assert_true(np_sources_single(&s));
 }
 
 TEST(what_has_no_address_is_nobody)

@@ -204,9 +204,9 @@ TEST(a_process_that_was_given_none_has_none)
 	struct np_err err;
 
 	needs_rings();
-	assert_int_equal(np_urings_free(), UINT32_MAX);
+	assert_int_equal(np_urings_unused(), UINT32_MAX);
 	assert_int_equal(np_urings_prepare(0, &err), NP_OK);
-	assert_int_equal(np_urings_free(), 0);
+	assert_int_equal(np_urings_unused(), 0);
 	assert_non_null(strstr(np_urings_lack(), "--uring"));
 	assert_null(np_uring_take(&err));
 	np_urings_release();
@@ -227,14 +227,14 @@ TEST(tests_take_turns)
 		e.client.plan.flows = 3;
 		e.client.plan.burst = 4;
 		ends_make(&e);
-		assert_int_equal(np_urings_free(), 0);
+		assert_int_equal(np_urings_unused(), 0);
 		ends_run(&e, 0);
 		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 500);
 		assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 500);
 		assert_true(e.client.run.worker->engine.count[NP_E_SUBMISSIONS] > 0);
 		assert_true(e.client.run.worker->engine.count[NP_E_COMPLETIONS] >= 500);
 		ends_free(&e);
-		assert_int_equal(np_urings_free(), 2);
+		assert_int_equal(np_urings_unused(), 2);
 	}
 	np_urings_release();
 }
@@ -267,7 +267,7 @@ says(int error, const char *words)
 	return np_urings_lack() != NULL && strstr(np_urings_lack(), words) != NULL &&
 		       np_uring_take(&err) == NULL && strstr(err.msg, words) != NULL &&
 		       np_urings_prepare(2, &err) == NP_ESYS && strstr(err.msg, words) != NULL &&
-		       np_urings_free() == 0 && strstr(np_urings_lack(), words) != NULL
+		       np_urings_unused() == 0 && strstr(np_urings_lack(), words) != NULL
 		   ? 0
 		   : ODD;
 }

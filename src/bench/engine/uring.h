@@ -30,6 +30,6 @@ int np_urings_prepare(uint32_t count, struct np_err *err);
 void np_urings_release(void);
 
 /* How many prepared rings are free; UINT32_MAX: this process makes as many as it needs. */
-uint32_t np_urings_free(void);
+uint32_t np_urings_unused(void);
 
 #endif

@@ -22,7 +22,7 @@ np_urings_release(void)
 }
 
 uint32_t
-np_urings_free(void)
+np_urings_unused(void)
 {
 	return 0;
 }

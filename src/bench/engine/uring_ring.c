@@ -21,7 +21,7 @@ static struct {
 	uint32_t count;
 	struct np_uring *ring;
 	const char *why; /* why there are none */
-} given;
+} prepared;
 
 /*
  * Completions are made when the thread that uses the ring makes a system call. Deferred task work
@@ -74,8 +74,8 @@ np_urings_lack(void)
 	struct io_uring_probe *p;
 	bool has;
 
-	if (given.settled) {
-		return given.count > 0 ? NULL : given.why;
+	if (prepared.settled) {
+		return prepared.count > 0 ? NULL : prepared.why;
 	}
 	rc = make_ring(&ring, TRIAL, 0);
 	if (rc != 0) {
@@ -90,15 +90,15 @@ np_urings_lack(void)
 }
 
 uint32_t
-np_urings_free(void)
+np_urings_unused(void)
 {
 	uint32_t count = 0;
 
-	if (!given.settled) {
+	if (!prepared.settled) {
 		return UINT32_MAX;
 	}
-	for (uint32_t i = 0; i < given.count; i++) {
-		count += !given.ring[i].taken;
+	for (uint32_t i = 0; i < prepared.count; i++) {
+		count += !prepared.ring[i].taken;
 	}
 	return count;
 }
@@ -146,23 +146,23 @@ int
 np_urings_prepare(uint32_t count, struct np_err *err)
 {
 	np_urings_release();
-	given.settled = true;
-	given.why =
+	prepared.settled = true;
+	prepared.why =
 	    "this session has no rings: start netserver with --uring N, or wait until fewer than "
 	    "--max-filters sessions have some";
-	given.ring = count > 0 ? np_lines_new(count, sizeof(*given.ring)) : NULL;
-	if (given.ring == NULL && count > 0) {
-		given.why = explain(ENOMEM);
+	prepared.ring = count > 0 ? np_lines_new(count, sizeof(*prepared.ring)) : NULL;
+	if (prepared.ring == NULL && count > 0) {
+		prepared.why = explain(ENOMEM);
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for %u rings", count);
 	}
-	for (; given.count < count; given.count++) {
-		struct np_uring *u = &given.ring[given.count];
+	for (; prepared.count < count; prepared.count++) {
+		struct np_uring *u = &prepared.ring[prepared.count];
 		int rc = make_restricted(u);
 
 		if (rc != 0) {
-			given.why = explain(-rc);
+			prepared.why = explain(-rc);
 			return np_fail(err, NP_ESYS, -rc, "make ring %u of --uring %u: %s",
-				       given.count + 1, count, given.why);
+				       prepared.count + 1, count, prepared.why);
 		}
 		u->prepared = true;
 	}
@@ -172,11 +172,11 @@ np_urings_prepare(uint32_t count, struct np_err *err)
 void
 np_urings_release(void)
 {
-	for (uint32_t i = 0; i < given.count; i++) {
-		io_uring_queue_exit(&given.ring[i].ring);
+	for (uint32_t i = 0; i < prepared.count; i++) {
+		io_uring_queue_exit(&prepared.ring[i].ring);
 	}
-	free(given.ring);
-	memset(&given, 0, sizeof(given));
+	free(prepared.ring);
+	memset(&prepared, 0, sizeof(prepared));
 }
 
 /* --- the ring of a worker --------------------------------------------------------------------- */
@@ -187,16 +187,16 @@ np_uring_take(struct np_err *err)
 	struct np_uring *u;
 	int rc = -ENOMEM;
 
-	if (given.settled) {
-		for (uint32_t i = 0; i < given.count; i++) {
-			if (!given.ring[i].taken) {
-				given.ring[i].taken = true;
-				return &given.ring[i];
+	if (prepared.settled) {
+		for (uint32_t i = 0; i < prepared.count; i++) {
+			if (!prepared.ring[i].taken) {
+				prepared.ring[i].taken = true;
+				return &prepared.ring[i];
 			}
 		}
 		np_fail(err, NP_EUNSUP, 0,
 			"the engine uring needs a ring for each thread, and there are only %u",
-			given.count);
+			prepared.count);
 		return NULL;
 	}
 	u = np_lines_new(1, sizeof(*u));
