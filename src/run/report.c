@@ -334,33 +334,41 @@ report_outage(double ms, double begin_s, struct np_record *r)
 	}
 }
 
-/* --rate: was it reached, and how late were requests? */
+/* --rate of a stream: was it reached? And outages, of streams and of what is sent by TCP. */
 static void
-report_open(const struct sums *s, struct np_record *r)
+report_offered(const struct sums *s, struct np_record *r)
 {
-	const struct np_open_result *o = &s->out->tally.open;
-	const struct np_open_counts *n = &o->count;
-	double messages = np_plan_messages(s->p, s->out->tally.send_size);
-	bool sends = s->p->role == NP_LEAD, numbered = !np_delivers(s->p->transport);
-	const struct np_bag *observer = sends == numbered ? s->out->far_bag : s->out->near_bag;
+	const struct np_plan *p = s->p;
+	const struct np_tally *t = &s->out->tally;
+	double messages = np_plan_messages(p, t->send_size);
+	/* The receiver sees gaps in numbered datagrams, the sender those of connections. */
+	bool numbered = !np_delivers(p->transport), far = (p->role == NP_LEAD) == numbered;
+	const struct np_bag *observer = far ? s->out->far_bag : s->out->near_bag;
 
-	np_record_text(r, NP_M_GENERATOR_LIMITS, "");
 	if (messages > 0) {
 		np_record_real(r, NP_M_ASKED_RATE, messages);
 		np_record_real(
 		    r, NP_M_SENT_RATE,
-		    per((double)s->out->tally.count.sent / (double)s->out->tally.send_size,
-			np_tally_sending_s(&s->out->tally, true)));
+		    per((double)t->count.sent / (double)t->send_size, np_tally_sending_s(t, true)));
 	}
-	/* Outages of a stream: seen by the receiver of numbered datagrams, else by the sender. */
-	if (s->p->rate > 0 || s->p->near.call.offered > 0 || s->p->far.call.offered > 0) {
+	if (p->rate > 0 || p->near.call.offered > 0 || p->far.call.offered > 0) {
 		report_outage(
 		    np_bag_number(observer, numbered ? "udp.outage_us" : "flow.outage_us") / 1e3,
 		    np_bag_number(observer,
 				  numbered ? "udp.outage_begin_s" : "flow.outage_begin_s"),
 		    r);
 	}
+}
+
+/* --rate of transactions: was it reached, and how late were requests? */
+static void
+report_open_loop(const struct sums *s, struct np_record *r)
+{
+	const struct np_open_result *o = &s->out->tally.open;
+	const struct np_open_counts *n = &o->count;
+
 	if (o->rate == 0 || o->lateness == NULL || s->out->tally.hist == NULL) {
+		np_record_text(r, NP_M_GENERATOR_LIMITS, "");
 		return;
 	}
 	np_record_real(r, NP_M_ASKED_RATE, o->rate);
@@ -450,7 +458,8 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 	report_evidence(&s, r);
 	report_transport(&s, r);
 	report_flows(&s, r);
-	report_open(&s, r);
+	report_offered(&s, r);
+	report_open_loop(&s, r);
 	if (t->ramp.hist != NULL && np_hist_count(t->ramp.hist) > 0) {
 		np_record_times(r, "connect", t->ramp.hist);
 	}
