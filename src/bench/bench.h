@@ -152,8 +152,8 @@ struct np_transport {
 	int ip_protocol;                           /* in IP packets, for captures; 0: none */
 	bool tcp_info;                             /* TCP_INFO works while the connection lasts */
 	bool (*acked)(int fd, struct np_acked *p); /* np_tcp_acked(); NULL: not known */
-	const char *no_control; /* why -N is impossible; NULL: possible, or said elsewhere */
-	const char *service;    /* name in services(5); NULL: none */
+	const char *no_control;       /* why -N is impossible; NULL: possible, or said elsewhere */
+	const char *service_protocol; /* in services(5); NULL: it lists no services */
 	enum np_scanner scanner;
 
 	/*

@@ -23,8 +23,9 @@
 #define NP_H_FLAG(member, ...) IS(np_plan, member, bool)
 #include "wire/plan.def"
 
+/* An end for which nothing is asked. */
 static void
-end_init(struct np_end *e)
+init_end(struct np_end *e)
 {
 	memset(e, 0, sizeof(*e));
 #define NP_E_NUMBER(type, group, member, json, kind, tag, name, least, most, absent, note)         \
@@ -36,8 +37,8 @@ void
 np_plan_init(struct np_plan *p)
 {
 	memset(p, 0, sizeof(*p));
-	end_init(&p->near);
-	end_init(&p->far);
+	init_end(&p->near);
+	init_end(&p->far);
 #define NP_P_NUMBER(type, member, json, kind, tag, name, least, most, absent, note)                \
 	p->member = absent;
 #define NP_H_NUMBER(type, member, json, kind, value, note) p->member = value;
@@ -189,9 +190,9 @@ np_plan_shows_token(const struct np_plan *p)
 const char *
 np_plan_no_rate(const struct np_plan *p)
 {
-	bool asks = p->pattern->ids || p->pattern->connection_test;
+	bool has_requests = p->pattern->ids || p->pattern->connection_test;
 
-	if (!p->pattern->offers && (!asks || p->role != NP_LEAD)) {
+	if (!p->pattern->offers && (!has_requests || p->role != NP_LEAD)) {
 		return "only tests of requests and responses, of connections, and streams have a "
 		       "rate";
 	}
@@ -201,7 +202,8 @@ np_plan_no_rate(const struct np_plan *p)
 	if (p->retry_connect) {
 		return "a connection is tried once (leave out -- -U)";
 	}
-	if (asks && p->transport->reliable && !p->transport->connected) {
+	/* Datagrams of the UNIX domain: as none is lost, they have no ids. */
+	if (has_requests && p->transport->reliable && !p->transport->connected) {
 		return "nothing tells which request a message answers";
 	}
 	if (p->length <= 0) {
@@ -211,7 +213,7 @@ np_plan_no_rate(const struct np_plan *p)
 		return "how many are in flight follows from it (leave out -- -b, -b and -w)";
 	}
 	if (p->ramp > 0) {
-		return "all its connections are there from the begin on (leave out --ramp)";
+		return "all its connections exist from the beginning (leave out --ramp)";
 	}
 	return p->no_control ? "it needs a netserver, which -N leaves out" : NULL;
 }

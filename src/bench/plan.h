@@ -131,10 +131,10 @@ uint32_t np_plan_most_flows(const struct np_plan *p);
 /* Can its connections be made again before data are sent (--spread)? */
 bool np_plan_spreads(const struct np_plan *p);
 
-/* Why such a test can have no ramp; NULL: it can. */
+/* Why the planned test can have no ramp; NULL: it can. */
 const char *np_plan_no_ramp(const struct np_plan *p);
 
-/* Why such a test can't be an open loop (bench/open.h); NULL: it can. */
+/* Why the planned test can't be an open loop (bench/open.h); NULL: it can. */
 const char *np_plan_no_rate(const struct np_plan *p);
 
 /* Why an end can't send the page of zeros (-F zero-page); NULL: it can, or need not. */

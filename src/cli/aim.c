@@ -76,7 +76,10 @@ data_family(const struct np_cli *cli, const struct np_client *c)
 	return np_family_of(&c->used)->version > 0 ? c->used.sa.ss_family : AF_UNSPEC;
 }
 
-/* Aim at a service without a netserver: by default echo, discard or chargen (RFC 862 to 864). */
+/*
+ * Set the port of ends->remote for a test without a netserver (-N): by default that of echo,
+ * discard or chargen (RFC 862 to 864).
+ */
 static int
 aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
@@ -87,13 +90,15 @@ aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 	uint32_t port = p->far.sock.port;
 	const struct servent *service;
 
-	if (port == 0 && ((p->bench->flags & NP_B_OLD) != 0 || p->transport->service == NULL)) {
+	/* netperf's older tests have no default, and say so in these words. */
+	if (port == 0 &&
+	    ((p->bench->flags & NP_B_OLD) != 0 || p->transport->service_protocol == NULL)) {
 		return np_fail(err, NP_EPLAIN, 0,
 			       "No default port known for the %s test, please set one yourself",
 			       p->bench->name);
 	}
 	if (port == 0) {
-		service = getservbyname(name, p->transport->service);
+		service = getservbyname(name, p->transport->service_protocol);
 		if (service == NULL) {
 			return np_fail(
 			    err, NP_ECONTROL, 0,

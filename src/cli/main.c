@@ -161,11 +161,11 @@ show_agreed(void *session, const struct np_run *run)
 }
 
 /*
- * Wait for -s, and run the probe of --beside alone. The daemon does not wait that long for the
- * request, so the test then needs a new connection.
+ * Wait as long as -s says, then measure the latency without load (--beside). The daemon does not
+ * wait that long for a request, so the connection is closed first, and made again.
  */
 static int
-wait_before(struct session *s, struct np_err *err)
+wait_before_test(struct session *s, struct np_err *err)
 {
 	static const struct linger reset = { .l_onoff = 1 };
 	uint64_t until = np_deadline((uint64_t)s->cli.wait_s * NP_SEC);
@@ -419,7 +419,7 @@ run_bench(struct session *s, struct np_err *err)
 	np_progress_pause(s->progress, stderr);
 	rc = prepare(s, err);
 	np_progress_resume(s->progress, stderr);
-	if (rc != NP_OK || wait_before(s, err) != NP_OK) {
+	if (rc != NP_OK || wait_before_test(s, err) != NP_OK) {
 		return err->code;
 	}
 	np_progress_pause(s->progress, stderr);

@@ -33,10 +33,11 @@ tidy_one(const char *word, char *out, size_t size, size_t *len)
 	size_t suffix = (size_t)(end - rest);
 	bool fraction_is_0 = strspn(point + (rest != point), "0") >= fraction;
 	bool below_one = strspn(number, "0") >= whole;
-	bool no_multiple = suffix == 0 || (suffix == 1 && *rest == 's');
+	/* With K or M, a cut would change more than a fraction. */
+	bool is_plain_unit = suffix == 0 || (suffix == 1 && *rest == 's');
 	bool ends = *end == ',' || *end == '\0' || runs_on(end);
 
-	if (whole == 0 || !ends || (!fraction_is_0 && (below_one || !no_multiple))) {
+	if (whole == 0 || !ends || (!fraction_is_0 && (below_one || !is_plain_unit))) {
 		*len = np_text_add(out, size, *len, "%.*s", (int)strcspn(word, ","), word);
 		return NP_TIDY_AS_IS;
 	}

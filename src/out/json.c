@@ -111,9 +111,9 @@ np_json_put(json_t *o, const char *path, json_t *v)
 	return json_object_set_new(o, path, v);
 }
 
-/* The object; NULL if a part of it could not be made. */
+/* The object; NULL: failures, a part of it could not be made. */
 static json_t *
-whole(json_t *o, int failures)
+unless_failed(json_t *o, int failures)
 {
 	if (failures != 0) {
 		json_decref(o);
@@ -219,7 +219,7 @@ np_json_metrics(const struct np_record *r)
 		bad |= json_object_set_new(o, np_metrics[id].name,
 					   np_record_is_never(r, id) ? json_null() : metric(r, id));
 	}
-	return whole(o, bad);
+	return unless_failed(o, bad);
 }
 
 json_t *
@@ -246,7 +246,7 @@ np_json_hist(const struct np_hist *h)
 	bad |= json_object_set_new(o, "min", unsigned_integer(h->min));
 	bad |= json_object_set_new(o, "max", unsigned_integer(h->max));
 	bad |= json_object_set_new(o, "cells", cells);
-	return whole(o, bad);
+	return unless_failed(o, bad);
 }
 
 /* The value of an item of a bag. NULL: memory ran out. */
@@ -274,7 +274,7 @@ bag_value(const struct np_bag_item *it)
 						       ? json_integer(it->ints[i])
 						       : np_json_real(it->reals[i]));
 	}
-	return whole(list, bad);
+	return unless_failed(list, bad);
 }
 
 json_t *
@@ -291,14 +291,16 @@ np_json_bag(const struct np_bag *b)
 	unread = json_object();
 	bad = o == NULL || unread == NULL;
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
-		/* "tcp.rtt_us" is the member rtt_us of tcp; after a value "tcp" it stays whole. */
+		/*
+		 * "tcp.rtt_us" is the member rtt_us of tcp. If "tcp" is a value, or an object
+		 * stands where the value should go, the full name is the member.
+		 */
 		const char *name = it.name;
 		json_t *at = it.kind != NP_BAG_UNREAD ? find_parent(o, &name, '.') : unread;
-		bool whole_name = at == NULL || json_is_object(json_object_get(at, name));
+		bool flat = at == NULL || json_is_object(json_object_get(at, name));
 
-		bad |= json_object_set_new(whole_name ? o : at, whole_name ? it.name : name,
-					   bag_value(&it));
+		bad |= json_object_set_new(flat ? o : at, flat ? it.name : name, bag_value(&it));
 	}
 	bad |= json_object_set_new(o, "unread", unread);
-	return whole(o, bad);
+	return unless_failed(o, bad);
 }

@@ -67,7 +67,7 @@ json_t *np_json_metrics(const struct np_record *r);
 /* A histogram: the counts of its cells, -N for N empty ones. null for an empty one. */
 json_t *np_json_hist(const struct np_hist *h);
 
-/* A bag: dots in names make nested objects. null for NULL. */
+/* A bag: dots in names nest objects; what could not be read is in "unread". null for NULL. */
 json_t *np_json_bag(const struct np_bag *b);
 
 #endif

@@ -234,9 +234,9 @@ no_flow_came(const struct np_run *run, struct np_err *err)
 	return err->code;
 }
 
-/* Did this end notice the end of the test so late that the figures are wrong? */
+/* Fail if this end noticed the end of the test so late that the figures are wrong. */
 static int
-stood_still(const struct np_drive *d, struct np_err *err)
+fail_if_stood_still(const struct np_drive *d, struct np_err *err)
 {
 	if (d->late_ns < LATE_S * NP_SEC) {
 		return NP_OK;
@@ -258,7 +258,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	np_run_read_closing(&t->run);
 	t->out->cause = d->cause;
 	t->out->measured = run->window.ended_ns > run->window.started_ns && something_counted(run);
-	if ((d->lost != 0 || run->err.code != NP_OK) && stood_still(d, err) != NP_OK) {
+	if ((d->lost != 0 || run->err.code != NP_OK) && fail_if_stood_still(d, err) != NP_OK) {
 		return err->code; /* which is why the daemon gave up */
 	}
 	if (d->lost != 0) {
@@ -294,7 +294,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 			       run->plan->warm_up_ms / 1e3);
 	}
 	if (d->cause == NP_BY_SIGNAL && is_unanswered(run) && d->gate == NULL) {
-		/* Of several sessions or of a probe's load others may have some. */
+		/* With a gate there are other sessions, which may have completed some. */
 		return np_fail(err, NP_ETIME, 0, "interrupted before a transaction was completed");
 	}
 	if (np_abandoned(run->stop) && !run->plan->pattern->transactions) {
@@ -372,5 +372,5 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 		    "may not pin more memory (ulimit -l, net.core.optmem_max)",
 		    100 * (double)copied / (double)(copied + given));
 	}
-	return stood_still(d, err);
+	return fail_if_stood_still(d, err);
 }

@@ -71,7 +71,10 @@ int np_client_agree(struct np_client *c, const struct np_plan *p, const struct n
 
 /* ---- After it: how it ended (client_judge.c) ---- */
 
-/* Judge how the run ended: an error of a flow, of the control connection, or none. */
+/*
+ * Tell of --spread, take the closing figures and the cause into t->out, and fail by the first
+ * reason that applies, from causes to symptoms.
+ */
 int np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_client_test *t,
 			  struct np_err *err);
 

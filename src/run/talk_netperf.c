@@ -257,14 +257,14 @@ decode_messages_request(struct talk *t)
 	}
 }
 
-/* The request has sizes to receive by, as the client does; this end sends by them. */
+/* The request has the sizes of the client's receives; this end sends by them. */
 static void
 decode_maerts_request(struct talk *t)
 {
 	struct np_call_plan *call = &t->p->near.call;
 
 	if (t->p->length < 0) {
-		t->rc = np_fail(t->err, NP_EPEER, EINVAL, "a test of %d s", (int)t->p->length);
+		t->rc = np_fail(t->err, NP_EPEER, EINVAL, "a test by a number of bytes");
 	}
 	call->send_size = call->recv_size;
 	call->send_align = call->recv_align;

@@ -113,13 +113,16 @@ also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *
 	}
 }
 
-/* Encode a plan as a message of that table, PLAN or ENGINES. */
+/*
+ * Encode the plan as PLAN or ENGINES, whichever `by` describes. It says what the daemon is to do,
+ * so its role is the reverse of ours.
+ */
 static void
 encode_as(const struct np_tagged *by, const struct np_plan *p, const struct np_run *run,
 	  uint8_t *frame)
 {
 	struct np_plan_message m;
-	/* The receiver of datagrams proves that it wants them. */
+	/* A receiver of datagrams proves that it wants them, so that no victim gets them. */
 	bool echoes = !p->transport->connected && !p->pattern->transactions && p->role == NP_FOLLOW;
 
 	np_tagged_init(by, &m);

@@ -221,9 +221,9 @@ udp_read_closing(struct np_run *run, int fd)
 /* Common to both. */
 #define DATAGRAMS                                                                                  \
 	.socktype = SOCK_DGRAM, .wire_type = NP_WS_DGRAM, .bounded = true, .admit = NP_ADMIT_IP,   \
-	.named = true, .service = "udp", .message.max = MAX_PAYLOAD, .options = udp_options,       \
-	.open = np_endpoint_open, .another = np_endpoint_another, .establish = udp_establish,      \
-	.greet = udp_greet, .read_closing = udp_read_closing
+	.named = true, .service_protocol = "udp", .message.max = MAX_PAYLOAD,                      \
+	.options = udp_options, .open = np_endpoint_open, .another = np_endpoint_another,          \
+	.establish = udp_establish, .greet = udp_greet, .read_closing = udp_read_closing
 
 const struct np_transport np_transport_udp = {
 	DATAGRAMS,
