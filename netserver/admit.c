@@ -6,6 +6,7 @@
 
 #include "base/secret.h"
 
+/* The secret was right, or was refused: nothing more is asked. */
 static enum ns_admission
 conclude(struct ns_admit *a, enum ns_admission admission)
 {

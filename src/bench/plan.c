@@ -79,7 +79,7 @@ np_plan_may_reset(const struct np_plan *p)
 }
 
 bool
-np_plan_far_fraction(const struct np_plan *p)
+np_plan_far_needs_fraction(const struct np_plan *p)
 {
 	/* LOC_CPU and the like, and unknown tests, have no pattern. */
 	return p->length_less_ms > 0 && p->pattern != NULL && !p->pattern->transactions &&
@@ -115,7 +115,7 @@ np_plan_beyond(const struct np_plan *p)
 	if (p->transport != NULL && p->transport->ours) {
 		return p->transport->name;
 	}
-	return (p->bench != NULL && p->bench->code == NP_PLAN) || np_plan_far_fraction(p)
+	return (p->bench != NULL && p->bench->code == NP_PLAN) || np_plan_far_needs_fraction(p)
 		   ? "this test"
 		   : NULL;
 }

@@ -178,7 +178,7 @@ int np_plan_family(const struct np_plan *p);
 const char *np_plan_beyond(const struct np_plan *p);
 
 /* Must the far end keep a length with a fraction of a second? That needs NP_CAP_PLAN, too. */
-bool np_plan_far_fraction(const struct np_plan *p);
+bool np_plan_far_needs_fraction(const struct np_plan *p);
 
 /*
  * Set netperf's defaults, before options or a request are read. np_plan_free() frees the plan's

@@ -52,6 +52,6 @@ void np_capture_restart(struct np_capture *c, uint64_t opened_ns);
  * the loopback interface; the ledger goes into the bag: wire.*
  */
 void np_capture_stop(struct np_capture *c, struct np_bag *into);
-void np_capture_free(struct np_capture *c); /* NULL is ignored */
+void np_capture_free(struct np_capture *c); /* stopped, or never started; NULL is ignored */
 
 #endif

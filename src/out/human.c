@@ -165,9 +165,10 @@ throughput_row(const struct np_look *l, const struct np_figures *f, struct row *
 			: 95;
 
 	ADD(row, "%s", rate(l, mean).text);
-	width = np_series_width(&l->human->rates, level);
+	width = np_series_width(&l->human->rates, level); /* whole, as a fraction of the mean */
 	if (l->human->rates.count > 1 && isfinite(width)) {
 		ADD(row, " +- %s", rate(l, mean * width / 2).text);
+		/* %.2g would print 1e+02. */
 		ADD(row, 50 * width < 99.5 ? " (%.2g %%)" : " (%.0f %%)", 50 * width);
 		ADD(row, " at %d %% confidence", level);
 	}

@@ -10,7 +10,7 @@ np_trial_connect(const struct np_trial *t, struct np_err *err)
 {
 	int rc = np_client_connect(t->client, t->target, err);
 
-	if (rc == NP_OK && np_plan_far_fraction(t->plan) &&
+	if (rc == NP_OK && np_plan_far_needs_fraction(t->plan) &&
 	    (t->client->granted.caps & NP_CAP_PLAN) == 0) {
 		struct np_plan *p = t->plan;
 		char length[NP_LENGTH_TEXT];

@@ -30,7 +30,7 @@ struct np_trial_result {
 	struct np_record record;
 };
 
-/* Connect to the daemon and adapt the plan to it; a trial that is not connected does so itself. */
+/* Connect to the daemon and adapt the plan to it. np_trial() calls it if needed. */
 int np_trial_connect(const struct np_trial *t, struct np_err *err);
 
 /* How many sessions it needs; the client is connected. NP_EUSAGE: it can't have that many. */

@@ -40,7 +40,7 @@ np_subject_title(enum np_subject subject)
 	return titles[subject];
 }
 
-/* Is there such a row, and in that block? */
+/* Is there such a row, and in that block (np_metric.block)? */
 static bool
 in_block(int id, int block)
 {
@@ -389,11 +389,11 @@ put_percent(int id, int least, char out[NP_FIGURE_NAME])
 }
 
 static void
-put_name(int id, int digits, char text[NP_FIGURE_NAME])
+put_name(int id, int least, char text[NP_FIGURE_NAME])
 {
 	char percent[NP_FIGURE_NAME];
 
-	put_percent(id, digits, percent);
+	put_percent(id, least, percent);
 	if (of_connect(id)) {
 		snprintf(text, NP_FIGURE_NAME, "%s%.20s", connect_prefix, percent);
 	} else {

@@ -209,7 +209,7 @@ enum np_metric_collect np_figure_collect(int id);
 /* A percentile in nanoseconds; -1: there are no times. */
 double np_figure_percentile(const struct np_figures *f, int id);
 
-/* The value as np_record_format() writes it; a percentile in microseconds, -1 without times. */
+/* As np_record_format(); a percentile in microseconds: -1 without times, NP_NEVER_WORD. */
 size_t np_figure_format(const struct np_figures *f, int id, char *out, size_t size);
 
 #endif

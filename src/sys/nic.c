@@ -94,8 +94,8 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct np_rtnl_link link;
 	int rc = np_rtnl_link(n->link.rtnl, n->link.device, &link);
-	static const char labs[] = "netlab rate=";
-	const size_t len = sizeof(labs) - 1;
+	static const char prefix[] = "netlab rate=";
+	const size_t len = sizeof(prefix) - 1;
 	int64_t rate;
 	struct np_tc tc;
 	const struct np_tc_item *root;
@@ -105,7 +105,7 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 		return;
 	}
 	np_bag_int(into, link.mtu, "host.nic.mtu");
-	rate = strncmp(link.alias, labs, len) == 0 ? strtoll(link.alias + len, NULL, 10) : 0;
+	rate = strncmp(link.alias, prefix, len) == 0 ? strtoll(link.alias + len, NULL, 10) : 0;
 	if (rate > 0) {
 		np_bag_int(into, rate, "host.nic.link_rate_bps");
 	}

@@ -301,7 +301,7 @@ np_chan_read(struct np_chan *c, struct np_err *err)
 	return state;
 }
 
-/* The deadline for the rest of a message: rest_ns after its first byte, or the caller's. */
+/* When the rest of a message is due: rest_ns after its first byte, but by the caller's deadline. */
 static uint64_t
 rest_deadline(struct np_chan *c, uint64_t deadline)
 {

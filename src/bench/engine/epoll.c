@@ -24,7 +24,7 @@
 #include "bench/transport/endpoint.h"
 
 enum {
-	BATCH = 256,                 /* events of one wait */
+	BATCH = 256,                 /* events of one wait, and accepts in a row */
 	CALLS_A_TURN = 8,            /* calls in a row for one connection */
 	FITS = 4096,                 /* bytes of a response that fit into any socket buffer */
 	NONE = -1,                   /* no connection */
@@ -358,7 +358,7 @@ is_turn_over(const struct loop *l, const struct np_conn *c, int calls)
 	return calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
 }
 
-/* Make calls until the connection would block or its turn is over. */
+/* Make calls until the connection would block or its turn is over, or the slot has none. */
 static void
 advance(struct loop *l, struct np_conn *c)
 {
@@ -462,7 +462,7 @@ end_ramp(struct loop *l)
 
 /*
  * Start the connections that are due, and handle those that are up. Called after each event too, so
- * that traffic delays neither the rate of the ramp nor its times.
+ * that traffic delays neither the rate of the ramp nor the times measured to connect.
  */
 static void
 advance_ramp(struct loop *l)

@@ -66,7 +66,7 @@ request_ahead(const struct np_worker *w, const struct np_conn *c)
 	return room < left ? room : left;
 }
 
-/* A request was sent, with others in flight: may another one follow? */
+/* Count a request that was sent where several can be in flight: NP_SEND if another may follow. */
 static __attribute__((noinline)) enum np_need
 sent_of_many(struct np_worker *w, struct np_conn *c)
 {

@@ -25,10 +25,10 @@ int np_many_establish(struct np_run *run, struct np_err *err);
 int np_many_connect(struct np_run *run, struct np_err *err);
 void np_many_connected(const struct np_run *run);
 
-/* Begin to connect one of them. */
+/* Begin to connect the socket with that number. */
 int np_many_begin(struct np_run *run, uint32_t number, struct np_err *err);
 
-/* Wait until it is connected. Fails with EINTR if the run is stopped. */
+/* After np_many_begin(): wait until it is connected. Fails with EINTR if the run is stopped. */
 int np_many_await(struct np_run *run, uint32_t number, struct np_err *err);
 
 /* Call `wait` with an array for poll(2): all data sockets, and one spare entry (fd -1). */

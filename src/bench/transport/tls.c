@@ -197,7 +197,7 @@ read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *r
 /* --- where it encrypts --- */
 
 enum by { BY_UNKNOWN, BY_SOFTWARE, BY_HARDWARE };
-static const char *const by_names[] = { "not known where", "software", "hardware" };
+static const char *const where_names[] = { "not known where", "software", "hardware" };
 
 struct encrypts {
 	enum by sends, receives;
@@ -236,7 +236,7 @@ encrypts_here(void)
 	};
 }
 
-/* The cipher suite of an open run: tls_open() has refused unknown ones. */
+/* The cipher suite, once the transport is open: tls_open() has refused unknown ones. */
 static const struct np_tls_suite *
 suite_of(const struct np_run *run)
 {
@@ -253,12 +253,12 @@ note_detail(struct np_run *run)
 	if (e.sends == e.receives) {
 		snprintf(run->closing.detail, sizeof(run->closing.detail),
 			 "TLS 1.3 %s, kernel (%s) both ways", suite_of(run)->title,
-			 by_names[e.sends]);
+			 where_names[e.sends]);
 		return;
 	}
 	snprintf(run->closing.detail, sizeof(run->closing.detail),
 		 "TLS 1.3 %s, kernel (%s) sending, kernel (%s) receiving", suite_of(run)->title,
-		 by_names[e.sends], by_names[e.receives]);
+		 where_names[e.sends], where_names[e.receives]);
 }
 
 /* --- the end of a direction --- */
@@ -445,7 +445,7 @@ tls_read_closing_first(struct np_run *run, int fd)
 	note_detail(run);
 }
 
-/* The counts of records are those of all connections, alerts included. */
+/* np_transport.put_kernel: records are summed over all connections, alerts included. */
 static void
 tls_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 {
@@ -460,8 +460,8 @@ tls_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 	}
 	np_bag_text(bag, "1.3", "tls.version");
 	np_bag_text(bag, suite->title, "tls.cipher");
-	np_bag_text(bag, by_names[e.sends], "tls.encrypted_by");
-	np_bag_text(bag, by_names[e.receives], "tls.decrypted_by");
+	np_bag_text(bag, where_names[e.sends], "tls.encrypted_by");
+	np_bag_text(bag, where_names[e.receives], "tls.decrypted_by");
 	if (known) {
 		np_bag_int(bag, sent, "tls.records_sent");
 		np_bag_int(bag, received, "tls.records_received");

@@ -46,6 +46,7 @@ struct np_verdict {
 	char doubts[NP_EXPLAIN_TEXT];
 };
 
+/* A rule judges one cause: its score, the sentence, and the rate that it allows. */
 typedef void np_rule(const struct np_facts_of_test *f, struct np_verdict *v);
 
 /* Set a verdict. A score of NAN, from an unknown figure, becomes 0. */
