@@ -3,11 +3,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/ring.h"
 #include "base/text.h"
@@ -658,5 +660,29 @@ TEST(what_others_wrote_does_nothing_to_who_reads_it)
 	assert_memory_equal(line, "a?b?? 1\n000", 11);
 	free(line);
 }
+
+/* ---- Limits ---- */
+
+#ifdef __GLIBC__ /* elsewhere setrlimit() has another type */
+/* In place of the C library's: as where a filter of system calls forbids it. */
+int
+setrlimit(__rlimit_resource_t which, const struct rlimit *limit)
+{
+	(void)which;
+	(void)limit;
+	errno = EPERM;
+	return -1;
+}
+
+TEST(a_limit_that_can_not_be_raised_stays_as_it_is)
+{
+	struct rlimit at;
+
+	assert_int_equal(prlimit(0, RLIMIT_NOFILE, NULL, &at), 0);
+	at.rlim_cur = 64;
+	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &at, NULL), 0);
+	assert_int_equal(np_fds_allow(100), 64);
+}
+#endif
 
 TEST_MAIN()
