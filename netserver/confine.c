@@ -246,6 +246,18 @@ limit_capabilities(uint64_t keep, bool effective, struct np_err *err)
 		   : np_fail(err, NP_ESYS, errno, "drop capabilities");
 }
 
+/*
+ * Neither a core file nor a process of the same user can then read a passphrase. Sanitizers need it
+ * dumpable, which the kernel ends when the user changes.
+ */
+static int
+hide_memory(struct np_err *err)
+{
+	return prctl(PR_SET_DUMPABLE, NP_SANITIZED, 0, 0, 0) == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "hide this process's memory");
+}
+
 int
 ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 {
@@ -274,32 +286,28 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");
 	}
-	/* Neither a core file nor a process of the same user can then read a passphrase. Sanitizers
-	 * need it dumpable, which the kernel ends when the user changes. */
-	if (prctl(PR_SET_DUMPABLE, NP_SANITIZED, 0, 0, 0) != 0) {
-		return np_fail(err, NP_ESYS, errno, "hide this process's memory");
+	if (hide_memory(err) != NP_OK) {
+		return err->code;
 	}
 	return setrlimit(RLIMIT_CORE, &none) == 0
 		   ? NP_OK
 		   : np_fail(err, NP_ESYS, errno, "switch core files off");
 }
 
-void
-ns_confine_go_first(const struct ns_seal *seal)
+int
+ns_confine_go_first(struct np_err *err)
 {
 	static const char path[] = "/proc/self/oom_score_adj";
-	static const struct ns_seal none;
-	const struct ns_seal *by = seal != NULL ? seal : &none;
 	int64_t adj;
 	int fd;
 
-	(void)ns_sealed(by, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0); /* else the file is root's */
+	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else the file is root's */
 	if (np_file_number(&adj, "", path) == 0 && (fd = open(path, O_WRONLY | O_CLOEXEC)) >= 0) {
 		adj += GO_FIRST;
 		dprintf(fd, "%d", adj < OOM_MOST ? (int)adj : OOM_MOST);
 		close(fd);
 	}
-	(void)ns_sealed(by, SYS_prctl, PR_SET_DUMPABLE, NP_SANITIZED, 0, 0);
+	return hide_memory(err);
 }
 
 /* A size in a line of /proc/self/status, in bytes. */

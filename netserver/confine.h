@@ -69,11 +69,11 @@ void ns_permit_init(struct ns_permit *p);
 int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
 
 /*
- * When memory runs out, have the kernel end this session's process before the daemon and the fork
- * servers. To be called when no secret is left in memory, as the process is dumpable meanwhile, and
- * before the files are limited. seal: as ns_sealed(), or NULL.
+ * When memory runs out, have the kernel end this process, and those it forks, before the daemon. To
+ * be called when no secret is left in memory, as the process is dumpable meanwhile, and before it
+ * is confined.
  */
-void ns_confine_go_first(const struct ns_seal *seal);
+int ns_confine_go_first(struct np_err *err);
 
 /* What this machine has to confine sessions; a daemon logs once what is missing. */
 struct ns_means {

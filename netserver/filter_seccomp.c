@@ -472,7 +472,6 @@ add_rules(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 	}
 	rc = rc == 0 && s->link_fd > 0 ? add(ctx, SCMP_ACT_ALLOW, &attach) : rc;
 	rc = rc != 0 ? rc : add_sealed(ctx, SYS_clone, true);
-	rc = rc != 0 ? rc : add_sealed(ctx, SYS_prctl, false); /* ns_confine_go_first() */
 	for (size_t i = 0; i < NS_LANDLOCK_CALLS && rc == 0; i++) {
 		rc = add_sealed(ctx, ns_landlock_calls[i], false);
 	}

@@ -335,9 +335,9 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 	if (seal == NULL) {
 		rc = drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), &err);
 		forget_secrets(d, c);
+		rc = rc == NP_OK ? ns_confine_go_first(&err) : rc;
 	}
 	if (rc == NP_OK) {
-		ns_confine_go_first(seal);
 		ns_permit_init(&by.permit);
 	}
 	if (rc == NP_OK && by.evidence) {
@@ -368,7 +368,7 @@ ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal
 		return err->code;
 	}
 	forget_secrets(d, NULL);
-	if (np_urings_prepare(0, err) != NP_OK ||
+	if (ns_confine_go_first(err) != NP_OK || np_urings_prepare(0, err) != NP_OK ||
 	    (d->allow_raw && ns_with_raw(false, NULL, NULL, err) != NP_OK)) {
 		return err->code;
 	}

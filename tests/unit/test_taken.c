@@ -219,6 +219,28 @@ flood_the_log(const struct taken *t)
 	return 0;
 }
 
+/* ---- The words of its fork server's seal ---- */
+
+ssize_t __real_getrandom(void *bytes, size_t size, unsigned flags);
+ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags);
+
+/* Shared with all processes; what is looked for must not be found here: it is reversed. */
+static struct ns_seal *drawn;
+
+ssize_t
+__wrap_getrandom(void *bytes, size_t size, unsigned flags)
+{
+	ssize_t n = __real_getrandom(bytes, size, flags);
+
+	for (size_t i = 0; size == sizeof(*drawn) && drawn != NULL && i < LEN(drawn->word); i++) {
+		uint32_t word;
+
+		memcpy(&word, (char *)bytes + i * sizeof(word), sizeof(word));
+		drawn->word[i] = ~word;
+	}
+	return n;
+}
+
 /* As a fork server does, but with words that it has to guess. */
 static int
 fork_unsealed(const struct taken *t)
@@ -236,13 +258,15 @@ static int
 confine_further_unsealed(const struct taken *t)
 {
 	const struct ns_seal guess = { .word = { 1, 2 } };
+	const struct ns_seal right = { .word = { ~drawn->word[0], ~drawn->word[1] } };
 
 	for (size_t i = 0; i < NS_LANDLOCK_CALLS; i++) {
 		if (ns_sealed(&guess, ns_landlock_calls[i], 0, 0, 1, 0) >= 0 || errno != EPERM) {
 			return 1;
 		}
 	}
-	return ns_sealed(&guess, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0) == 0 || errno != EPERM;
+	/* The seal does not let it show its memory either, in which the seal is at first. */
+	return ns_sealed(&right, SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0) == 0 || errno != EPERM;
 }
 
 static int
@@ -285,28 +309,6 @@ __wrap_np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *er
 		}
 	}
 	return NP_OK;
-}
-
-/* ---- The words of its fork server's seal ---- */
-
-ssize_t __real_getrandom(void *bytes, size_t size, unsigned flags);
-ssize_t __wrap_getrandom(void *bytes, size_t size, unsigned flags);
-
-/* Shared with all processes; what is looked for must not be found here: it is reversed. */
-static struct ns_seal *drawn;
-
-ssize_t
-__wrap_getrandom(void *bytes, size_t size, unsigned flags)
-{
-	ssize_t n = __real_getrandom(bytes, size, flags);
-
-	for (size_t i = 0; size == sizeof(*drawn) && drawn != NULL && i < LEN(drawn->word); i++) {
-		uint32_t word;
-
-		memcpy(&word, (char *)bytes + i * sizeof(word), sizeof(word));
-		drawn->word[i] = ~word;
-	}
-	return n;
 }
 
 /* --- the daemon, and its clients -------------------------------------------------------------- */
