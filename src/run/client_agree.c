@@ -157,7 +157,7 @@ take_grant(const struct np_client *c, const struct np_plan *p, const struct np_f
 	if (far->flows < p->flows) {
 		np_client_tell(c,
 			       "%s grants %u of %u data connections (netserver --max-flows, "
-			       "--max-memory, --data-ports)",
+			       "--max-memory, --data-ports, --one-port)",
 			       c->peer, far->flows, p->flows);
 		np_run_trim(run, far->flows);
 	}
