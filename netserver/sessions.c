@@ -35,8 +35,8 @@ enum {
 
 	TRIES = 8, /* waiting tests that are tried again in one call */
 
-	WAY_S = 30,    /* for another client of the same address to make its data connections */
-	TERM_MS = 2000 /* for a process to end after SIGTERM */
+	HANDOVER_S = 30, /* for another client of the same address to make its data connections */
+	TERM_MS = 2000   /* for a process to end after SIGTERM */
 };
 
 bool
@@ -228,12 +228,12 @@ wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
  * clients connect one after the other. One that takes too long loses its turn.
  */
 static void
-wait_for_way(struct ns_daemon *d, struct ns_session *s)
+wait_for_handover(struct ns_daemon *d, struct ns_session *s)
 {
 	uint64_t now = np_now();
 
 	if (s->room_until_ns == 0) {
-		s->room_until_ns = now + WAY_S * NP_SEC;
+		s->room_until_ns = now + HANDOVER_S * NP_SEC;
 		s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC;
 	} else if (now >= s->room_until_ns) {
 		refuse_test(d, s, NS_OTHER,
@@ -273,7 +273,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		granted.handover.count = (uint32_t)granted.takes[NP_RES_DATAGRAMS];
 	}
 	if (granted.handover.wanted && !ns_handover_make_free(d, s)) {
-		wait_for_way(d, s);
+		wait_for_handover(d, s);
 		return;
 	}
 	if (granted.handover.wanted &&
