@@ -246,6 +246,22 @@ wait_for_handover(struct ns_daemon *d, struct ns_session *s)
 	s->room_again_ns = np_min(s->room_until_ns, now + NP_SEC);
 }
 
+/*
+ * The number of UDP sockets at the one port is limited, and a session could claim more than were
+ * counted for it, or any number: it gets those that were counted.
+ */
+static void
+limit_handover(const struct ns_daemon *d, struct np_wish *granted)
+{
+	struct np_handover *handover = &granted->handover;
+
+	handover->wanted = handover->wanted && d->one_port;
+	if (handover->datagrams) {
+		handover->many = false;
+		handover->count = (uint32_t)granted->takes[NP_RES_DATAGRAMS];
+	}
+}
+
 /* Grant the test that a session asks for, refuse it, or let it wait for room or its turn. */
 static void
 grant_test(struct ns_daemon *d, struct ns_session *s)
@@ -267,11 +283,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		}
 		return;
 	}
-	granted.handover.wanted = granted.handover.wanted && d->one_port;
-	if (granted.handover.datagrams) {
-		granted.handover.many = false;
-		granted.handover.count = (uint32_t)granted.takes[NP_RES_DATAGRAMS];
-	}
+	limit_handover(d, &granted);
 	if (granted.handover.wanted && !ns_handover_make_free(d, s)) {
 		wait_for_handover(d, s);
 		return;
