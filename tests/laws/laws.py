@@ -85,6 +85,15 @@ class View:
         return 0.01 + 2 * self.seen.late
 
     @property
+    def behind(self) -> float:
+        """Seconds after the window of an open loop in which answers to its requests come. The largest latency is unknown
+        if one was never answered; netperf waits for that for a second or two round trips, and as long again as a silence."""
+        most, c = self.figure("MAX_LATENCY"), self.case
+        if most is not None and most < math.inf:
+            return most / 1e6
+        return max(1.0, 2 * (c.rtt + c.late / 1000 + 2 * self.queue) + 0.1) + 2 * (c.down_s + c.frozen_s)
+
+    @property
     def message(self) -> float:
         c = self.case
         if c.rr:
@@ -174,7 +183,7 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
         more = c.rtt + 2 * v.queue if sends and c.stream and not c.udp else 0     # it counts acknowledged bytes
         first = begin + min(v.elapsed, c.length) if c.both and not c.count else end      # each half has its own window
         # What was sent in an open loop's window counts when an end or the path that stood still goes on
-        behind = (v.figure("MAX_LATENCY") or math.inf) / 1e6 if c.open and course is not s.near.out else 0.0
+        behind = v.behind if c.open and course is not s.near.out else 0.0
         low = course.within(begin + edge + more + (behind if c.warm else 0), first - edge - more) - v.message
         high = course.within(begin - edge, end + edge + behind) + v.message
         low -= (v.figure("LATE_RESPONSES") or 0) * (v.figure("RESPONSE_SIZE") or 1) if name == "LOCAL_BYTES_RECVD" else 0
