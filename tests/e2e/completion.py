@@ -89,7 +89,7 @@ def in_zsh(program: str, line: str, place: str) -> Set[str]:
 
 
 def in_fish(program: str, line: str, place: str) -> Set[str]:
-    with lib.Started(["fish", "--no-config", "-c", "source $argv[1]; complete -C $argv[2]",
+    with lib.Started(["fish", "--no-config", "-c", "source $argv[1]; set HOME $PWD; complete -C $argv[2]",
                       str(BUILD / "fish" / f"{program}.fish"), line], cwd=place) as one:
         got = one.finish(PATIENCE)
     assert got.rc == 0 and not got.err, f"{line}: {got}"
@@ -139,6 +139,10 @@ def values_of_scripts(shell: str) -> None:
     offers(shell, "netsweep --order ", {"given", "random", "interleaved", "rounds", "at-once"})
     offers(shell, "netlab check --progress a", {"auto", "always"})
     offers(shell, "netreport --format l", {"latex"})
+    if shell != "bash":     # which has no way of its own to match
+        includes(shell, "netgate --metric thr", {"THROUGHPUT"})
+    if shell == "fish":
+        offers(shell, "netreport --format CS", {"csv"})
     offers(shell, "netgate --format=k", {"ktap"})
     offers(shell, "netlab up --emulator n", {"netem"})
     offers(shell, "netlab exec ", {"client", "server"})
@@ -167,6 +171,9 @@ def files_and_plans(shell: str) -> None:
             includes(shell, line, {"other.jsonl"}, place)
         history = {word.rstrip("/") for word in asked(shell, "netgate --history ", place)}
         assert history == {"folder"}, (shell, history)
+        if shell == "fish":
+            for line in ("netreport ~/", "netreport $PWD/", 'netreport "', "netsweep --output ~/"):
+                assert any(word.endswith("other.jsonl") for word in asked(shell, line, place)), line
 
 
 def labs(shell: str) -> None:
