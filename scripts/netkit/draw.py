@@ -57,7 +57,7 @@ def wide(text: str) -> float:
 
 
 def wrap(text: str, points: float, size: float = SMALL) -> str:
-    return textwrap.fill(printable(text), max(12, int(points / (PROSE * size))), break_long_words=False,
+    return textwrap.fill(printable(text, "\n"), max(12, int(points / (PROSE * size))), break_long_words=False,
                          break_on_hyphens=False)
 
 

@@ -8,6 +8,7 @@ from netkit.draw import CM, saved, style
 from netkit.engines import ROWS
 from netkit.mesh import Found, Pair
 from netkit.plots import plain
+from netkit.units import printable
 
 NARROW = 4.0        # points: names closer than this are left out
 SPAN = 2.0          # a cell is as dark as can be at this factor from the median
@@ -29,7 +30,7 @@ def panel(ax: Any, figures: "Dict[Pair, float]", groups: "Dict[str, Set[str]]", 
     ax.set_ylabel("client")
     ax.figure.colorbar(image, ax=ax, shrink=0.7, label=unit, extend="both", ticks=[middle / SPAN, middle, middle * SPAN],
                        format=lambda value, _: plain(value, 4)).minorticks_off()
-    shown = [re.sub(rf"^({'|'.join(ROWS)}):", "", name) for name in names] if size / len(names) > NARROW else []
+    shown = [printable(re.sub(rf"^({'|'.join(ROWS)}):", "", name)) for name in names] if size / len(names) > NARROW else []
     ax.set_xticks(range(len(shown)), shown, rotation=90)
     ax.set_yticks(range(len(shown)), shown)
     ax.tick_params(length=0, labelsize=min(8.0, 0.8 * size / len(names)))
@@ -45,6 +46,6 @@ def draw(found: Found, groups: "Dict[str, Set[str]]", figure: str, less_is_bette
     with style("mesh"):
         paper = Figure(figsize=(width * CM, 0.85 * width * CM * max(1, len(made))), layout="constrained")
         for number, (name, figures) in enumerate(made.items(), 1):
-            ax = paper.add_subplot(len(made), 1, number, title=name)
+            ax = paper.add_subplot(len(made), 1, number, title=printable(name))
             panel(ax, figures, groups, figure, "RdBu_r" if less_is_better else "RdBu", 0.7 * width * CM * 72)
         return saved(paper, form)

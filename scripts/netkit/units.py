@@ -36,8 +36,10 @@ def seconds(given: Any, unit: bool = False) -> Optional[float]:
 
 
 def printable(text: str, but: str = "") -> str:
-    """Without what a terminal obeys, what turns or hides text, and what UTF-8 cannot have: a file may be anybody's."""
-    return text if text.isprintable() else "".join(one if one.isprintable() or one in but + "\u00a0" else "?" for one in text)
+    """Without what a terminal obeys, what turns or hides text, and what UTF-8 cannot have: a file may be anybody's. A tab is a blank."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() or one in but + "\u00a0" else " " if one == "\t" else "?" for one in text)
 
 
 def show_figure(value: float) -> str:

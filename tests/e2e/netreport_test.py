@@ -22,7 +22,7 @@ from pathlib import Path
 from unittest import mock
 
 import lib
-from netkit import VERSION, ceiling, compare, mesh, methods, numbers, paths, plots, python, results, shown, tables
+from netkit import VERSION, ceiling, compare, mesh, methods, numbers, paths, plots, python, results, shown, tables, units
 
 os.environ.setdefault("NETPERF", lib.netperf())    # which netreport asks for ceilings
 NETREPORT = str(lib.SCRIPTS / "netreport")
@@ -977,9 +977,10 @@ class Meshes(Place):
 
     @unittest.skipUnless(DRAWS, NO_PLOTS)
     def test_a_heat_map_names_hosts_without_an_engine(self):
-        path = self.file_of({(a, b): 900.0 for a in ("ssh:one", "fd77::2") for b in ("ssh:one", "fd77::2") if a != b})
+        names = ("ssh:one", "fd77::2", "e\x1b[31m", "\udcff")
+        path = self.file_of({(a, b): 900.0 for a in names for b in names if a != b})
         self.assertEqual(netreport(path, "--mesh", "--plot", self.dir / "m.svg")[0], 0)
-        self.assertLessEqual({"one", "fd77::2"}, {text.text for text in ET.parse(self.dir / "m.svg").iter(f"{SVG}text")})
+        self.assertLessEqual({"one", "fd77::2", "e?[31m", "?"}, {text.text for text in ET.parse(self.dir / "m.svg").iter(f"{SVG}text")})
 
     def test_a_whole_mesh_has_no_gaps(self):
         """No host is measured with itself, whatever its addresses are called; a star has its pairs."""
@@ -1769,8 +1770,9 @@ class Plots(Place):
         """Of a file's name that is not UTF-8, and of values that a terminal would obey."""
         files = [self.file([("how", ["\udcff", "a\x1b[31mb"])], [good({"how": value}, 5.0, n) for value in ("\udcff", "a\x1b[31mb") for n in (1, 2)],
                            {"number": number}, f"\udcfe{number}.jsonl") for number in (1, 2)]
-        root, _ = self.svg(files[0])
-        self.assertIn("a?[31mb", self.words(root))
+        root, _ = self.svg(files[0], "--title", "two\nlines\tof it")
+        self.assertLessEqual({"a?[31mb", "two lines of it"}, set(self.words(root)))
+        self.assertEqual(units.printable("a\tb\x1b"), "a b?")
         bad = self.file([("how", [1])], [failed({"how": 1}, "\x1b[31mnetperf")], {}, "bad.jsonl")
         rc, text, err = netreport(*files, bad)
         self.assertEqual((rc, [one for one in text + err if not one.isprintable() and one != "\n"]), (0, []))
