@@ -274,6 +274,22 @@ class LyingHosts(unittest.TestCase):
         self.assertEqual((done.exit, done.stdout, done.stderr, done.reason), (4, "given", "e\n", ""))
 
 
+class Asking(unittest.TestCase):
+    def test_an_interrupt_while_the_inventory_is_asked(self):
+        """Nothing was run, whatever an earlier mesh left in the file."""
+        with tempfile.TemporaryDirectory() as place:
+            path = Path(place, "ansible-inventory")
+            path.write_text("#!/bin/sh\n: >asked\nexec sleep 60\n")
+            path.chmod(0o755)
+            Path(place, "o.jsonl").touch()
+            with lib.Started([str(lib.SCRIPTS / "netmesh"), "--inventory", "hosts", "--output", "o.jsonl"], cwd=place,
+                             env={**os.environ, "PATH": f"{place}:{os.environ['PATH']}"}) as one:
+                self.assertTrue(lib.wait_for(Path(place, "asked").exists, 20), one.said())
+                one.signal(signal.SIGTERM)
+                got = one.finish(20)
+        self.assertEqual((got.rc, got.err), (130, "netmesh: interrupted: nothing was run\n"))
+
+
 class Tied(unittest.TestCase):
     def test_a_parent_that_is_dead_already(self):
         """Between fork and exec."""
