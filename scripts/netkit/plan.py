@@ -342,7 +342,9 @@ def in_quotes(text: str) -> bool:
         shlex.split(text)
     except ValueError:
         return True
-    return text.count("`") % 2 == 1
+    # A backtick counts within "...", but neither in '...' nor behind a backslash.
+    bare = re.sub(r"""\\.|'[^']*'|("(?:\\.|[^"\\])*")""", lambda found: re.sub(r"\\.", "", found[1] or ""), text, flags=re.S)
+    return bare.count("`") % 2 == 1
 
 
 @functools.lru_cache(None)

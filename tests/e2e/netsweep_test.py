@@ -345,10 +345,12 @@ class Commands(unittest.TestCase):
 
     def test_within_quotes(self):
         for template in ("echo '{v}'", 'echo "{v}"', "echo 'a\\' '{v}'", "echo \"'\" \"{v}\"", "echo \\{v}",
-                         "echo `x {v}`", "echo \"\\\"{v}\""):
+                         "echo `x {v}`", "echo \"\\\"{v}\"", "echo \"it's\" `x '`' {v}`", "echo \"`true`\" `{v}`"):
             self.assertEqual(plans.fill_shell(template, {"v": 3}), template.replace("{v}", "3"))
             with self.assertRaisesRegex(plans.PlanError, "within quotes", msg=template):
                 plans.fill_shell(template, {"v": "a b"})
+        for template in ("echo '`' {v}", "echo \\` {v}", "echo \"\\`\" {v}"):
+            self.assertEqual(plans.fill_shell(template, {"v": "a b"}), "NETSWEEP_1='a b'; " + template.replace("{v}", '"$NETSWEEP_1"'))
         self.assertEqual(plans.fill_shell("echo 'x' {v} \\\\{v}", {"v": "a b"}),
                          "NETSWEEP_1='a b'; NETSWEEP_2='a b'; echo 'x' \"$NETSWEEP_1\" \\\\\"$NETSWEEP_2\"")
 
