@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 from netkit import draw, plots, units
 from netkit.results import Results, ResultsError
+from netkit.shown import reading
 from netkit.tables import DOUBT, GAP, MARK, Block, Sweep, block, build, choose, digits_for
 
 COLOURS = {plots.TEXT: "var(--text)", plots.MUTED: "var(--muted)", plots.GRID: "var(--grid)",
@@ -123,18 +124,19 @@ def part_of(sweep: Sweep, number: str, kind: Optional[str], wish: plots.Wish, na
 
     pictures = [picture for one in kinds_of(sweep, kind, wish) for picture in drawn(one)]
     tell(f"tables of {results.path}, for the page")
-    wanted = {(name, False): 0, ("THROUGHPUT", False): 0, ("THROUGHPUT", True): 0,
-              ("LOSS_PERCENT", False): 0, ("LOCAL_CPU_UTIL", False): 0, ("REMOTE_CPU_UTIL", False): 0}
-    made = tables(sweep, list(wanted))
-    title = header.title or header.plan or "Results"
-    began = re.sub(r"T(\d\d:\d\d).*Z$", r" \1 UTC", header.started)
-    return {"id": number, "title": title, "facts": facts(sweep),
-            "sub": [header.plan if header.plan != title else "", began, results.path],
-            "figures": pictures,
-            "tables": made, "gaps": any(str(cell) == GAP or MARK in str(cell) for one in made for row in one.rows for cell in row[1:]),
-            "failures": list(failures(sweep)), "doubts": sweep.told(list(sweep.cells.values()), True),
-            "sources": [surroundings(sweep, source) for source in results.sources or [results]],
-            "commands": commands(sweep)}
+    with reading(results.path):
+        wanted = {(name, False): 0, ("THROUGHPUT", False): 0, ("THROUGHPUT", True): 0,
+                  ("LOSS_PERCENT", False): 0, ("LOCAL_CPU_UTIL", False): 0, ("REMOTE_CPU_UTIL", False): 0}
+        made = tables(sweep, list(wanted))
+        title = header.title or header.plan or "Results"
+        began = re.sub(r"T(\d\d:\d\d).*Z$", r" \1 UTC", header.started)
+        return {"id": number, "title": title, "facts": facts(sweep),
+                "sub": [header.plan if header.plan != title else "", began, results.path],
+                "figures": pictures,
+                "tables": made, "gaps": any(str(cell) == GAP or MARK in str(cell) for one in made for row in one.rows for cell in row[1:]),
+                "failures": list(failures(sweep)), "doubts": sweep.told(list(sweep.cells.values()), True),
+                "sources": [surroundings(sweep, source) for source in results.sources or [results]],
+                "commands": commands(sweep)}
 
 
 def kinds_of(sweep: Sweep, kind: Optional[str], wish: plots.Wish) -> "Sequence[str]":

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 
 from netkit import ceiling, units
 from netkit.results import SETS, ResultsError, Run, is_number, key_of
+from netkit.shown import reading
 from netkit.tables import COLUMNS, DOUBT, GROUPS, ROWS, TRANSACTIONS, Cell, Sweep, rank, require_axis
 
 # Okabe and Ito's colours without yellow and black, which are nothing on white and on black.
@@ -197,7 +198,8 @@ def kinds(sweep: Sweep, x: str = "") -> "List[str]":
         require_axis(sweep, "--x", x)
     if not any(run.ok for run in sweep.results.runs):
         raise ResultsError(f"{sweep.results.path}: not one good run, nothing to draw")
-    return [kind for kind in KINDS if suits(sweep, kind, x)]
+    with reading(sweep.results.path):
+        return [kind for kind in KINDS if suits(sweep, kind, x)]
 
 
 @functools.lru_cache(maxsize=None)
@@ -731,9 +733,10 @@ FIGURES = {"mtu": mtu_plot, "netpipe": netpipe_plot, "flows": flows_plot,
 def figure(sweep: Sweep, kind: str, wish: Wish = Wish()) -> Figure:
     """Raises ResultsError when the sweep cannot be drawn so."""
     over = any(name not in GROUPS for name in sweep.varying())
-    if not (suits(sweep, kind) or (kind == "buffer" and over) or kind == "tests"):
-        raise ResultsError(f"--kind {kind}: {LACKS[kind]} (try {', '.join(kinds(sweep))})")
-    made = FIGURES[kind](sweep, wish)
+    with reading(sweep.results.path):
+        if not (suits(sweep, kind) or (kind == "buffer" and over) or kind == "tests"):
+            raise ResultsError(f"--kind {kind}: {LACKS[kind]} (try {', '.join(kinds(sweep))})")
+        made = FIGURES[kind](sweep, wish)
     made.title = made.title if wish.title is None else wish.title
     made.words = "; ".join(filter(None, [made.words, conditions(sweep)]))
     made.stacks = [stack for stack in made.stacks if any(line.there() for panel in stack for line in panel.lines)]

@@ -56,7 +56,7 @@ def reading(path: str) -> "Iterator[None]":
     """What a document has in the wrong place, or of another type, is an error of one line."""
     try:
         yield
-    except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as fault:
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
         place = traceback.extract_tb(fault.__traceback__)[-1]
         raise ResultsError(f"{path}: a damaged document: {clean(str(fault))[:200]} ({os.path.basename(place.filename)}, line {place.lineno})") from None
 

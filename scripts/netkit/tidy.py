@@ -5,6 +5,7 @@ from typing import Any, Dict, List, Sequence
 
 from netkit import python
 from netkit.results import DERIVED, ResultsError, Run, is_number, within
+from netkit.shown import reading
 from netkit.tables import Sweep, csv_text
 
 ENDS = ("near", "far")
@@ -30,7 +31,10 @@ def row_of(sweep: Sweep, run: Run) -> "Dict[str, Any]":
 
 def rows(sweeps: "Sequence[Sweep]") -> "List[Dict[str, Any]]":
     """All with the same columns, counters last; those that nobody has are left out."""
-    made = [row_of(sweep, run) for sweep in sweeps for run in sweep.results.runs]
+    made = []
+    for sweep in sweeps:
+        with reading(sweep.results.path):
+            made += [row_of(sweep, run) for run in sweep.results.runs]
     names = {name: "." in name or name in DERIVED for row in made for name, value in row.items()
              if value not in (None, "")}
     ordered = sorted(names, key=names.__getitem__)

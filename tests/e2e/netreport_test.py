@@ -22,7 +22,7 @@ from pathlib import Path
 from unittest import mock
 
 import lib
-from netkit import VERSION, ceiling, compare, mesh, methods, numbers, paths, plots, python, results, shown, tables, units
+from netkit import VERSION, ceiling, compare, draw, mesh, methods, numbers, paths, plots, python, results, shown, tables, units
 
 os.environ.setdefault("NETPERF", lib.netperf())    # which netreport asks for ceilings
 NETREPORT = str(lib.SCRIPTS / "netreport")
@@ -1746,9 +1746,16 @@ class Plots(Place):
         root, groups = self.svg(self.file([("test", ["UDP_RR"])], [run]))
         self.assertEqual([len(coordinates(groups[f"curve-0-{name}"])) for name in ("p50", "p99")], [3, 2])
         self.assertIn("the knee: 400", self.words(root))
-        for damaged in ({"curve": 7}, {"curve": {"steps": 7}}, {"curve": {**run.more["curve"], "steps": [{}, {}]}}, {"disturbed": [7]}):
+        curve = run.more["curve"]
+        whole = Path(self.file([("size", [64])], [good({"size": 64}, 17000.0)], name="whole.jsonl"))
+        whole.write_text(whole.read_text().replace('"lab"', '"another"'))
+        for damaged in ({"curve": 7}, {"curve": {"steps": 7}}, {"curve": {**curve, "steps": [{}, {}]}},
+                        {"curve": {**curve, "steps": [{**step, "rate": 0} for step in curve["steps"]]}}, {"disturbed": [7]}):
             run.more = damaged
-            self.refused("a damaged document", self.file([("test", ["UDP_RR"])], [run]), "--html", self.dir / "x.html")
+            path = self.file([("test", ["UDP_RR"])], [run])
+            self.refused(f"netreport: {path}: a damaged document", whole, path, "--html", self.dir / "x.html")
+        with mock.patch.object(draw, "draw", side_effect=KeyError), self.assertRaises(KeyError):     # a fault of ours
+            netreport(whole, "--html", self.dir / "x.html")
 
     def test_stations_add_up(self):
         runs = [good({"test": name}, 17000.0, unit="Trans/s") for name in ("TCP_RR", "UDP_RR")]
