@@ -297,6 +297,16 @@ class Refusals(unittest.TestCase):
         with mock.patch.object(netlab.machine, "run", side_effect=netlab.machine.MachineError("ip: Permission denied")):
             self.check(["up"], 1, "ip: Permission denied", which="/bin/ip")
 
+    def test_processes_of_an_end(self):
+        """None only where the end is gone, whatever else keeps ip from telling them."""
+        with tempfile.TemporaryDirectory() as place, mock.patch.object(netlab, "RUN_NETNS", place), mock.patch.object(
+                netlab.machine, "run", side_effect=netlab.machine.MachineError("ip: no end within 30 s")):
+            lab = netlab.Lab("x")
+            self.assertEqual(lab.processes("client"), [])
+            Path(lab.file("client")).touch()
+            with self.assertRaisesRegex(netlab.LabError, "no end within"):
+                lab.processes("client")
+
     def test_values(self):
         for args, words in ((["up", "--rate", "5x"], "try 100mbit"), (["up", "--mtu", "9"], "256"),
                             (["up", "--framing", "x"], "'ethernet'"), (["up", "--foo"], "--foo"),
