@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What the receiver's own account says of UDP_STREAM where netperf's table misleads: behind a slow
-router, whose queue goes on when the sender has ended. The judge is what nftables have counted at the
-server; udp_account.py has what is lost and doubled. Needs root, for network namespaces."""
+router, whose queue goes on when the sender has ended; and how TCP_STREAM ends there. The judge is what
+nftables have counted at the server; udp_account.py has what is lost and doubled. Needs root, for
+network namespaces."""
 
 import os
 import re
@@ -155,6 +156,24 @@ def slow_router(lab: Lab, port: int) -> str:
             f"{run.final['REMOTE_RECV_THROUGHPUT']:.2f} in the table")
 
 
+def queued_stream(lab: Lab, port: int) -> str:
+    """Data that a queue on the path holds when the time is over still arrive: the client does not cut them off."""
+    slow = ("dev", "out", "root", "tbf", "rate", "3mbit", "burst", str(BURST), "limit", "2000000")
+    lib.must(["tc", "-n", f"{NAME}r", "qdisc", "change", *slow])
+    lib.must([*lab.server, "nft", "; ".join([
+        "add table inet lab", "add counter inet lab resets",
+        "add chain inet lab pre { type filter hook prerouting priority -300; }",
+        "add rule inet lab pre tcp flags & rst == rst counter name resets"])])
+    got = lib.run([*lab.client, lib.netperf(), "-H", SERVER, "-p", str(port), "-P", "0", "-l", "3", "--", "-s", "600K", "-K",
+                   "reno", "-k", "ELAPSED_TIME"], 60)
+    assert got.rc == 0, got
+    text = lib.must([*lab.server, "nft", "list counters"])
+    need("resets", re.findall(r"counter resets {\s*packets (\d+)", text), ["0"])
+    elapsed = float(got.out.split("=")[1])
+    assert elapsed > 4.2, f"the queue was too short to tell: {elapsed} s"
+    return f"{elapsed} s"
+
+
 def table_stays(lab: Lab, port: int) -> str:
     """Who asks for no evidence gets netperf's output and nothing else."""
     got = netperf(lab, port, "-l", f"-{COUNT * SIZE}")
@@ -201,6 +220,7 @@ def suite(report: lib.Report) -> None:
             report.case("a slow router's queue", lambda: slow_router(lab, daemon.port))
             report.case("without evidence", lambda: table_stays(lab, daemon.port))
             report.case("the figures, selected", lambda: selected(lab, daemon.port))
+            report.case("a stream in a longer queue", lambda: queued_stream(lab, daemon.port))
         report.case("the real netserver receives", lambda: real_receiver(lab))
 
 

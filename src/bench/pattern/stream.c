@@ -226,9 +226,10 @@ cut(struct np_worker *w)
 static uint64_t
 brief_ns(const struct np_worker *w)
 {
-	uint64_t trip_ns = np_tcp_round_trip_ns(w->conn->fd);
+	struct np_tcp_brief tcp; /* its round trip includes the queue on the path */
+	bool known = np_tcp_read(w->conn->fd, &tcp, NULL) && tcp.rtt_us > 0;
 
-	return UNREAD_MS * NP_MSEC + (trip_ns > 0 ? 2 * trip_ns : w->run->round_trips_ns);
+	return UNREAD_MS * NP_MSEC + (known ? 2000 * (uint64_t)tcp.rtt_us : w->run->round_trips_ns);
 }
 
 /* When a wait in which nothing moves from now on is over. */
