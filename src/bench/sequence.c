@@ -423,13 +423,15 @@ get_bursts(const struct np_bag *bag, struct np_bursts *b)
 }
 
 void
-np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver, bool ended_first)
+np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver, double surplus)
 {
 	int64_t sent = count_of(transmitter, "udp.sent");
 	int64_t unique = count_of(receiver, "udp.unique"), span = count_of(receiver, "udp.span");
 	struct np_bursts all;
 
-	sent = ended_first && span >= 0 && span < sent ? span : sent;
+	if (span > 0 && span < sent && (double)(sent - span) <= surplus * (double)sent) {
+		sent = span;
+	}
 	if (sent >= 0) {
 		np_bag_int(receiver, sent, "udp.sent");
 	}

@@ -11,6 +11,7 @@
 enum {
 	RESULTS_MS = 14000,    /* netperf's daemon may wait for four seconds at the end */
 	CROWDED_MS = 120000,   /* if this machine is busy */
+	SURPLUS_MS = 100,      /* that a sender may go on beyond two round trips */
 	HURRY_MS = 5000,       /* after a signal; RESULTS_MS if this machine is busy */
 	LAST_MS = 3000,        /* before giving up on them */
 	HALF_CLOSED_MS = 2000, /* if the daemon sent, and was interrupted */
@@ -249,6 +250,21 @@ np_client_ask_why(struct np_client *c, const struct np_dialect *dialect, const s
 	}
 }
 
+/*
+ * For np_sequence_join(): a receiver that a signal ends hears its sender no more, which goes on for
+ * a round trip. At twice that, and a little for busy machines, an outage is not taken for it.
+ */
+static double
+surplus_part(const struct np_client_test *t)
+{
+	const struct np_window *win = &t->run.window;
+	uint64_t surplus_ns = SURPLUS_MS * NP_MSEC + t->run.round_trips_ns;
+
+	return t->out->cause == NP_BY_SIGNAL && win->ended_ns > win->started_ns
+		   ? (double)surplus_ns / (double)(win->ended_ns - win->started_ns)
+		   : 0;
+}
+
 void
 np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc)
 {
@@ -278,8 +294,8 @@ np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc)
 	t->out->stations = np_stations_join(&t->run, t->out->far_bag);
 	np_stations_put(t->out->stations, t->out->near_bag);
 	if (t->run.plan->role == NP_LEAD) {
-		np_sequence_join(t->out->near_bag, t->out->far_bag, false);
+		np_sequence_join(t->out->near_bag, t->out->far_bag, 0);
 	} else {
-		np_sequence_join(t->out->far_bag, t->out->near_bag, t->out->cause == NP_BY_SIGNAL);
+		np_sequence_join(t->out->far_bag, t->out->near_bag, surplus_part(t));
 	}
 }

@@ -166,20 +166,25 @@ def too_short(lab: lib.Lab, port: int) -> str:
     return near["unread"]["udp.sent"]
 
 
-def interrupted(lab: lib.Lab, port: int) -> str:
-    """The sender learns of it a round trip later: what it still sends then is not lost."""
+def interrupted(lab: lib.Lab, port: int, outage: bool) -> str:
+    """The sender learns of it a round trip later: what it still sends then is not lost. What an outage has taken is."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "run.json"
         with lib.Started([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "omni", "-P", "0", "-l", "60", "--rate",
                           "200k", f"--json={file}", "--", "-R", "1", "-T", "udp", "-d", "recv", "-m", f",{SIZE}"]) as one:
             assert one.measuring()
             time.sleep(1)
+            if outage:
+                lab.drop(lab.client, "meta l4proto udp")
+                time.sleep(2)
             one.signal(signal.SIGINT)
             got = one.finish(60)
+            if outage:
+                lib.must([*lab.client, "nft", "delete table inet lab"])
         near = lib.document(file.read_text())["iterations"][0]["near"]
     assert near["udp.unique"] > 0, got
-    need("udp.lost", near["udp.lost"], 0)
-    return got.out
+    need("datagrams are lost", near["udp.lost"] > 0, outage)
+    return f"{near['udp.lost']} of {near['udp.sent']} lost"
 
 
 REQUESTS = "meta l4proto udp udp length > 8"      # of UDP_RR; a duplicate is answered, too
@@ -254,7 +259,8 @@ def suite(report: lib.Report) -> None:
                                 responses(lab, daemon.port, drop, engine, *specific))
         report.part("UDP_RR with the real netserver", lambda: surplus(lab, report))
     with lib.Lab(f"udpd{os.getpid()}", "--delay", "200ms") as lab, lib.Daemon(prefix=lab.server) as daemon:
-        report.case("a receiver that is interrupted", lambda: interrupted(lab, daemon.port))
+        report.case("a receiver that is interrupted", lambda: interrupted(lab, daemon.port, False))
+        report.case("a receiver that is interrupted in an outage", lambda: interrupted(lab, daemon.port, True))
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ check_join(struct np_bag *near, int64_t sent)
 	int64_t bursts = value(near, "udp.loss_bursts");
 
 	np_bag_int(far, sent, "udp.sent");
-	np_sequence_join(far, near, false);
+	np_sequence_join(far, near, 0);
 	if (sent >= span && sent <= (int64_t)1 << NP_SEQUENCE_BITS) {
 		must(value(near, "udp.lost") == sent - unique);
 		must(value(near, "udp.loss_bursts") == bursts + (sent > span));
