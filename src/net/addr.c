@@ -318,6 +318,22 @@ read_address(const char *host, const char *service, int family, struct np_addrs 
 	return NP_OK;
 }
 
+/* What to try for a host that is neither a name nor an address. A single ':' is that of a port. */
+static const char *
+advice(const char *host, bool has_port)
+{
+	const char *colon = strchr(host, ':');
+
+	if (strchr(host, '%') != NULL) {
+		return " (is there such an interface?)";
+	}
+	if (strpbrk(host, "[/") == NULL && (colon == NULL || strchr(colon + 1, ':') != NULL)) {
+		return "";
+	}
+	return has_port ? " (give the address alone, and a port by -p)"
+			: " (give the address alone)";
+}
+
 int
 np_resolve(const char *host, const char *service, int family, int socktype, struct np_addrs *out,
 	   struct np_err *err)
@@ -353,9 +369,7 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 			"could not resolve host '%s' service '%s' family %s: %s%s",
 			host != NULL ? host : "*", service != NULL ? service : "0",
 			np_family(family)->name, gai_strerror(rc),
-			host != NULL && rc == EAI_NONAME && strpbrk(host, ":[/") != NULL
-			    ? " (give the address alone, and a port by -p)"
-			    : "");
+			rc == EAI_NONAME && host != NULL ? advice(host, service != NULL) : "");
 		err->sys = rc;
 		return err->code;
 	}

@@ -227,6 +227,30 @@ TEST(what_does_not_resolve_is_named)
 	assert_has(err.msg, "port 'no-such' is neither");
 }
 
+TEST(what_does_not_resolve_gets_the_advice_that_fits)
+{
+	static const struct {
+		const char *host, *port, *ends;
+	} rows[] = {
+		{ "127.0.0.1:12865", "1", "alone, and a port by -p)" },
+		{ "[::1]", "1", "alone, and a port by -p)" },
+		{ "127.0.0.1:12865", NULL, "alone)" }, /* a data connection's */
+		{ "fe80::1%nosuch0", "1", "such an interface?)" },
+		{ "fe80::1::", "1", "not known" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct np_addrs list;
+		struct np_err err;
+
+		assert_int_equal(
+		    np_resolve(rows[i].host, rows[i].port, AF_UNSPEC, SOCK_STREAM, &list, &err),
+		    NP_ECONTROL);
+		assert_has(err.msg, rows[i].ends);
+		assert_int_equal(strchr(err.msg, '(') != NULL, strchr(rows[i].ends, ')') != NULL);
+	}
+}
+
 /* ---- Options ---- */
 
 TEST(options_are_set_in_their_order)
