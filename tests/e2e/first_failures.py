@@ -181,6 +181,26 @@ def interrupted_in_silence(port: int) -> str:
     return f"{time.monotonic() - begun:.1f} s"
 
 
+def interrupted_twice_in_silence(port: int, test: str, after_s: float) -> str:
+    """The second signal ends the wait for results, which the first one alone only limits."""
+    with ExitStack() as stack:
+        once, twice = (stack.enter_context(started(port, test)) for _ in range(2))
+        assert once.measuring() and twice.measuring()
+        stack.enter_context(Wall(SERVER, "prerouting", "drop"))
+        time.sleep(0.5)
+        begun = time.monotonic()
+        once.signal(signal.SIGINT)
+        twice.signal(signal.SIGINT)
+        time.sleep(after_s)
+        twice.signal(signal.SIGINT)
+        got = twice.finish(60)
+        waited = time.monotonic() - begun
+        once.finish(60)
+        whole = time.monotonic() - begun
+    assert got.rc == 0 and got.out and waited - after_s < (whole - after_s) / 2, f"{waited:.1f} s of {whole:.1f} s: {got}"
+    return f"{waited:.1f} s, {whole:.1f} s after one signal"
+
+
 def interrupted_while_data_is_lost(port: int) -> str:
     """The far end does not hear of the end on the data's path, but on that of control, and sends its figures."""
     with started(port, "UDP_RR -- -k REMOTE_RECV_CALLS") as client:
@@ -357,6 +377,10 @@ def suite(report: lib.Report) -> None:
                 report.case(f"{test}: interrupted without an answer", partial(interrupted_without_an_answer, daemon.port, test,
                                                                               what.format(port=daemon.port)))
             report.case("interrupted in silence", partial(interrupted_in_silence, daemon.port))
+            for test in "TCP_RR", "TCP_RR --explain":
+                for after_s in 0.2, 2:
+                    report.case(f"interrupted twice in silence: {test}, {after_s} s",
+                                partial(interrupted_twice_in_silence, daemon.port, test, after_s))
             report.case("UDP_RR: interrupted while data is lost", partial(interrupted_while_data_is_lost, daemon.port))
             report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
         addresses(report)
