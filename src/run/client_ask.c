@@ -151,7 +151,7 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 	return rc;
 }
 
-/* Receive an answer. If it takes long, tell the user. */
+/* Receive an answer. If it takes long, and there is still time to wait, tell the user. */
 static int
 receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
 {
@@ -159,7 +159,7 @@ receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_e
 	uint64_t tell = since + c->hooks.tell_after_ns, now;
 	int rc;
 
-	if (c->hooks.tell == NULL || c->told || tell >= deadline) {
+	if (c->hooks.tell == NULL || c->told || tell + NP_SEC > deadline) {
 		return np_client_receive(c, what, deadline, err);
 	}
 	rc = np_client_receive(c, what, tell, err);

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"
-#include "run/client.h"
+#include "run/client_parts.h"
 #include "run/report.h"
 #include "run/server.h"
 #include "tests/lib/check.h"
@@ -1117,6 +1117,29 @@ TEST(a_client_tells_once_whom_it_waits_for)
 	ask_told_after(&m, say_error_when_told, 20 * NP_MSEC);
 	assert_has(wait.text, " s: it did before, and that end or the path to it is down; ");
 	sem_destroy(&wait.told);
+}
+
+static void
+say_nothing(int fd)
+{
+	take_request(fd);
+	take_request(fd);
+}
+
+TEST(a_wait_that_is_almost_over_is_not_told)
+{
+	uint8_t frame[NP_FRAME_SIZE] = { 0 };
+	struct meeting m;
+
+	meet(&m, AF_INET, say_nothing);
+	m.c.hooks.ctx = &wait;
+	m.c.hooks.tell = note_wait;
+	m.c.hooks.tell_after_ns = 20 * NP_MSEC;
+	wait.count = 0;
+	assert_int_equal(np_client_request(&m.c, frame, NP_OMNI, "an answer", 200, &m.err),
+			 NP_ETIME);
+	assert_int_equal(wait.count, 0);
+	part(&m);
 }
 
 /* SIGPIPE as both programs have it: sendfile(2) has no MSG_NOSIGNAL. */
