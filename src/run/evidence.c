@@ -441,8 +441,10 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	if (run->worker->load.kind == &np_load_paced) {
 		np_bag_int(ev->bag, (int64_t)(run->worker->load.interval_ns / 1000),
 			   "flow.interval_us");
-		np_bag_int(ev->bag, (int64_t)p->near.call.interval_burst * conns_up(run),
-			   "flow.burst");
+		/* of a thread, as from daemons where that was what -b set */
+		np_bag_real(ev->bag,
+			    (double)p->near.call.interval_burst * conns_up(run) / run->workers,
+			    "flow.burst");
 	}
 	if (np_plan_messages(p, 1) > 0) {
 		np_bag_real(ev->bag, np_plan_messages(p, run->worker->send_size),

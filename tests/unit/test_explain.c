@@ -1205,7 +1205,7 @@ TEST(figures_of_many_connections)
 			    " tcp.samples.unacked=[100]",
 		  RX, NP_LIMIT_PACING, "(-q): 120 Mbit/s" },
 		{ "two connections that write as they may",
-		  TX ASLEEP " work.threads=2 flow.interval_us=1000 flow.burst=2"
+		  TX ASLEEP " work.threads=2 flow.interval_us=1000 flow.burst=1"
 			    " flow.send_size=7240",
 		  RX, NP_LIMIT_APPLICATION, "allow it to write 115.8 Mbit/s" },
 		{ "windows that are not scaled",

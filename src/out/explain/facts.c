@@ -634,7 +634,7 @@ look_at_link(struct np_facts_of_test *f)
 						       : (double)NAN;
 }
 
-/* Operations a second that --rate asks of an end, or that -b and -w allow it. */
+/* Operations a second that --rate asks of an end, or that -b and -w allow to all its threads. */
 static double
 asked_each_s(const struct np_bag *b)
 {
@@ -643,7 +643,9 @@ asked_each_s(const struct np_bag *b)
 	if (rate > 0) {
 		return rate;
 	}
-	return us > 0 ? or_else(number(b, "flow.burst"), 1) * 1e6 / us : (double)NAN;
+	return us > 0 ? or_else(number(b, "flow.burst"), 1) * 1e6 / us *
+			    or_else(number(b, "work.threads"), 1)
+		      : (double)NAN;
 }
 
 /* Segments of an end. An older netserver's TCP_INFO counts a warm-up; the machine's does not. */
