@@ -14,6 +14,7 @@
 enum {
 	HINT = 256,
 	FIREWALL_NS = NP_SEC, /* an error that comes later in the window is not a firewall's */
+	UNREAD = 128 << 10,   /* nor behind more than the far end's kernel takes of itself */
 	LATE_START_MS = 1000, /* did_sender_begin_late() */
 	LATE_S = 4            /* no busy machine closes a window this late */
 };
@@ -179,7 +180,7 @@ hint_at_firewall(const struct np_run *run, struct np_err *err)
 	const char *hint = firewall_hint(run->plan);
 	uint64_t started = run->window.started_ns;
 
-	if ((err->sys == ENETUNREACH && run->plan->no_route) ||
+	if ((err->sys == ENETUNREACH && run->plan->no_route) || run->closing.moved > UNREAD ||
 	    (started != 0 && np_now() - started > FIREWALL_NS)) {
 		return;
 	}

@@ -254,6 +254,16 @@ def refused_in_the_midst(port: int) -> str:
     return got.err.strip()
 
 
+def reset_in_the_midst(port: int) -> str:
+    """Of a connection that has moved data neither a firewall nor a NAT was in the way, however soon it is reset."""
+    with started(port, "TCP_STREAM") as client:
+        assert client.measuring()
+        with Wall(SERVER, "input", f"{TCP.format(port=port)} reject with tcp reset"):
+            got = client.finish(60)
+    assert got.rc == 1 and "NAT" not in got.err and "firewall" not in got.err, got
+    return lib.error_line(got, "netperf", "Connection reset by peer")
+
+
 def needs_a_router(port: int, test: str) -> str:
     """Its first send fails, or its first connect: nothing is waited for, and the line says what to try."""
     got = lib.run([*CLIENT, lib.netperf(), "-H", FAR, "-p", str(port), "-l", "2", "-P", "0", "--json", "-t", *test.split()], 60)
@@ -383,6 +393,7 @@ def suite(report: lib.Report) -> None:
                                 partial(interrupted_twice_in_silence, daemon.port, test, after_s))
             report.case("UDP_RR: interrupted while data is lost", partial(interrupted_while_data_is_lost, daemon.port))
             report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
+            report.case("TCP_STREAM: reset in the midst", partial(reset_in_the_midst, daemon.port))
         addresses(report)
         routers(report)
     finally:
