@@ -418,6 +418,19 @@ TEST(what_an_old_client_cannot_have_is_refused_in_its_own_size)
 	assert_int_equal(session_close(&s), NP_EPEER);
 }
 
+TEST(no_count_of_bytes_is_sent_to_an_old_client)
+{
+	struct np_stream_request request = stream_request;
+	struct session s;
+
+	request.test_length = -5;
+	session_open(&s);
+	ask_old(&s, NP_OLD_FRAME_SIZE, NP_TCP_MAERTS, np_stream_request_layout, &request);
+	assert_int_equal(hear(&s, NP_OLD_FRAME_SIZE, NULL, NULL).word, EINVAL);
+	assert_int_equal(session_close(&s), NP_EPEER);
+	assert_has(s.err.msg, "a test by a number of bytes");
+}
+
 /* ---- SCTP ---- */
 
 static struct np_plan
