@@ -189,7 +189,8 @@ find_transports(struct ns_daemon *d, const struct ns_args *a)
 /*
  * The kernel limits the pages that all processes of a user have pinned (MSG_ZEROCOPY), so one
  * session could leave none to the others. It can only pin memory that it was granted: let the
- * limit not matter, except with rings, for which it also limits memory of the kernel.
+ * limit not matter. That needs CAP_SYS_RESOURCE, unless the hard limit is infinite. With rings the
+ * limit stays as it was set, as it also limits memory of the kernel.
  */
 static void
 allow_pinning(const struct ns_daemon *d)
