@@ -228,11 +228,11 @@ def each_has_its_turn(port: int) -> str:
     return " ".join(str(one) for one in sent)
 
 
-def each_has_a_pace(port: int, threads: int) -> None:
+def each_has_a_pace(port: int, threads: int, engine: str = ",") -> None:
     """As netperf has one connection, however many threads drive them. At the far end the first one that has to wait lets the
     others of its thread wait, too."""
     for burst, wait, least in (("2", "60000", 4 * 2), (",2", ",60000", 4 + 1)):
-        document = lib.document_of(port, "TCP_RR", "--flows", "4", "--threads", str(threads), "-b", burst, "-w", wait)
+        document = lib.document_of(port, "TCP_RR", "--flows", "4", "--threads", str(threads), "--engine", engine, "-b", burst, "-w", wait)
         assert least <= document["iterations"][0]["near"]["flow.transactions"] <= 4 * 2, (burst, document["iterations"][0]["flows"])
 
 

@@ -259,6 +259,7 @@ def only_what_was_sent_again_in_the_window(lab: Lab, port: int, flows: int) -> s
     told, samples = run["near"]["tcp.retransmitted_segments"], run["near"]["tcp.samples.retransmitted_segments"]
     seen = f"{counted} and {told}, {samples[0]} to {samples[-1]}"
     assert flows == 1 or counted == sum(row["retransmissions"] for row in run["flows"]), run["flows"]
+    assert 0 < max(counted, told) < 2 * min(counted, told), seen      # read one after the other
     assert samples[0] > 0 and max(counted, told) <= samples[-1] - samples[0] / 2, seen
     return seen
 

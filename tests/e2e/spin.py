@@ -13,6 +13,7 @@ from functools import partial
 from typing import List, Sequence
 
 import attacks
+import flows
 import lib
 import ours
 import placement
@@ -241,6 +242,7 @@ def suite(report: lib.Report) -> None:
             return
         report.case("it never sleeps", partial(it_never_sleeps, port))
         report.case("a burst is paced", partial(a_burst_is_paced, port))
+        report.case("each has a pace", partial(flows.each_has_a_pace, port, 1, "spin,spin"))
     over_a_wire(report)
 
 

@@ -181,6 +181,7 @@ def interrupted(lab: lib.Lab, port: int, outage: bool) -> str:
             got = one.finish(60)
             if outage:
                 lib.must([*lab.client, "nft", "delete table inet lab"])
+        assert got.rc == 0, got
         near = lib.document(file.read_text())["iterations"][0]["near"]
     assert near["udp.unique"] > 0, got
     need("datagrams are lost", near["udp.lost"] > 0, outage)

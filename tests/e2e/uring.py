@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, List
 
 import lib
+from flows import each_has_a_pace
 
 HOST = "127.0.0.1"
 PATIENCE = 60
@@ -120,6 +121,7 @@ def suite(report: lib.Report) -> None:
         lib.skip(why)
     lib.many_descriptors()
     with lib.Daemon(args=["--uring", str(RINGS), "--max-flows", "2000"]) as daemon:
+        report.case("each has a pace", partial(each_has_a_pace, daemon.port, 1, "uring,epoll"))
         report.cases([(case.__name__.replace("_", " "), partial(case, daemon.port))
                       for case in (its_calls_are_counted, it_keeps_a_pace, each_datagram_is_accounted_for,
                                    a_warm_up_is_left_and_gone_on_from, a_session_has_as_many_threads_as_rings,
