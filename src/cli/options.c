@@ -149,12 +149,20 @@ static bool
 read_warm_up(const char *word, void *to)
 {
 	uint32_t *warm_up_ms = to, less_ms;
+	char *end;
+	double ms = strtod(word, &end) * 1000;
 	int64_t s;
 
-	if (np_parse_length(word, &s, &less_ms) != 0 || s < 0 || s > NP_WARM_UP_MAX / 1000) {
+	if (end == word || *end != '\0') { /* a count of -l is no time: 1m is a million */
+		if (strpbrk(word, "sh.") == NULL || np_parse_length(word, &s, &less_ms) != 0) {
+			return false;
+		}
+		ms = 1e3 * (double)s - less_ms;
+	}
+	if (!(ms >= 0 && ms <= NP_WARM_UP_MAX)) {
 		return false;
 	}
-	*warm_up_ms = (uint32_t)s * 1000 - less_ms;
+	*warm_up_ms = (uint32_t)(ms + 0.5);
 	return true;
 }
 
@@ -1089,7 +1097,7 @@ const struct np_option np_global_options[] = {
 	  TO(plan.silence_s), RANGE(1, 86400), IN(LONG) },
 	{ ROW('\0', "warm-up", CUSTOM, "s",
 	      "drive the data connections for N seconds before the measurement (0)"),
-	  READS(warm_up, plan.warm_up_ms, "a warm-up time (0 to 1h)"), IN(LONG),
+	  READS(warm_up, plan.warm_up_ms, "a warm-up time of 0 to 1h (try 60s or 1m30s)"), IN(LONG),
 	  BRIEF("run N seconds before measuring (0)") },
 	{ ROW('\0', "ramp", CUSTOM, "n",
 	      "begin N data connections a second, up to --flows; also written N/s"),

@@ -28,7 +28,8 @@ REFUSED = (
     ("--threads 0", ("--threads", "1 to 256")),
     ("--threads 2,x", ("--threads", "x is not a number")),
     ("--warm-up -1", ("--warm-up", "-1")),
-    ("--warm-up 61m", ("--warm-up", "61m", "1h")),
+    ("--warm-up 61m", ("--warm-up", "61m", "1h", "1m30s")),
+    ("--warm-up 1k", ("--warm-up", "1k", "1h", "1m30s")),
     ("--warm-up 1 -l -100000", ("--warm-up", "ends by a count", "-l S")),
     ("--flows 2 -t UUID", ("--flows", "UUID")),
     ("--threads 2 -t LOC_CPU", ("--threads", "LOC_CPU")),
@@ -165,7 +166,7 @@ def who_stood_still_says_so(port: int) -> str:
 
 def a_warm_up_takes_none_of_the_count(port: int, test: str) -> None:
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", "--warm-up",
-                   "0.3", "--flows", "7", "--threads", "2", "--", "-k", "LOCAL_RECV_CALLS"], timeout=PATIENCE)
+                   "3e-1", "--flows", "7", "--threads", "2", "--", "-k", "LOCAL_RECV_CALLS"], timeout=PATIENCE)
     assert got.rc == 0 and got.out.strip() == "LOCAL_RECV_CALLS=1003", got
 
 
