@@ -201,6 +201,9 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	}
 	if (np_client_answer_head(c).word != 0) {
 		np_client_remote_error(c, "refuses", err);
+		if (strstr(err->msg, "warm_up of ") != NULL) {
+			np_fail_hint(err, "an older netserver takes a --warm-up of 60 s at most");
+		}
 		if (p->transport->kernel.option != NULL && np_endpoint_is_missing(err->sys)) {
 			err->code = NP_EUNSUP; /* as if it were missing here */
 		}
