@@ -233,7 +233,7 @@ name_loopback(struct np_cli *cli, int family)
 static void
 bind_if_source_varies(struct np_plan *p, const struct np_addr *far, const struct np_client *c)
 {
-	enum { PORTS = 16 };
+	enum { PORTS = 16 }; /* of two next hops, all miss one once in 65536 */
 	struct np_addr to = *far, own, near;
 	struct np_err err;
 

@@ -53,13 +53,13 @@ put_step(const struct np_progress *p, char text[PART])
 		[NP_LIVE_COLLECTING] = { .what = "collecting the results" },
 	};
 	const char *what = steps[p->step].what;
-	char meeting[64];
+	char making[64];
 	size_t n;
 
 	if (p->step == NP_LIVE_ESTABLISHING && p->connections > 1) {
-		snprintf(meeting, sizeof(meeting), "making %" PRIu32 " data connections",
+		snprintf(making, sizeof(making), "making %" PRIu32 " data connections",
 			 p->connections);
-		what = meeting;
+		what = making;
 	}
 	if (steps[p->step].timed) {
 		put_times(p, what, text);

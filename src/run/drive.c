@@ -720,7 +720,8 @@ control_team(struct control *c)
 			until = np_deadline(2 * NP_MSEC);
 		}
 		wait_for_news(c, phase, until);
-		/* The first signal ends the loop; the next one ends the wait for the rest. */
+		/* The first signal ends the loop; the next one ends the wait for data in flight,
+		 * and that for results (np_client_collect()). */
 		n = np_signalled(&c->d->signals);
 		if (n != c->signals) {
 			c->signals = n;

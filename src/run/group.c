@@ -52,7 +52,7 @@ struct party {
 	struct np_client was;    /* copy of the first session's client, to be restored */
 	struct member *member;
 	uint32_t count;
-	/* They meet before they ask for tests, make data connections, and open windows. */
+	/* All wait at each: before they request tests, make data connections, and open windows. */
 	struct np_gate *connected, *agreed, *gate;
 	sigset_t let_in;          /* mask while a session waits: lets NP_PASS_SIGNAL in */
 	_Atomic int passed;       /* signals passed on; one more when a session fails */

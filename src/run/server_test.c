@@ -40,7 +40,7 @@ set_peer(const struct np_plan *p, struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* How long this end waits for the data connection and the end of a test. 0: no limit. */
+/* Limit the time for the data connection, and that for the end of the test. */
 static struct np_drive
 plan_drive(const struct np_server *s, struct np_chan *c, struct np_run *run)
 {
