@@ -262,6 +262,18 @@ has_host(const struct np_addrs *all, const struct np_addr *one)
 	return false;
 }
 
+/* Of the host's addresses, choose the one that answered. */
+static void
+prefer_used(const struct np_cli *cli, const struct np_client *c, struct np_addrs *remote)
+{
+	if (!cli->plan.no_control &&
+	    (cli->data.host.given ? has_host(remote, &c->used)
+				  : np_addr_same_family(&remote->at[0], &c->used))) {
+		remote->at[0] = c->used;
+		np_addr_set_port(&remote->at[0], 0);
+	}
+}
+
 int
 np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 	    struct np_err *err)
@@ -302,13 +314,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		snprintf(cli->plan.near.sock.device, sizeof(cli->plan.near.sock.device), "%s",
 			 cli->target.local.device);
 	}
-	if (!cli->plan.no_control &&
-	    (cli->data.host.given ? has_host(&ends->remote, &c->used)
-				  : np_addr_same_family(&ends->remote.at[0], &c->used))) {
-		/* of the host's addresses, the one that answered */
-		ends->remote.at[0] = c->used;
-		np_addr_set_port(&ends->remote.at[0], 0);
-	}
+	prefer_used(cli, c, &ends->remote);
 	if (local != NULL) {
 		cli->plan.bind = ends->local.at[0];
 	} else if ((t->admit == NP_ADMIT_PEER &&
