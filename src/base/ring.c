@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 
 #include "base/lines.h"
 
-enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096 };
+enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096, FILL_S = 5 };
 
 /*
  * Allocate a buffer of `size` bytes, PAGE or more, which begins at *begin. An AMD EPYC copies at
@@ -98,7 +99,10 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 	return NP_OK;
 }
 
-/* Fill one buffer; at the end of the file start over. An empty file is an error. */
+/*
+ * Fill one buffer; at the end of the file start over. An empty file is an error, and a FIFO without
+ * data for FILL_S.
+ */
 static int
 fill_buffer(int fd, char *buf, size_t size, const char *path, struct np_err *err)
 {
@@ -106,9 +110,15 @@ fill_buffer(int fd, char *buf, size_t size, const char *path, struct np_err *err
 	bool rewound = false;
 
 	while (have < size) {
-		ssize_t n = read(fd, buf + have, size - have);
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		ssize_t n;
 
-		if (n < 0 && errno == EINTR) {
+		if (poll(&p, 1, FILL_S * 1000) == 0) {
+			return np_fail(err, NP_ESYS, 0, "fill file %s had no data for %d s", path,
+				       FILL_S);
+		}
+		n = read(fd, buf + have, size - have);
+		if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
 			continue;
 		}
 		if (n < 0) {
@@ -148,9 +158,6 @@ np_ring_fill(struct np_ring *ring, int dir_fd, const char *name, struct np_err *
 	if (!anywhere && (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {
 		close(fd);
 		return np_fail(err, NP_EUNSUP, EACCES, "fill file %s is not a regular file", name);
-	}
-	if (anywhere) {
-		(void)fcntl(fd, F_SETFL, 0); /* reading waits for a writer that is there */
 	}
 	for (size_t i = 0; i < ring->width && rc == NP_OK; i++) {
 		rc = fill_buffer(fd, ring->slots[i].buf, ring->size, name, err);

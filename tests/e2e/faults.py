@@ -280,7 +280,7 @@ FAULTS = (
     fault("-F {place}/missing", "{place}/missing", "No such file"),
     fault("-F {place}/empty", "{place}/empty", "is empty"),
     fault("-F {place}", "{place}", "Is a directory"),
-    fault("-F {place}/fifo", "{place}/fifo", "can't be read again"),
+    fault("-F {place}/fifo", "{place}/fifo", "had no data for 5 s"),
     fault("-F ,/etc/passwd", "the netserver at", "Permission denied", status=255),
     fault("-t TCP_SENDFILE -F {place}/missing", "TCP_SENDFILE", "{place}/missing", "No such file"),
     fault("-t TCP_SENDFILE -F {place}/empty", "TCP_SENDFILE", "{place}/empty", "empty"),

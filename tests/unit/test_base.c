@@ -3,9 +3,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -585,13 +587,51 @@ TEST(a_file_fills_the_buffers_one_after_another)
 	assert_int_equal(np_ring_fill(&ring, 0, path, &err), NP_ESYS);
 	assert_has(err.msg, "is empty");
 	unlink(path);
-	assert_int_equal(mkfifo(path, 0600), 0);
-	assert_int_equal(np_ring_fill(&ring, 0, path, &err), NP_ESYS);
-	assert_has(err.msg, "can't be read again");
-	unlink(path);
 	assert_int_equal(np_ring_fill(&ring, 0, "/", &err), NP_ESYS);
 	assert_int_equal(err.sys, EISDIR);
 	np_ring_free(&ring);
+	np_ring_free(&ring);
+}
+
+/* Fill two buffers of five bytes from a FIFO whose writer comes later, and pauses. */
+static int
+fill_from_fifo(struct np_ring *ring, const char *first, const char *second, struct np_err *err)
+{
+	char path[32];
+	pid_t writer;
+	int rc;
+
+	temp_file(path, "", 0, 0600);
+	unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	writer = fork();
+	if (writer == 0) {
+		int fd;
+
+		alarm(10); /* without a reader */
+		poll(NULL, 0, 200);
+		fd = open(path, O_WRONLY);
+		_exit(write(fd, first, strlen(first)) < 0 || poll(NULL, 0, 100) != 0 ||
+		      write(fd, second, strlen(second)) < 0);
+	}
+	assert_int_equal(np_ring_make(ring, 2, 5, 8, 0, err), NP_OK);
+	rc = np_ring_fill(ring, 0, path, err);
+	assert_int_equal(waitpid(writer, NULL, 0), writer);
+	unlink(path);
+	return rc;
+}
+
+TEST(a_fifo_fills_the_buffers)
+{
+	struct np_ring ring;
+	struct np_err err;
+
+	assert_int_equal(fill_from_fifo(&ring, "0123", "456789", &err), NP_OK);
+	assert_memory_equal(ring.slots[0].buf, "01234", 5);
+	assert_memory_equal(ring.slots[1].buf, "56789", 5);
+	np_ring_free(&ring);
+	assert_int_equal(fill_from_fifo(&ring, "0123", "45", &err), NP_ESYS);
+	assert_has(err.msg, "can't be read again");
 	np_ring_free(&ring);
 }
 
