@@ -408,8 +408,9 @@ is_unread(const struct np_worker *w, const struct np_conn *c)
 
 /*
  * Wait until the kernel has released all buffers: if they were reused, their new content would be
- * sent. Wait while releases arrive, but not beyond last_ns. Then disconnect TCP, which releases
- * them; the memory of buffers that are still in use is leaked on purpose.
+ * sent. Wait while releases arrive, but not long for a far end that leaves data unread. Then
+ * disconnect TCP, which releases them; the memory of buffers that are still in use is leaked on
+ * purpose.
  */
 static void
 zerocopy_finish(struct np_worker *w)

@@ -11,8 +11,7 @@
 struct np_run;
 struct pollfd;
 
-/* For handed over datagram sockets: np_transport.establish; for np_many_wait(), until data arrive.
- */
+/* For handed over datagram sockets: np_transport.establish; for np_many_wait(), until data. */
 int np_handed_establish(struct np_run *run, struct np_err *err);
 int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err);
 

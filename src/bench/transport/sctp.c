@@ -212,7 +212,7 @@ sctp_read_closing(struct np_run *run, int fd)
 	describe_paths(run, k, c);
 }
 
-/* np_transport.put_kernel: put sctp.* as it was when sctp_read_closing() last looked. */
+/* np_transport.put_kernel: put sctp.* as sctp_read_closing() last read it. */
 static void
 sctp_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 {
