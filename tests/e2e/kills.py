@@ -32,7 +32,7 @@ REAL_TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UD
 LENGTHS = {"timed": "20", "endless": "0", "counted": "-2000000000"}
 SMALL = ("--", "-m", "64")  # so that a count lasts
 COVERS = re.compile(r"\(the result is partial: it covers (\d+\.\d\d) s"
-                    r"(?: of 20 s| and \d+ of 2000000000 (?:bytes|transactions)|)\)$")
+                    r"(?: of 20 s| and \d+ of 2000000000 (?:bytes|transactions)|)(?:; the rate is the sender's, .*)?\)$")
 
 Case = Tuple[str, Callable[[], Optional[str]]]
 
