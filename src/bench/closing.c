@@ -68,8 +68,11 @@ np_run_hang_up(struct np_run *run)
 uint64_t
 np_run_extend(const struct np_run *run, int fd, uint64_t until_ns)
 {
-	uint64_t silent_ns = np_max(np_tcp_silent_ns(run->control_fd), np_tcp_silent_ns(fd));
+	uint64_t silent_ns = 0;
 
+	if (!np_hurried(run->stop)) {
+		silent_ns = np_max(np_tcp_silent_ns(run->control_fd), np_tcp_silent_ns(fd));
+	}
 	return silent_ns > 0 && silent_ns < run->plan->silence_s * NP_SEC
 		   ? np_max(until_ns, np_deadline(silent_ns + NP_SEC))
 		   : until_ns;

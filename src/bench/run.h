@@ -208,7 +208,8 @@ np_run_used(size_t here, int32_t asked)
 /*
  * Put off the deadline of a wait on that connection; fd -1: on the control connection alone. While
  * the path is silent, wait as long again as it has been silent, as TCP doubles its time-outs, up to
- * a silence of plan->silence_s. Returns the new deadline, at least until_ns.
+ * a silence of plan->silence_s. After a signal nothing is put off. Returns the new deadline, at
+ * least until_ns.
  */
 uint64_t np_run_extend(const struct np_run *run, int fd, uint64_t until_ns);
 

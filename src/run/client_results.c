@@ -162,9 +162,8 @@ await_needed(struct np_client *c, struct np_client_test *t, struct np_err *err)
 	}
 	do {
 		rc = await_results(c, t, np_min(np_client_within(LOOK_MS), until), err);
-		if (!hurries) { /* if the path was silent the daemon's time begins later */
-			until = np_run_extend(&t->run, -1, until - rest_ns) + rest_ns;
-		}
+		/* If the path was silent the daemon's time begins later. */
+		until = np_run_extend(&t->run, -1, until - rest_ns) + rest_ns;
 		/* Was the end of the data lost, and does the daemon not end by its clock? */
 		if ((hurries || t->run.cut) && np_now() + LAST_MS * NP_MSEC >= until) {
 			np_chan_half_close(&c->chan);

@@ -241,13 +241,6 @@ idle_deadline(const struct np_worker *w, uint64_t last_ns)
 	return np_min(np_deadline(idle_ns), last_ns);
 }
 
-/* The same, later if the path is silent, unless a signal has come. */
-static uint64_t
-extended(const struct np_worker *w, int fd, uint64_t until)
-{
-	return np_hurried(&w->stop) ? until : np_run_extend(w->run, fd, until);
-}
-
 /* Wait until the kernel has sent all buffered data. Gives up as end_all(). */
 static int
 await_empty(struct np_worker *w)
@@ -268,7 +261,7 @@ await_empty(struct np_worker *w)
 			before = left;
 			until = idle_deadline(w, NP_NEVER);
 		}
-		until = extended(w, w->conn->fd, until);
+		until = np_run_extend(w->run, w->conn->fd, until);
 		if (np_now() >= until) {
 			return -ETIMEDOUT;
 		}
@@ -318,7 +311,7 @@ await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t la
 			queued = now_queued;
 			*until = idle_deadline(w, last_ns);
 		}
-		*until = np_min(extended(w, c->fd, *until), last_ns);
+		*until = np_min(np_run_extend(w->run, c->fd, *until), last_ns);
 	}
 	return -ETIMEDOUT;
 }
