@@ -1,4 +1,4 @@
-"""What netlab, netsweep and netreport share: results, ceilings, tables, plots."""
+"""The parts that netlab, netsweep, netgate and netreport share: results, ceilings, tables, plots."""
 
 import argparse
 import importlib.machinery
@@ -15,26 +15,26 @@ if sys.version_info < (3, 9):
     sys.exit("%s needs Python 3.9 or later, and this is %d.%d: python3.9 %s ... may do" % (
         os.path.basename(sys.argv[0]), *sys.version_info[:2], sys.argv[0]))
 
-VERSION = "0.1.0"   # of NEWS; make install puts that of the commit here
+VERSION = "0.1.0"   # as in NEWS; make install replaces it with the version of the commit
 
 
 class Fault(Exception):
-    """One line for the user; `status` is the exit status of the program."""
+    """A failure that is reported to the user in one line; `status` is the exit status."""
     status = 1
 
 
 class UsageError(Fault):
-    """Options or values that can't be meant."""
+    """Invalid options or values."""
     status = 2
 
 
 class Interrupted(Exception):
-    """A signal asked for the end; its number is the first argument."""
+    """Raised when a signal asks the program to end; its number is the first argument."""
 
 
 class Parser(argparse.ArgumentParser):
-    """One that refuses in one line. Shells complete what it knows (scripts/mkdoc): an action may say in
-    `values` what its argument can be."""
+    """An argument parser whose errors are one line. Shell completions are generated from it (scripts/mkdoc): an
+    action may have a member `values` that says what its argument can be."""
 
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog.split()[0]}: {message} (see {self.prog} --help)", file=sys.stderr)
@@ -42,7 +42,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def number(what: str, least: float, most: float, whole: bool = False) -> "Callable[[str], Any]":
-    """A kind of argument: so much of something."""
+    """An argument type: a number within limits."""
     def read(text: str) -> float:
         try:
             value = float(text) if not whole else int(text) if re.fullmatch("-?[0-9]+", text) else None
@@ -57,7 +57,7 @@ def number(what: str, least: float, most: float, whole: bool = False) -> "Callab
 
 def quantity(what: str, read: "Callable[[str, bool], Optional[float]]", example: str, least: float = 0.0,
              most: float = math.inf) -> "Callable[[str], float]":
-    """A kind of argument with a unit, as units.py reads it."""
+    """An argument type: a quantity with a unit, parsed by units.py."""
     def found(text: str) -> float:
         value = read(text, True)
         if value is None or not least <= value <= most:
@@ -67,7 +67,7 @@ def quantity(what: str, read: "Callable[[str, bool], Optional[float]]", example:
 
 
 def script(folder: str, name: str, program: str = "") -> Any:
-    """A script as a module, for a program of another name."""
+    """Load a script as a module, for a program of another name."""
     loader = importlib.machinery.SourceFileLoader(program or name, os.path.join(folder, name))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(program or name, loader))  # type: ignore[arg-type]
     loader.exec_module(module)
@@ -75,9 +75,9 @@ def script(folder: str, name: str, program: str = "") -> Any:
 
 
 def run(main: "Callable[..., int]", *args: Any) -> int:
-    """A script's main(), with its exit status. A fault is a line on standard error. A reader that had enough of the output is no
-    fault; an output that is closed or full is. What its encoding lacks is escaped."""
-    from netkit import progress     # which needs this module
+    """Run a script's main() and return the exit status. A fault becomes a line on stderr. A reader that closed the
+    pipe is no fault, but a closed or full output is. Characters that the output's encoding lacks are escaped."""
+    from netkit import progress     # it imports this module
     status, name = 0, os.path.basename(sys.argv[0]) if main.__module__ == "__main__" else main.__module__
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
     if sys.stdout is None:
@@ -88,14 +88,14 @@ def run(main: "Callable[..., int]", *args: Any) -> int:
     try:
         try:
             status = main(*args)
-        except SystemExit as fault:     # argparse's, which may have printed its help
+        except SystemExit as fault:     # from argparse, which may have printed its help
             status = fault.code if isinstance(fault.code, int) else 0
         except Fault as fault:
             progress.say(name, str(fault))
             status = fault.status
         except (Interrupted, KeyboardInterrupt, RuntimeError) as fault:
             if isinstance(fault, RuntimeError) and not isinstance(fault.__cause__, KeyboardInterrupt):
-                raise       # else Python below 3.12 was making a class
+                raise       # before 3.12, Python would otherwise continue to create a class
             progress.say(name, "interrupted")
             status = 128 + (fault.args[0] if isinstance(fault, Interrupted) else signal.SIGINT)
         sys.stdout.flush()
@@ -112,5 +112,5 @@ def run(main: "Callable[..., int]", *args: Any) -> int:
 
 
 def drop_output() -> None:
-    """What is printed from now on goes nowhere: nobody reads it."""
+    """Redirect stdout to /dev/null: there is no reader any more."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

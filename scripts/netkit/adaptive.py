@@ -1,13 +1,14 @@
-"""Which value of an axis to measure next, so that straight lines between the measured ones come near the curve
-(netsweep --adaptive). Values are counted: what lies between two neighbours of a plan nobody asks for."""
+"""Chooses the next value of an axis to measure, so that straight lines between the measured values approximate the
+curve (netsweep --adaptive). Values are identified by their index in the plan.
+"""
 
 import math
 import statistics
 from typing import Collection, Dict, List, Optional, Sequence, Tuple
 
-Known = Dict[int, Tuple[float, float]]      # by the value's number: the mean of its runs, and its standard error
+Known = Dict[int, Tuple[float, float]]      # by index of the value: mean of its runs, and standard error
 TOLERANCE = 2.0     # percent of the curve's span
-PARTS = 5           # of the axis, at whose ends it begins: no bend is expected that shows at none of them
+PARTS = 5           # initial sections of the axis, whose ends are measured first: every bend should show at one of them
 
 
 def of_runs(values: Sequence[float]) -> "Tuple[float, float]":
@@ -16,9 +17,9 @@ def of_runs(values: Sequence[float]) -> "Tuple[float, float]":
 
 
 def bend(before: Optional[float], slope: float, after: Optional[float], length: int) -> "Tuple[float, float]":
-    """How far a curve can be from the line between two of its points, and where, in steps from the first: of one that
-    bends one way it is between that line and those through its neighbours, up to where they meet. Where there is one
-    neighbour alone the curve is taken to bend as much at the other end."""
+    """How far a curve may be from the line between two adjacent points, and where, in steps from the first. A curve
+    that bends in one direction lies between that line and the extensions of its neighbouring lines, up to where these
+    meet. If there is only one neighbour, the curve is assumed to bend as much at the other end."""
     one = slope - before if before is not None else None
     other = after - slope if after is not None else None
     one, other = (other if one is None else one) or 0.0, (one if other is None else other) or 0.0
@@ -28,8 +29,8 @@ def bend(before: Optional[float], slope: float, after: Optional[float], length: 
 
 
 def next_value(count: int, known: Known, lost: "Collection[int]" = (), tolerance: float = TOLERANCE) -> Optional[int]:
-    """The number of the value to measure next, of count; None: the lines are near enough. Of those that are lost there
-    will be no figure."""
+    """The index of the value to measure next, of `count`; None if the lines are close enough. Values in `lost` can't
+    be measured."""
     for number in (round(part * (count - 1) / PARTS) for part in range(PARTS + 1)):
         if number not in known and number not in lost:
             return number

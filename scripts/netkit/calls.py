@@ -1,4 +1,4 @@
-"""The netperf of a run: one process or several, and the documents in which they tell what both ends know."""
+"""The netperf of a run, in one process or several, and the documents that it writes."""
 
 import contextlib
 import io
@@ -12,17 +12,17 @@ from netkit import machine, numbers, options
 from netkit.engines import ROWS
 from netkit.results import Run, is_number, within
 
-WRITE = "--json=/dev/fd/{}"     # a file without a name: nothing is left of it, whatever ends us
-ANSWER_LIMIT = 10               # seconds for what is no test
-NUMBER = 3                      # of documents, the highest that is understood: doc/json.md
+WRITE = "--json=/dev/fd/{}"     # an unlinked file: nothing is left of it however we end
+ANSWER_LIMIT = 10               # seconds for commands that are not tests
+NUMBER = 3                      # the highest number of documents that is known: doc/json.md
 
 
 @dataclass
 class Ended:
-    """What became of a call: what it printed, and its document, if it wrote one."""
+    """The result of a call: its output, and its document, if it wrote one."""
     done: machine.Done
     document: "Dict[str, Any]" = field(default_factory=dict)
-    begun: Optional[float] = None       # of several at the same time, by the clock of this machine
+    begun: Optional[float] = None       # start on this machine's clock, if several ran at the same time
 
     @property
     def iterations(self) -> "List[Dict[str, Any]]":
@@ -34,11 +34,11 @@ class Ended:
 
 
 class NewerDocument(Exception):
-    """A document of a number that this program does not know; one line."""
+    """A document with a number that this program does not know; one line."""
 
 
 def known(found: "Dict[str, Any]") -> "Dict[str, Any]":
-    """A document as programs look at it. Raises NewerDocument, and ValueError for what is none."""
+    """A document in the form that the programs use. Raises NewerDocument, or ValueError if it is not a document."""
     number = numbers.of(found)
     if number > NUMBER:
         raise NewerDocument(f"netperf wrote a document of number {number}, and this program reads 1 to {NUMBER} "
@@ -50,7 +50,7 @@ def known(found: "Dict[str, Any]") -> "Dict[str, Any]":
 
 
 def ended(done: machine.Done, file: "BinaryIO") -> Ended:
-    """With what a netperf wrote into a file, where that is a document."""
+    """The result of a process, with the document that netperf wrote into a file."""
     try:
         file.seek(0)
         found = json.load(file)
@@ -62,8 +62,8 @@ def ended(done: machine.Done, file: "BinaryIO") -> Ended:
 
 
 def refused(command: "Sequence[str]") -> str:
-    """What netperf would not take, or leave out, of a command, by its own tables; empty: it takes all of it, or is one
-    that can't be asked."""
+    """Options that netperf rejects or ignores in a command, according to itself; empty if there are none, or if it
+    can't be asked."""
     if not machine.knows(command[0], "--dry-run"):
         return ""
     done = machine.run([command[0], "--dry-run", *command[1:]], ANSWER_LIMIT)
@@ -76,7 +76,7 @@ def has_document(command: "Sequence[str]") -> bool:
 
 
 class Call(NamedTuple):
-    """A netperf in one process or several, and what goes before it, or how it gets to a host."""
+    """A netperf in one process or several, with the command prefix or the way to its host."""
     command: "List[str]"
     prefix: "List[str]"
     processes: int = 1
@@ -84,8 +84,8 @@ class Call(NamedTuple):
 
 
 def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
-    """Runs netperfs side by side, which write documents into files without a name; where a command has one of its own
-    it is left alone. Several calls begin at the same moment. What became of each. Raises machine.Interrupted."""
+    """Run netperfs in parallel, with documents written to unlinked files; commands with a --json of their own are
+    left as they are. Several start at the same moment. Raises machine.Interrupted."""
     if len(asked) > 1 or any(call.way for call in asked):
         return run_far(asked, limit, documents)
     with contextlib.ExitStack() as open_files:
@@ -100,8 +100,8 @@ def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[Lis
 
 
 def run_far(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
-    """The same for commands that wait for each other, wherever they run."""
-    from netkit import fleet        # asyncio takes longer to import than all of netkit, and few runs need it
+    """As run_all(), for commands on any hosts, which wait for each other to start together."""
+    from netkit import fleet        # slow to import, as it needs asyncio; few runs need it
     here = fleet.Host(ROWS["local"], "")
     made = [[fleet.Command(call.way or fleet.Way(here, call.command[0]), call.command, documents and not has_document(call.command), call.prefix)
              for _ in range(call.processes)] for call in asked]
@@ -137,7 +137,7 @@ ENGINES_OWN = ("flow.", "thread.", "work.", "engine.", "udp.", "wire.", "moved.n
 
 
 def kept(last: "Dict[str, Any]", all_of_it: bool) -> "Dict[str, Any]":
-    """The evidence of both ends: single values, and what could not be read. host. is in `environment`."""
+    """Evidence of both ends: single values, and what could not be read. host.* is in `environment`."""
     def keeps(name: str) -> bool:
         return not name.startswith("host.") if all_of_it else name.startswith(ENGINES_OWN)
 
@@ -152,7 +152,7 @@ def kept(last: "Dict[str, Any]", all_of_it: bool) -> "Dict[str, Any]":
 
 
 def disturbed(iterations: "List[Dict[str, Any]]") -> "Dict[str, Any]":
-    """How much of the time something disturbed, and how many seconds each cause did; of all iterations."""
+    """The share of the time that was disturbed, and seconds for each cause, over all iterations."""
     parts = [one["disturbed"] for one in iterations if isinstance(one.get("disturbed"), dict)]
     seconds = sum(part.get("seconds") or 0.0 for part in parts)
     if not seconds:
@@ -174,15 +174,15 @@ def interim_results(document: "Dict[str, Any]", number: int) -> "Iterator[Tuple[
 
 
 def interim_flows(document: "Dict[str, Any]", number: int) -> "Dict[str, Any]":
-    """Of several flows: seconds since the begin, the rates of all or their quartiles, Jain's index."""
+    """For several flows: seconds since the start, the rates of all or their quartiles, Jain's index."""
     found = [[at, one.get("flows") or one["flow_quartiles"], one.get("jain_index")]
              for at, one in interim_results(document, number) if one.get("flow_quartiles")]
     return {"interim_flows": found, "interim_quartiles": not document["interim"][0].get("flows")} if found else {}
 
 
 def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":
-    """What is put down of a document: flows where there are several, over time with an interval, evidence where it is
-    asked for or an engine is named, between which times each percentile lies, the steps of a search, and what disturbed."""
+    """What is kept of a document: flows if there are several, interim results with an interval, evidence if requested
+    or with an engine, intervals of percentiles, the steps of a search, and disturbances."""
     flows = (known.get("flows") or 1) > 1 and end.last.get("flows")
     asked = known.get("evidence") is True
     evidence = kept(end.last, asked) if asked or known.get("engine") is not None else {}
@@ -194,7 +194,7 @@ def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":
 
 
 def read(run: Run, known: "Dict[str, Any]", ends: "List[Ended]") -> None:
-    """What one netperf or several at once gave, as the figures of a run."""
+    """Fill in a run's figures from the results of one netperf or several."""
     results = [options.figures(known, end.done.stdout) for end in ends]
     bad = [i for i, end in enumerate(ends)
            if end.done.exit != 0 or end.done.reason or not isinstance(results[i].get("THROUGHPUT"), (int, float))]

@@ -1,5 +1,5 @@
-"""What a link can carry at most. netperf --ceiling works it out; doc/ceilings.md derives every formula,
-and lists the words of a question and the members of an answer.
+"""The theoretical maximum of a link, computed by netperf --ceiling. doc/ceilings.md derives the formulas and lists
+the words of a request and the members of an answer.
 """
 
 import atexit
@@ -17,31 +17,31 @@ from netkit import Fault, machine, units
 
 ETHERNET_HEADER, VLAN_TAG = 14, 4
 CHECK_SUM, PREAMBLE, GAP = 4, 8, 12
-LEAST_FRAME = 64            # header and check sum included
+LEAST_FRAME = 64            # including header and checksum
 
 STREAMS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "UDP_STREAM")
 TRANSACTIONS = ("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC")
 
-MISSED: "List[str]" = []    # why of_point() could ask nobody
+MISSED: "List[str]" = []    # why of_point() found no netperf to ask
 
 
 class CeilingError(Fault):
-    """Sizes that no packet can have."""
+    """Impossible packet sizes."""
 
 
 class NoNetperf(CeilingError):
-    """Nobody who could be asked; the words say what to do."""
+    """There is no netperf to ask; the message says what to do."""
 
 
 @dataclass(frozen=True)
 class Wire:
-    """What a packet costs beyond itself; IP packets alone with Wire(0, 0, 0)."""
+    """The overhead of a packet on the wire; Wire(0, 0, 0) for bare IP packets."""
     header: int = ETHERNET_HEADER
     rest: int = CHECK_SUM + PREAMBLE + GAP
     least: int = LEAST_FRAME + PREAMBLE + GAP
 
     def cost(self, packet: int) -> int:
-        """The byte times of the link that an IP packet takes."""
+        """Byte times that an IP packet occupies on the link."""
         return max(packet + self.header + self.rest, self.least)
 
 
@@ -52,7 +52,7 @@ def ethernet(vlan: bool = False, preamble: int = PREAMBLE, gap: int = GAP) -> Wi
 
 @lru_cache(maxsize=None)
 def netperf() -> "subprocess.Popen[str]":
-    """The one that answers, for as long as this script lives."""
+    """The netperf process that answers; it lives as long as this program."""
     found = machine.ours("netperf", "NETPERF", "src", "build/src", "bin") or shutil.which("netperf")
     if not found:
         raise NoNetperf("no netperf beside this script or in PATH, which works out ceilings: build or "
@@ -80,14 +80,14 @@ def answer(line: str) -> "Dict[str, Any]":
 
 
 def ask(test: str, wire: Wire = Wire(), **words: Any) -> "Dict[str, Any]":
-    """What netperf says of a test on a link; words that are None are left out."""
+    """netperf's answer for a test on a link; words that are None are omitted."""
     said = {"test": test, "header": wire.header, "rest": wire.rest, "least": wire.least, **words}
     return answer(" ".join(f"{name}={int(value) if isinstance(value, bool) else value}"
                            for name, value in said.items() if value is not None))
 
 
 def lacks() -> str:
-    """Why nothing can be asked; "" where it can."""
+    """Why netperf can't be asked; "" if it can."""
     try:
         ask("TCP_STREAM")
     except NoNetperf as fault:
@@ -97,7 +97,7 @@ def lacks() -> str:
 
 @dataclass(frozen=True)
 class Ceiling:
-    """value is in 10^6 bits a second for streams, in transactions a second for the rest."""
+    """A ceiling, in 10^6 bits/s for streams and in transactions/s for other tests."""
     value: float
     unit: str
 
@@ -108,14 +108,14 @@ BYTES = {"KBytes/s": 2.0**10, "MBytes/s": 2.0**20, "GBytes/s": 2.0**30, "Bytes/s
 
 
 def unit_of(figure: str, told: str) -> str:
-    """What a figure is in where THROUGHPUT is in `told`: -f changes no transaction rate, and transactions are no bytes."""
+    """The unit of a figure if THROUGHPUT is in `told`: -f does not affect transaction rates."""
     if figure == "TRANSACTION_RATE":
         return RATE_UNIT
     return STREAM_UNIT if told == RATE_UNIT and re.search("_(SEND|RECV)_", figure) else told
 
 
 def in_unit(value: float, unit: str) -> float:
-    """A throughput of netperf's -f in the unit of its ceiling."""
+    """A throughput printed with -f, in the unit of its ceiling."""
     return value * factor_of(unit)
 
 
@@ -126,7 +126,7 @@ def factor_of(unit: str) -> float:
 
 
 def test_option(text: Any, letter: str) -> Optional[str]:
-    """The argument of a test option such as -m in a string of them."""
+    """The argument of a test option such as -m in a string of options."""
     try:
         words = shlex.split(str(text or ""))
     except ValueError:
@@ -140,7 +140,7 @@ def test_option(text: Any, letter: str) -> Optional[str]:
 
 
 def whole(*values: Any) -> Optional[int]:
-    """The first that is a whole number."""
+    """The first whole number."""
     for value in values:
         with contextlib.suppress(TypeError, ValueError):
             return int(value)
@@ -149,9 +149,8 @@ def whole(*values: Any) -> Optional[int]:
 
 def of_point(point: "Dict[str, Any]", constants: "Dict[str, Any]",
              result: "Optional[Dict[str, Any]]" = None) -> Optional[Ceiling]:
-    """The ceiling of a point, from what the axes, the constants and, where those are silent, the
-    figures of a run say. None where the rate or the MTU is not known, the test has no ceiling, or
-    nobody can be asked."""
+    """The ceiling of a point, from its axes, the constants and, where those say nothing, a run's figures. None if
+    rate or MTU is unknown, the test has no ceiling, or there is no netperf to ask."""
     known = {**constants, **{k: v for k, v in point.items() if v is not None}}
     figures, options = result or {}, known.get("test_options")
     rate, test = units.rate(known.get("rate")), str(known.get("test") or "TCP_STREAM").upper()

@@ -1,5 +1,6 @@
-"""Two results point by point: how much B differs from A, by the statistics of gates and in their words. Files of a side are
-sessions, as in a baseline (gate/past.py)."""
+"""Compares two results point by point, with the statistics and terms of gates. The files of a side are sessions, as
+in a baseline (gate/past.py).
+"""
 
 import functools
 import glob
@@ -17,8 +18,8 @@ from netkit.gate.points import DEFAULTS, metric
 from netkit.tables import Block
 from netkit.units import show_value
 
-CONFIDENCE = 95.0       # percent, of all verdicts together
-MOST = 60               # points of a plot
+CONFIDENCE = 95.0       # percent, for all verdicts together
+MOST = 60               # in a plot
 HEAD = ["point", "A", "B", "unit", "change (%)", "from", "to", "verdict", "runs of A", "of B"]
 COLOURS = {EQUAL: plots.COLOURS[0], WORSE: plots.COLOURS[1], BETTER: plots.COLOURS[2], CANT_TELL: plots.MUTED}
 
@@ -28,16 +29,16 @@ def some(names: "Sequence[str]") -> str:
 
 
 class Side:
-    """The files of one side, and their good runs by point once these are named."""
+    """The files of one side, and after divide() their good runs by point."""
 
     def __init__(self, path: str, where: "Sequence[str]", figure: str = "THROUGHPUT") -> None:
         asked = figure.partition(":")[0]
-        wanted = {asked, *(DEFAULTS.values() if asked == "THROUGHPUT" else ()), "THROUGHPUT_UNITS", "SD_UNITS"}  # the others are most of the memory
+        wanted = {asked, *(DEFAULTS.values() if asked == "THROUGHPUT" else ()), "THROUGHPUT_UNITS", "SD_UNITS"}  # the other figures would be most of the memory
         paths = sorted(glob.glob(os.path.join(glob.escape(path), "*.json*"))) if os.path.isdir(path) else [path]
         self.path = path
         self.sessions: "List[past.Session]" = []
         self.parts: "List[results.Results]" = []
-        self.left_out: "List[str]" = []         # of a folder, why
+        self.left_out: "List[str]" = []         # files of a directory that can't be used, and why
         for one in paths:
             try:
                 self.parts.append(results.only(results.read(one, wanted), where))
@@ -49,12 +50,12 @@ class Side:
             raise results.ResultsError((self.left_out or [f"{path}: no files of results (*.json, *.jsonl) in it"])[0])
 
     def axes(self) -> "List[str]":
-        """What tells its points apart."""
+        """The axes that distinguish its points."""
         return [name for name, axis in results.joined_axes(self.parts).items()
                 if len(axis.values) > 1 or name in self.parts[0].chosen]
 
     def divide(self, names: "Sequence[str]") -> None:
-        """The runs are let go of."""
+        """Group the runs into sessions by point, named by these axes. The runs themselves are released."""
         made = []
         for part in self.parts:
             made.append(past.of_sweep(part, names))
@@ -69,13 +70,13 @@ class Side:
 
     @functools.lru_cache(maxsize=None)
     def values(self, point: str, wanted: Metric) -> "Tuple[List[float], int, int]":
-        """Figures of all runs, 0 too; how many runs gave nothing, and of how many."""
+        """The figures of all runs, including 0; how many runs gave no result, and of how many."""
         silent = [one.silent(point, wanted) for one in self.sessions]
         return self.slots(point).all(wanted), *(sum(of) for of in zip(*silent))
 
 
 class Sessions(past.Baseline):
-    """A, with sessions of B to hold against it."""
+    """A's sessions as a baseline for sessions of B."""
 
     def __init__(self, a: Side, b: Side, points: "Sequence[Point]") -> None:
         super().__init__(a.path, "", a.sessions, points, other_machine=True)
@@ -84,7 +85,7 @@ class Sessions(past.Baseline):
             self.least = 0.0
 
     def row(self, point: Point, metric: Metric, now: past.Slots, error: float) -> "past.Row | None":
-        """By Welch's test of session means, where either side has several; else all of B is one session."""
+        """Welch's test of session means if either side has several sessions; otherwise all of B is one session."""
         sides = [[past.mean(found)[0] for found in (one.figures(point.name, metric) for one in sessions) if found]
                  for sessions in (self.sessions, self._b)]
         made = super().row(point, metric, now, error)
@@ -98,7 +99,7 @@ class Sessions(past.Baseline):
 
 
 class Comparison:
-    """Raises ResultsError, and UsageError of a figure that is neither better large nor small."""
+    """The comparison. Raises ResultsError, and UsageError for a figure whose better direction is unknown."""
 
     def __init__(self, a: Side, b: Side, figure: str, margin: float) -> None:
         self.a, self.b, self.margin = a, b, margin
@@ -111,7 +112,7 @@ class Comparison:
             raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
                                        f"({some(a.points())} in the one, {some(b.points())} in the other)")
         asked: "List[Tuple[Point, Metric, past.Slots]]" = []
-        for name in both:       # a single run of A says nothing about how much runs differ
+        for name in both:       # a single run of A says nothing about the spread
             test = name.partition(".")[0].upper()
             wanted = metric(DEFAULTS.get(test, figure) if figure == "THROUGHPUT" else figure, margin)
             asked.append((Point(name, test, metrics=(wanted,)), wanted, b.slots(name) if len(a.slots(name)) > 1 else past.NO_SLOTS))
@@ -120,7 +121,7 @@ class Comparison:
             self._complete(one)
 
     def _complete(self, one: Judgement) -> None:
-        """The means and their difference where there is no interval; the unit."""
+        """Fill in means and change if there is no interval, and the unit."""
         slots = [side.slots(one.point) for side in (self.a, self.b)]
         figures = [known.usable(one.metric, clean=False) for known in slots]
         one.unit = slots[1].units.get(one.metric.name, "")
@@ -132,12 +133,12 @@ class Comparison:
             one.change = 100 * (one.value / one.base - 1)
 
     def _rank(self, one: Judgement, sides: "List[Tuple[List[float], int, int]]") -> None:
-        """Where runs failed or gave 0, which have no ratio: their means, and by ranks of runs whether one side is worse."""
-        from scipy.stats import mannwhitneyu    # takes as long to import as all else: only where it is needed
+        """For runs that failed or gave 0, and so have no ratio: compare ranks, and give the means."""
+        from scipy.stats import mannwhitneyu    # slow to import: only where it is needed
         worst = 0.0 if one.metric.more_is_better else math.inf
         ranked = [[*values, *[worst] * (tried - len(values))] for values, _, tried in sides]
         greater, chance = mannwhitneyu(*ranked, alternative="two-sided")
-        lower = greater > len(ranked[0]) * len(ranked[1]) / 2       # of B
+        lower = greater > len(ranked[0]) * len(ranked[1]) / 2       # B's are lower
         shares = [silent / tried for _, silent, tried in sides]
         if chance <= (1 - CONFIDENCE / 100) / len(self.judged):
             one.verdict = WORSE if lower == one.metric.more_is_better else BETTER
@@ -182,7 +183,7 @@ class Comparison:
     def _differing(self) -> "Iterator[str]":
         old, new = (side.parts[-1].header for side in (self.a, self.b))
         sides = [{**one.constants, **{axis.name: axis.values[0] for axis in one.axes if len(axis.values) == 1}} for one in (old, new)]
-        named = {*self.a.axes(), *self.b.axes()}        # in the points
+        named = {*self.a.axes(), *self.b.axes()}        # part of the points' names
         for name in dict.fromkeys([*sides[0], *sides[1]]):
             values = [show_value(known.get(name)) for known in sides]
             if values[0] != values[1] and name not in named:

@@ -1,5 +1,6 @@
-"""netperf's own documents (doc/json.md) as results: each iteration is a run of one point, and what was asked for are
-constants."""
+"""Reads netperf's own documents (doc/json.md) as results: each iteration is a run of a single point, and the options
+are constants.
+"""
 
 import json
 import shlex
@@ -8,7 +9,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 from netkit import calls, environment, results
 from netkit.units import flatten
 
-# What a document calls what a sweep calls otherwise.
+# Names in a document for what a sweep calls otherwise.
 CALLED = {"request_size": "request", "response_size": "response", "near send_size": "size",
           "far receive_size": "receive_size", "near send_buffer": "local_buffer", "far send_buffer": "remote_buffer",
           "near congestion": "congestion", "near measure_cpu": "cpu_figures"}
@@ -16,7 +17,7 @@ DEFAULTS = {"timeout_ms": 1000, "port_min": 5000, "port_max": 65535, "send_align
 
 
 def parse(data: bytes, path: str) -> results.Results:
-    """The documents of a file, one after the other, as one sweep. Raises ResultsError."""
+    """Parse the concatenated documents of a file as one sweep. Raises ResultsError."""
     made = results.merge([sweep_of(one, path) for one in objects(data.decode("utf-8", "replace"), path)])
     made.path, made.sources = path, []
     return made
@@ -57,7 +58,7 @@ def sweep_of(document: "Dict[str, Any]", path: str) -> results.Results:
 
 
 def why(document: "Dict[str, Any]") -> str:
-    """A test was not complete."""
+    """Why a test was not complete."""
     return str(document.get("error") or document.get("reason") or "nothing was measured")
 
 
@@ -70,7 +71,7 @@ def command(document: "Dict[str, Any]") -> "List[str]":
 
 
 def constants(document: "Dict[str, Any]") -> "Iterator[Tuple[str, Any]]":
-    """What was asked for, as far as it is not netperf's choice."""
+    """What the command line asked for, other than defaults."""
     test, plan = document.get("test") or {}, document.get("plan") or {}
     length = test.get("length") or {}
     yield "host", test.get("host")
@@ -103,5 +104,5 @@ def run_of(document: "Dict[str, Any]", test: str, iteration: "Dict[str, Any]", l
 
 
 def interim(document: "Dict[str, Any]", number: int = 0) -> "List[List[float]]":
-    """Seconds since its begin and rate of an iteration's interim results; number 0: of all."""
+    """Interim results of an iteration, as seconds since its start and rate; number 0: of all iterations."""
     return [[at, float(one["rate"])] for at, one in calls.interim_results(document, number)]

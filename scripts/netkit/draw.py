@@ -1,9 +1,9 @@
-"""The figures of plots.py by matplotlib: PNG, SVG and PDF. Call python.need("matplotlib", ...) first: this
+"""Draws the figures of plots.py with matplotlib: PNG, SVG and PDF. Call python.need("matplotlib", ...) first: this
 module imports it only inside its functions.
 
-A figure is as wide as it is asked for, and its words are of the size of print: what has no room beside the
-lines goes below them, and no word is cut. In SVG the marks tell their words to the mouse. Text, grid and
-paper are TEXT, MUTED, GRID and white, which a page that holds the SVG may replace.
+A figure has the requested width, and its text the size of print. Text that does not fit beside the lines goes below
+them; none is cut off. In SVG, marks have tooltips. TEXT, MUTED, GRID and white are the colours of text, grid and
+background, which a page that embeds the SVG may replace.
 """
 
 import html
@@ -31,28 +31,28 @@ STYLE = {
 }
 MARKERS = {"circle": "o", "square": "s", "triangle-up": "^", "diamond": "D", "triangle-down": "v",
            "cross": "P", "triangle-right": ">", "triangle-left": "<", "": ""}
-WIDTH = 18.0                # cm, that of the text on a page
-SLOT = 7.5                  # cm that a stack needs beside another one
+WIDTH = 18.0                # cm, the text width of a page
+SLOT = 7.5                  # cm that a stack needs next to another one
 CM, POINT = 1 / 2.54, 1 / 72        # in inches
-LETTER, PROSE = 0.62, 0.55  # of a size, what a letter is wide at most, and in longer texts
-SMALL = 8.0                 # the size of labels
-ROW = 11.5                  # points from one label to the next
-FAINT = 0.6                 # of the parts of a bar, which have words on them
-LEADER = 14.0               # points from the axes to their labels
+LETTER, PROSE = 0.62, 0.55  # of the font size: the maximum width of a letter, and the average in longer texts
+SMALL = 8.0                 # font size of labels
+ROW = 11.5                  # points between the baselines of labels
+FAINT = 0.6                 # opacity of the parts of a bar, which have text on them
+LEADER = 14.0               # points between axes and labels
 
-Drawn = List[Tuple[Panel, Any, bool]]       # a panel, its axes, and whether it is the lowest of its stack
+Drawn = List[Tuple[Panel, Any, bool]]       # panel, axes, whether it is the lowest of its stack
 
 
 def style(kind: str) -> Any:
-    """Matplotlib's, for a figure. Before 3.6 it takes what stands between two $ for mathematics."""
+    """The matplotlib style of a figure. Before 3.6, matplotlib takes text between two $ for mathematics."""
     import matplotlib
-    warnings.filterwarnings("ignore", "Glyph .* missing from")     # a viewer of SVG has other fonts, and a PNG shows it
+    warnings.filterwarnings("ignore", "Glyph .* missing from")     # with SVG the viewer has fonts of its own, and in a PNG it is visible
     return matplotlib.rc_context({**{name: value for name, value in STYLE.items() if name in matplotlib.rcParams},
                                   "svg.hashsalt": f"plumbline-{kind}"})
 
 
 def wide(text: str) -> float:
-    """How many points a label takes, or a little less."""
+    """The width of a label in points, or slightly less."""
     return max(map(len, text.split("\n"))) * LETTER * SMALL
 
 
@@ -62,12 +62,12 @@ def wrap(text: str, points: float, size: float = SMALL) -> str:
 
 
 def across(count: int, width: float) -> int:
-    """How many stacks stand side by side in this width, in cm."""
+    """How many stacks fit side by side into this width in cm."""
     return max(1, min(count, int(width / SLOT)))
 
 
 def sheets(figure: Figure) -> "List[Figure]":
-    """A figure in parts, a row each, of which two or more have room on a page of paper."""
+    """Split a figure into rows, of which two or more fit on a page."""
     count = across(len(figure.stacks), WIDTH)
     return [replace(figure, stacks=figure.stacks[at:at + count], every=figure.stacks,
                     title="" if at else figure.title,
@@ -76,13 +76,13 @@ def sheets(figure: Figure) -> "List[Figure]":
 
 
 def labelled(panel: Panel) -> "List[Line]":
-    """The lines that need a name: of several, or beside a ceiling; the parts of a bar."""
+    """The lines that need a label: if there are several, or a ceiling; and the parts of a bar."""
     named = [line for line in panel.lines if line.label and line.there() and line.kind in ("data", "ceiling", "part")]
     return named if len(named) > 1 or any(line.kind == "ceiling" for line in named) else []
 
 
 def heights(figure: Figure, slot: float, direct: bool) -> "List[float]":
-    """In inches, of a stack's panels. Labels beside the lines have room below each other."""
+    """The heights of a stack's panels in inches. Labels beside the lines must fit below each other."""
     if figure.stacks[0][0].rows:
         return [0.3 * len(panel.rows) + 0.1 for panel in figure.stacks[0]]
     main = min(3.0, max(1.8, 0.5 * slot))
@@ -94,7 +94,7 @@ def heights(figure: Figure, slot: float, direct: bool) -> "List[float]":
 
 
 def panels(fig: Any, figure: Figure, side: int, tall: "List[float]") -> Drawn:
-    """Axes for all panels. Those of one unit in the same place of their stacks have the same limits."""
+    """Create axes for all panels. Panels with the same unit at the same place in their stacks share limits."""
     down = math.ceil(len(figure.stacks) / side)
     grid = fig.add_gridspec(len(tall) * down + 1, side, height_ratios=[*tall * down, 0.01])
     made = []
@@ -116,7 +116,7 @@ def stroke(line: Line) -> Any:
 
 
 def legend(fig: Any, made: Drawn, lines: "Sequence[Line]", labels: "List[str]", points: float) -> None:
-    """The names of lines below all panels, in as many columns as have room."""
+    """A legend below all panels, in as many columns as fit."""
     from matplotlib.lines import Line2D
     ax = fig.add_subplot(made[0][1].get_gridspec()[-1, :])
     ax.axis("off")
@@ -132,7 +132,7 @@ def columns_of(labels: "Sequence[str]", points: float) -> int:
 
 
 def below(figure: Figure) -> "List[Line]":
-    """What a legend has to name: each line once, however many panels have it."""
+    """The lines of the legend: each once, however many panels have it."""
     found = [line for stack in figure.stacks for panel in stack for line in labelled(panel)]
     return list({(line.label, line.colour, line.marker, tuple(line.dash)): line for line in found}.values())
 
@@ -149,7 +149,7 @@ def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
         if panel.x.log:
             ax.set_xscale("log", base=2)
         ax.set_xticks([])
-        ax.set_xticks(panel.x.places, minor=True)   # one at each value; name_ticks() names them
+        ax.set_xticks(panel.x.places, minor=True)   # one per value; name_ticks() labels them
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlim(*panel.x.limits())
         if lowest:
@@ -161,7 +161,7 @@ def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
     for line in panel.lines:
         {"step": draw_step, "ceiling": draw_ceiling, "mean": draw_ceiling, "worst": draw_worst,
          "change": draw_change}.get(line.kind, draw_line)(panel, ax, line)
-    if panel.log:       # so that there are several values, however little of a decade there is
+    if panel.log:       # several ticks, even if the axis spans only part of a decade
         low, high = ax.get_ylim()
         ax.yaxis.set_major_locator(MaxNLocator(6) if high < 20 * low else LogLocator(subs=(1, 2, 5) if high < 2000 * low else (1,)))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value, 10)))
@@ -169,7 +169,8 @@ def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
 
 
 def name_ticks(scale: Scale, ax: Any) -> None:
-    """As many values as have room, MTUs in two rows; those that are no numbers all, on end if need be."""
+    """Label as many values as fit, MTUs in two rows. Values that are not numbers are all labelled, rotated if
+    necessary."""
     at = [72 / ax.figure.dpi * ax.transData.transform((place, 1))[0] for place in scale.places]
     need = [wide(label) + 6 for label in scale.labels]
     kept = thin(at, need, scale.first)
@@ -183,13 +184,13 @@ def name_ticks(scale: Scale, ax: Any) -> None:
 
 
 def on_end(scale: "Optional[Scale]", points: float) -> bool:
-    """Whether values that are no numbers have no room beside each other."""
+    """Whether labels that are not numbers have to be rotated to fit."""
     return scale is not None and not scale.numeric and sum(wide(label) + 6 for label in scale.labels) > points
 
 
 def thin(at: "Sequence[float]", need: "Sequence[float]", first: "Sequence[int]") -> "List[int]":
-    """Which of some rising places to name so that no two names touch: every second, third ... one where
-    they are even, else the ends, those in first, and what has room beside them."""
+    """Which of some ascending positions to label so that labels do not touch: every second, third ... one if they are
+    evenly spaced, else the ends, those in `first`, and what fits between them."""
     count, kept = len(at), []
     steps = [b - a for a, b in zip(at, at[1:])]
     fit = [n for n in range(1, count) if n * steps[0] >= max(need)]
@@ -203,7 +204,7 @@ def thin(at: "Sequence[float]", need: "Sequence[float]", first: "Sequence[int]")
 
 
 def draw_line(panel: Panel, ax: Any, line: Line) -> None:
-    """Joined where x is a number; what lies between on and off nobody measured."""
+    """Points are joined only if x is numeric: there is nothing between on and off."""
     xs, ys = [mark.x for mark in line.marks], [mark.y for mark in line.marks]
     joined = line.kind != "points" and (panel.x is None or panel.x.numeric)
     spread = [mark for mark in line.marks if mark.low is not None and mark.high is not None]
@@ -213,7 +214,7 @@ def draw_line(panel: Panel, ax: Any, line: Line) -> None:
         ax.fill_between(xs, lows, highs, color=line.colour, alpha=0.18, linewidth=0,
                         gid=f"spread-{line.name}")
     elif spread:
-        # About the middle: the mean need not lie between, where the bar is that of samples.
+        # Around the centre, as the mean may lie outside a bar of samples.
         ax.errorbar([m.x for m in spread], [(m.low + m.high) / 2 for m in spread], fmt="none", elinewidth=1,
                     yerr=[(m.high - m.low) / 2 for m in spread], ecolor=line.colour, capsize=2.5)
     for mark in line.marks:
@@ -236,9 +237,9 @@ def draw_line(panel: Panel, ax: Any, line: Line) -> None:
 
 
 def draw_ceiling(panel: Panel, ax: Any, line: Line) -> None:
-    """Over the data, which often lie on it: dashed, so that they are seen between."""
+    """Drawn over the data, which often coincides with it: dashed, so that the data shows through."""
     joined = len(line.marks) > 1 and (panel.x is None or panel.x.numeric)
-    reach = 0.4 if panel.x and not panel.x.numeric else 0.0     # a short bar over each
+    reach = 0.4 if panel.x and not panel.x.numeric else 0.0     # a short bar over each value
     if not joined:
         ax.hlines([mark.y for mark in line.marks], [mark.x - reach for mark in line.marks],
                   [mark.x + reach for mark in line.marks], color=line.colour, linewidth=1.2, zorder=6)
@@ -257,14 +258,14 @@ def draw_worst(panel: Panel, ax: Any, line: Line) -> None:
     ax.plot(xs, [y, y], color=line.colour, linewidth=3.2, solid_capstyle="butt", gid=line.name, zorder=7)
     low, high = ax.get_ylim()
     above = y - low < 0.15 * (high - low)
-    share = (sum(xs) / 2 - ax.get_xlim()[0]) / (ax.get_xlim()[1] - ax.get_xlim()[0])    # words end where the panel does
+    share = (sum(xs) / 2 - ax.get_xlim()[0]) / (ax.get_xlim()[1] - ax.get_xlim()[0])    # align the text so that it stays within the panel
     ax.annotate(line.label, (sum(xs) / 2, y), xytext=(0, 6 if above else -6), textcoords="offset points",
                 ha="left" if share < 0.25 else "right" if share > 0.75 else "center", va="bottom" if above else "top", fontsize=SMALL, color=TEXT, fontweight="bold")
 
 
 def draw_change(panel: Panel, ax: Any, line: Line) -> None:
-    """Between two places, with words on the side that has more room, no wider than that: at the bottom where the points are
-    at the top."""
+    """The size of a change between two positions, as text on the side with more room and no wider than that, at the
+    bottom if the points are at the top."""
     x, to_axes = line.marks[0].x, ax.transScale + ax.transLimits
     share = to_axes.transform((x, ax.get_ylim()[1]))[0]
     left = share > 0.5
@@ -310,7 +311,7 @@ def draw_bars(panel: Panel, ax: Any, _: bool, points: float) -> None:
 
 
 def end_labels(panel: Panel, ax: Any) -> "List[Tuple[Line, Mark, Any]]":
-    """Words at the right of the lines, each joined to the end of its line by a leader."""
+    """Labels to the right of the lines, each with a leader from the end of its line."""
     from matplotlib.transforms import ScaledTranslation
     beside = ax.transAxes + ScaledTranslation(LEADER * POINT, 0, ax.figure.dpi_scale_trans)
     return [(line, line.there()[-1], ax.annotate(
@@ -321,7 +322,8 @@ def end_labels(panel: Panel, ax: Any) -> "List[Tuple[Line, Mark, Any]]":
 
 
 def place_labels(labels: "List[Tuple[Line, Mark, Any]]", ax: Any) -> None:
-    """Each at its line's height, pushed apart where they would touch. The axes have to have their place."""
+    """Place the labels at the heights of their lines, moved apart where they would touch. The axes must have their
+    final position."""
     place = ax.transData + ax.transAxes.inverted()
     found = sorted(((min(max(0.0, place.transform((mark.x, mark.y))[1]), 1.0), words) for _, mark, words in labels),
                    key=lambda entry: entry[0])
@@ -329,11 +331,11 @@ def place_labels(labels: "List[Tuple[Line, Mark, Any]]", ax: Any) -> None:
     for above, (height, words) in zip(reversed(range(len(found))), found):
         height = max(height, next_free)
         next_free = height + least
-        words.set_position((1, min(height, 1.0 - above * least)))     # between 0 and 1, where they have room
+        words.set_position((1, min(height, 1.0 - above * least)))     # between 0 and 1 if they fit
 
 
 def titles(made: Drawn, tall: float) -> "Iterator[str]":
-    """Places over the marks of a drawn figure, whose height is in points, that tell their words to the mouse."""
+    """SVG elements over the marks of a drawn figure that carry tooltips; `tall` is its height in points."""
     for panel, ax, _ in made:
         points = 72 / ax.figure.dpi
         left, low, right, high = ax.bbox.padded(2).extents * points
@@ -353,20 +355,20 @@ def titles(made: Drawn, tall: float) -> "Iterator[str]":
 
 
 def place(paper: Any) -> None:
-    """Gives the axes their places; before matplotlib 3.6 all has to be drawn for it."""
+    """Lay out the axes; matplotlib before 3.6 has to draw for that."""
     engine = getattr(paper, "get_layout_engine", None)
     engine().execute(paper) if engine else paper.draw_without_rendering()
 
 
 def saved(paper: Any, form: str, clear: bool = False) -> bytes:
-    """The same bytes each time."""
+    """Save reproducibly: the same figure gives the same bytes."""
     out = io.BytesIO()
     paper.savefig(out, format=form, dpi=160, transparent=clear, metadata={"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form))
     return out.getvalue()
 
 
 def draw(figure: Figure, form: str = "svg", width: float = WIDTH, clear: bool = False) -> bytes:
-    """A figure as the bytes of a PNG, SVG or PDF file, with its width in cm; clear is without a background."""
+    """Draw a figure as PNG, SVG or PDF, with a width in cm; `clear` makes the background transparent."""
     from matplotlib.figure import Figure as Paper
     side = across(len(figure.stacks), width)
     slot = width * CM / side
@@ -379,7 +381,7 @@ def draw(figure: Figure, form: str = "svg", width: float = WIDTH, clear: bool = 
     rows = math.ceil(len(figure.stacks) / side)
     ends = [max(map(wide, stack[-1].x.labels)) * POINT for stack in figure.stacks
             if stack[-1].x and on_end(stack[-1].x, 0.5 * slot / POINT)]
-    room = points - 44          # beside what stands at the left of the axes
+    room = points - 44          # without the axis labels on the left
     keys = [wrap(line.label, room - 40) for line in named]
     lines = sum(key.count("\n") + 1 for key in keys) / columns_of(keys, room) if keys else 0
     with style(figure.kind):

@@ -1,5 +1,6 @@
-"""What the two ends of a sweep are, by netperf's own evidence (doc/evidence.md, host.) where it gives some,
-else as far as this machine knows itself."""
+"""Describes the two ends of a sweep, from netperf's evidence (doc/evidence.md, host.*) if it has any, else as far as
+this machine can tell.
+"""
 
 import contextlib
 import json
@@ -13,18 +14,18 @@ from netkit import calls, machine, options
 from netkit.plan import Plan
 from netkit.units import show_value
 
-LIMIT = 15.0        # seconds for an answer: the far end may be slow to refuse
-Ends = Dict[str, Any]       # "client", "server", and by their names "hosts" where there are several
+LIMIT = 15.0        # seconds for an answer: a far end may be slow to refuse
+Ends = Dict[str, Any]       # "client" and "server"; "hosts" by name if there are several
 
-# Of an end, by their names in the evidence.
+# Members of an end, by their names in the evidence.
 IDENTITY = {"hostname": "name", "kernel": "kernel", "cpu": "cpu.model", "cpus": "cpu.count", "netperf": "program"}
 INTERFACE = {"name": "nic.name", "driver": "nic.driver", "driver_version": "nic.driver_version",
              "firmware": "nic.firmware", "bus": "nic.bus", "mtu": "nic.mtu", "speed": "nic.speed_mbps"}
-MOVING = ("load", "cpu.steal_share", "cpu.mhz", "nic.other_packets_per_s", "task.cpus")    # no settings
+MOVING = ("load", "cpu.steal_share", "cpu.mhz", "nic.other_packets_per_s", "task.cpus")    # change by themselves: not settings
 
 
 def of(evidence: Any) -> "Dict[str, Any]":
-    """An end as its evidence tells it; empty where it tells nothing."""
+    """An end, from its evidence; empty if that has nothing."""
     host = {name[5:]: value for name, value in (evidence if isinstance(evidence, dict) else {}).items()
             if name.startswith("host.") and name[5:] not in MOVING}
     if not host:
@@ -36,14 +37,14 @@ def of(evidence: Any) -> "Dict[str, Any]":
 
 
 def told(ends: "List[calls.Ended]") -> Ends:
-    """Both ends, as the documents of a run tell them."""
+    """Both ends, from the documents of a run."""
     near = of(ends[0].last.get("near")) if ends else {}
     return {"client": near, "server": of(ends[0].last.get("far")) or None} if near else {}
 
 
 def collect(plan: Plan, netperf: str, place: machine.Place) -> Ends:
-    """Asks each far end by a test of one transaction. One that does not answer is left for its runs to tell."""
-    points: "Dict[str, Dict[str, Any]]" = {}       # one for each host, by another client if there is one
+    """Ask each far end with a test of one transaction. If one does not answer, its runs will report that."""
+    points: "Dict[str, Dict[str, Any]]" = {}       # one for each host, from another host if possible
     clients: "set[Any]" = set()
     for point in plan.points():
         known = plan.known(point)
@@ -58,7 +59,7 @@ def collect(plan: Plan, netperf: str, place: machine.Place) -> Ends:
 
 
 def of_points(plan: Plan, points: "List[Dict[str, Any]]", netperf: str, place: machine.Place) -> "List[Ends]":
-    """Asked at the same time where that can be."""
+    """Ask at several points, at the same time if possible."""
     asked: "Dict[int, calls.Call]" = {}
     knowns = [plan.known(point) for point in points]
     for number, (known, fault) in enumerate(zip(knowns, place.prepare(knowns))):
@@ -71,7 +72,7 @@ def of_points(plan: Plan, points: "List[Dict[str, Any]]", netperf: str, place: m
 
 
 def question(netperf: str, known: "Dict[str, Any]") -> "List[str]":
-    """A test of one transaction; known is what leads to the far end."""
+    """The command of a test of one transaction; `known` says how to reach the far end."""
     plain = {name: known.get(name) for name in ("host", "port", "family", "options")}
     return options.command(netperf, {**known, **dict.fromkeys(options.BY_NAME), **plain, "test": "TCP_RR", "length": -1})
 
@@ -81,7 +82,7 @@ def ask(netperf: str, known: "Dict[str, Any]", place: machine.Place) -> Ends:
 
 
 def alone(netperf: str, host: str, own: bool) -> Ends:
-    """Of a netperf that writes no document."""
+    """The ends, if netperf writes no document."""
     found = {"hostname": socket.gethostname(), "kernel": f"{platform.system()} {platform.release()}",
              "cpu": cpu_model(), "cpus": len(os.sched_getaffinity(0)), "netperf": machine.version(netperf),
              "interface": {} if own else interface(host)}
@@ -98,7 +99,7 @@ def cpu_model() -> str:
 
 
 def interface(host: str) -> "Dict[str, Any]":
-    """The device that the way to a host begins with, as far as iproute2 and sysfs know it."""
+    """The interface of the route to a host, as far as iproute2 and sysfs know it."""
     found: "Dict[str, Any]" = {}
     with contextlib.suppress(machine.MachineError, ValueError, LookupError, OSError):
         address = socket.getaddrinfo(host.partition(",")[0], None)[0][4][0]
@@ -114,12 +115,12 @@ def interface(host: str) -> "Dict[str, Any]":
 
 
 def base(environment: Ends, host: Any) -> Ends:
-    """What a file says of the ends of a run to this host."""
+    """What a file says about the ends of a run to this host."""
     return (environment.get("hosts") or {}).get(str(host)) or environment
 
 
 def changed(old: Any, now: "Dict[str, Any]") -> "Dict[str, Any]":
-    """What is now and was not so before."""
+    """What is different now."""
     made: "Dict[str, Any]" = {}
     for name, value in now.items():
         before = old.get(name) if isinstance(old, dict) else None
@@ -132,13 +133,13 @@ def changed(old: Any, now: "Dict[str, Any]") -> "Dict[str, Any]":
 
 
 def elsewhere(old: Ends, now: Ends) -> str:
-    """In what a machine is another one than that of a file, in words; empty: it is the same."""
+    """How a machine differs from the one in a file; empty if it is the same."""
     pairs = [(f"to {host}: ", (old.get("hosts") or {}).get(host), one) for host, one in
              (now.get("hosts") or {}).items()] or [("", old, now)]
     for to, before, after in pairs:
         for end in ("client", "server"):
             one, other = ((ends or {}).get(end) or {} for ends in (before, after))
-            alike = ("settings" in one) == ("settings" in other)    # both by evidence, or neither
+            alike = ("settings" in one) == ("settings" in other)    # both from evidence, or neither
             for name in (*IDENTITY, "interface.name", "interface.driver") if alike else ("hostname", "kernel"):
                 part, _, inner = name.rpartition(".")
                 values = [(found.get(part) or {} if part else found).get(inner) for found in (one, other)]

@@ -1,4 +1,4 @@
-"""Ends that are elsewhere: a plan's client and server, as ssh:HOST or kubectl:NAMESPACE/POD (netkit/engines)."""
+"""Ends on other hosts: a plan's client and server, such as ssh:HOST or kubectl:NAMESPACE/POD (netkit/engines)."""
 
 import asyncio
 import contextlib
@@ -15,16 +15,16 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from netkit import UsageError, fleet, machine, options
 from netkit.engines import ROWS, Ssh, is_local, named, split
 
-KEY = "key"         # a file's name
-PATIENCE = 10       # seconds for a daemon to answer a client
-TRY_S = 5           # and for one try of its
+KEY = "key"         # name of a file
+PATIENCE = 10       # seconds for a daemon to become reachable
+TRY_S = 5           # seconds for one attempt
 TIMED = r"(?<!\S)--(rate|arrivals|beside|clean)[ =]\S+"      # options that a test of one transaction does not take
 Known = Dict[str, Any]
 
 
 @functools.lru_cache(maxsize=None)
 def packed(key: bytes, programs: "Tuple[str, ...]") -> bytes:
-    """A tar file of these."""
+    """A tar file of the key and the programs."""
     made, info = io.BytesIO(), tarfile.TarInfo(KEY)
     info.size, info.mode = len(key), 0o600
     with tarfile.open(fileobj=made, mode="w") as tar:
@@ -35,19 +35,19 @@ def packed(key: bytes, programs: "Tuple[str, ...]") -> bytes:
 
 
 class Ends(machine.Place):
-    """The clients and servers that the points of a plan name; their programs are those in the PATH there, or copies of ours. A
-    key made for us is what a client needs at these servers."""
+    """The clients and servers of a plan's points. Their programs are those in PATH there, or copies of ours. Clients
+    authenticate with a key made for this sweep."""
 
     def __init__(self, netperf: str, netserver: str, args: Sequence[str] = (), copies: bool = False,
                  known: Optional[Known] = None, ssh_config: str = "", keyed: bool = True) -> None:
-        self._known = known or {}       # where there are no points
+        self._known = known or {}       # used if there are no points
         self._programs = {"netperf": netperf, "netserver": netserver}
         self._args, self._copies = list(args), copies
         self._keyed = keyed and all(machine.knows(one, "--key-file") for one in self._programs.values() if machine.find(one))
-        self._daemons: "Dict[Tuple[str, str], fleet.Command]" = {}     # by the end and the port
+        self._daemons: "Dict[Tuple[str, str], fleet.Command]" = {}     # by end and port
         self._hosts: "Dict[str, fleet.Host]" = {}
         hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))    # some files for each host
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))    # several descriptors for each host
         self._key = (os.urandom(32).hex() + "\n").encode()
         self._engines = {**ROWS, Ssh.KIND: Ssh(ssh_config)}
         self.options: "List[str]" = []
@@ -66,7 +66,7 @@ class Ends(machine.Place):
         self._hosts[end] = host
 
     def _way(self, end: str, which: str) -> "Tuple[fleet.Way, List[str]]":
-        """How a program of ours runs there, and its option for our key."""
+        """How our program runs there, and its option for the key."""
         host, program = self._hosts[named(end)], self._programs[which]
         if not is_local(end):
             program = f"{host.place}/{os.path.basename(program)}" if self._copies else which
@@ -116,7 +116,7 @@ class Ends(machine.Place):
 
     def prepare(self, knowns: "Sequence[Known]") -> "List[str]":
         loop = fleet.loop()
-        loop.run(asyncio.sleep(0.001))      # hears what has ended meanwhile: a host, or a firewall, has forgotten us
+        loop.run(asyncio.sleep(0.001))      # let the loop notice hosts that have disconnected
         by_name = {named(end): None for known in knowns for end in (known.get("client") or "", known.get("server") or "")}
         missing = [name for name in by_name if name not in self._hosts or self._hosts[name].reason]
         room = asyncio.Semaphore(fleet.AT_ONCE)

@@ -1,5 +1,6 @@
-"""Files that a program writes for its user: not where another user of the machine has put something in their place.
-The rules are those of np_trusted_find(), src/base/trusted.h."""
+"""Opens files for writing without following what another user may have put in their place. The rules are those of
+np_trusted_find(), src/base/trusted.h.
+"""
 
 import contextlib
 import errno
@@ -10,13 +11,13 @@ import stat
 import sys
 from typing import Any, BinaryIO, Callable, Dict, Iterator, NamedTuple, Optional, Type
 
-LINKS = 40      # as many as the kernel follows
+LINKS = 40      # the kernel's limit
 FOR_ALL = "in a directory where everybody may create files"
 
 
 @contextlib.contextmanager
 def raising(fault: "Type[Exception]", what: str) -> "Iterator[None]":
-    """Turns an OSError into a fault of that class, which names what failed."""
+    """A context manager that turns an OSError into the given exception, which names what failed."""
     try:
         yield
     except OSError as why:
@@ -24,18 +25,18 @@ def raising(fault: "Type[Exception]", what: str) -> "Iterator[None]":
 
 
 class Planted(PermissionError):
-    """What stands in the way belongs to another user, or he may change it."""
+    """Something on the path belongs to another user, or another user may change it."""
 
     def __init__(self, text: str) -> None:
         super().__init__(errno.EACCES, text)
 
 
 class Spot(NamedTuple):
-    """Where a path leads, links followed. Who finds it closes the directory's descriptor."""
+    """Where a path leads after following links. The caller closes the directory's descriptor."""
     directory: int
     name: str
-    seen: "Optional[os.stat_result]"    # what is there
-    is_kernels: bool                    # below /proc, where names are links: /proc/self/fd/3
+    seen: "Optional[os.stat_result]"    # what exists there
+    is_kernels: bool                    # below /proc, where links are not files: /proc/self/fd/3
 
     def open(self, flags: int) -> int:
         return os.open(self.name, flags | (0 if self.is_kernels else os.O_NOFOLLOW), 0o666, dir_fd=self.directory)
@@ -46,7 +47,8 @@ def is_ours(st: os.stat_result) -> bool:
 
 
 def check_planted(at: str, st: os.stat_result, inside: os.stat_result) -> None:
-    """Where everybody may create files, all on the way has to be root's, ours or the directory's owner's."""
+    """In directories where everybody may create files, everything on the path must belong to root, to us or to the
+    directory's owner."""
     if not inside.st_mode & stat.S_IWOTH:
         return
     if not is_ours(st) and st.st_uid != inside.st_uid:
@@ -59,7 +61,7 @@ def check_planted(at: str, st: os.stat_result, inside: os.stat_result) -> None:
 
 
 def check_ours(at: str, st: os.stat_result, _inside: os.stat_result) -> None:
-    """All on the way is root's or ours, and nobody else may change it."""
+    """Everything on the path must belong to root or us, and nobody else may be able to change it."""
     if not is_ours(st):
         raise Planted(f"{at} belongs to another user ({st.st_uid})")
     if st.st_mode & stat.S_IWOTH and not stat.S_ISLNK(st.st_mode) and not st.st_mode & stat.S_ISVTX:
@@ -67,7 +69,7 @@ def check_ours(at: str, st: os.stat_result, _inside: os.stat_result) -> None:
 
 
 def find(path: str, check: "Callable[[str, os.stat_result, os.stat_result], None]" = check_planted) -> Spot:
-    """Walks a path directory by directory, each opened below the one before. Raises OSError."""
+    """Walk a path, opening each directory relative to the one before. Raises OSError."""
     left, shown, links = list(filter(None, path.split("/"))), "/" if path.startswith("/") else "", 0
     at = os.open(shown or ".", os.O_PATH | os.O_DIRECTORY)
     try:
@@ -109,7 +111,7 @@ def find(path: str, check: "Callable[[str, os.stat_result, os.stat_result], None
 
 
 def opener(path: str, flags: int) -> int:
-    """For open(): what is written in place is what was looked at, or was not there."""
+    """An opener for open(): the file that is written is the one that was checked, or is newly created."""
     spot = find(path)
     try:
         if spot.seen and flags & os.O_EXCL:
@@ -128,7 +130,7 @@ def opener(path: str, flags: int) -> int:
 
 
 def write(path: str, data: bytes) -> None:
-    """Replaces the file by one that is complete; a pipe or a device is written to. Raises OSError."""
+    """Replace a file atomically; pipes and devices are written to. Raises OSError."""
     spot = find(path)
     try:
         if spot.seen and (spot.is_kernels or not stat.S_ISREG(spot.seen.st_mode)):
@@ -151,8 +153,8 @@ def write(path: str, data: bytes) -> None:
 
 
 class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
-    """JSON lines under way to a file, which is locked against a second writer of them; "-" is standard output. mode is how open()
-    opens it. Faults at the beginning are of the class `fault`, and name the program and what to do if the file is there."""
+    """JSON lines that are written to a file, which is locked against a second writer; "-" is stdout. `mode` is that
+    of open(). Failure to open raises `fault`, which names the program and, if the file exists, what to do."""
 
     def __init__(self, path: str, mode: str, fault: "Type[Exception]", program: str, remedy: str) -> None:
         self.path, self._fault, self._is_new = path, fault, mode in ("xb", "wb") and path != "-"
@@ -171,20 +173,21 @@ class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
             raise self.failed(why) from None
 
     def failed(self, why: OSError) -> Exception:
-        """What to raise."""
+        """The exception to raise."""
         return why if self.path == "-" else self._fault(f"{self.path}: {why.strerror}")
 
     def begin(self, header: "Dict[str, Any]") -> None:
-        """Writes the first line; without one a new file is removed, or the next program would find a file without a header."""
+        """Write the header. If that fails, a new file is removed, as the next program would find a file without
+        header."""
         try:
             self.line(header)
         except OSError as why:
-            if self._is_new and stat.S_ISREG(os.fstat(self.file.fileno()).st_mode):     # and no device
+            if self._is_new and stat.S_ISREG(os.fstat(self.file.fileno()).st_mode):     # not a device
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.realpath(self.path))
             raise self.failed(why) from None
-        if self._is_new:        # its name is to outlast a crash of the machine
-            with contextlib.suppress(OSError):      # a directory may be unreadable, and not every file system can
+        if self._is_new:        # the directory entry must survive a system crash, too
+            with contextlib.suppress(OSError):      # a directory may be unreadable, and not all file systems can do it
                 place = os.open(os.path.dirname(os.path.abspath(self.path)), os.O_RDONLY)
                 try:
                     os.fsync(place)
@@ -192,7 +195,7 @@ class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
                     os.close(place)
 
     def line(self, value: "Dict[str, Any]") -> None:
-        """Adds a line; when this returns it is on the disk."""
+        """Append a line, synced to disk."""
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         self.file.write(text.encode("utf-8", "backslashreplace") + b"\n")
         self.file.flush()
@@ -208,14 +211,14 @@ class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
 
 
 def must_be_ours(path: str) -> None:
-    """A file whose content is trusted, or a place for one that nobody has made yet: neither it nor a directory on the
-    way may be changed by another user. Raises OSError."""
+    """Check a file whose content is trusted, or the place of one that does not exist yet: it and all directories on its
+    path must belong to this user or root, and not be writable for everyone. Raises OSError."""
     with contextlib.suppress(FileNotFoundError, IsADirectoryError):
         os.close(find(os.path.abspath(path), check_ours).directory)
 
 
 def own_folder(path: str) -> None:
-    """Makes a folder of mode 700, where there is none: afterwards it is one that only this user writes. Raises
+    """Create a directory of mode 700 if it does not exist, and check that only this user can write to it. Raises
     OSError."""
     with contextlib.suppress(IsADirectoryError):
         spot = find(path)

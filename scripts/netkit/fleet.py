@@ -1,5 +1,6 @@
-"""Commands at many hosts at the same time, all held by one event loop. Each host has a shell that runs what it is told, and ends it and
-itself when its standard input does: with us, whatever ends us and whatever is between."""
+"""Runs commands on many hosts at once, with a single event loop. Each host has a shell that runs commands, and ends
+them and itself when its stdin closes, and so whenever we end or the connection breaks.
+"""
 
 import asyncio
 import contextlib
@@ -15,22 +16,23 @@ from typing import Any, Awaitable, Dict, List, NamedTuple, Optional, Sequence, T
 from netkit import machine, progress
 from netkit.engines import Engine
 
-THERE_S = 10        # seconds for a host to be reached
-COPY_S = 30         # and for files to be copied
-PREPARED_S = 15     # and for its shell to answer before a round
-WORDS_MOST = 300    # characters of a complaint
-LATE_S = 25         # before a limit: what still runs then runs at a host that has to answer
-ANSWER_S = 5        # within this time
-LINE_MOST = 1 << 16     # bytes of a line, which is short or a path
-STOPS_S = 2         # for a command to end when it is asked to
-TURN_S = 0.1        # between two looks for a signal
-AT_ONCE = 50        # hosts that are being reached
+THERE_S = 10        # seconds to reach a host
+COPY_S = 30         # seconds to copy files
+PREPARED_S = 15     # seconds for its shell to answer before a round
+WORDS_MOST = 300    # characters of an error message
+LATE_S = 25         # seconds before a limit, after which a host with a running command has to answer
+ANSWER_S = 5        # seconds that it has for that
+LINE_MOST = 1 << 16     # bytes of a line: lines are short or a path
+STOPS_S = 2         # seconds for a command to end after SIGTERM
+TURN_S = 0.1        # seconds between checks for signals
+AT_ONCE = 50        # hosts that are connected to at a time
 TOO_MUCH = "more than {} KiB came, which is the most that is read"
 
-# At a host: it says when it is there, unpacks a tar file of that many bytes into a folder, names that, and takes lines. "run" has a
-# command wait for the end of a pipe, which "go" brings about for all; its number is in a file, which is empty until it is known. What they
-# print is in files, so that only the loop writes to standard output; what becomes of them is told on standard error. No process of it is
-# an orphan: the first one of a container may collect none.
+# The shell on a host. It reports that it runs, unpacks a tar file of the given size into a directory, reports its
+# path, and then reads lines. "run" starts a command that waits for the end of a pipe; "go" closes that pipe for all
+# commands. The process ID goes into a file, which is empty until it is known. Output goes to files, so that only the
+# loop writes to stdout; exit statuses go to stderr. No process is orphaned, as the first process of a container may
+# not reap it.
 SHELL = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 ends() { a=; for p in $ps; do kill "-$1" "$p" && a=1; done; [ "$a" ]; } 2>/dev/null
 stop() { read -r ps <"$d/$2.p" && ends "$1"; } 2>/dev/null
@@ -48,7 +50,7 @@ w=; mkfifo "$d/go" && echo "$d" && while read -r line; do eval "$line"; done
 
 
 class Host:
-    """The shell at a host. What it prints has a most, since another host has that in its hands."""
+    """The shell on a host. The size of its output is limited, since the host can't be trusted."""
 
     def __init__(self, engine: Engine, name: str, data: bytes = b"") -> None:
         self._engine, self._name, self._data = engine, name, data
@@ -56,8 +58,8 @@ class Host:
         self._tasks: "List[asyncio.Future[Any]]" = []
         self._commands: "Dict[int, Command]" = {}
         self._count, self._said = 0, ""
-        self.place = ""     # of our files
-        self.reason = ""    # why it is no more
+        self.place = ""     # directory of our files
+        self.reason = ""    # why it failed
 
     async def ready(self) -> None:
         """Has it there, or has a reason."""
@@ -95,7 +97,7 @@ class Host:
                     await stream.readline()
                 else:
                     self._lines.put_nowait(line.strip())
-        except (ValueError, KeyError, IndexError, EOFError):    # a line that is too long is a ValueError, too
+        except (ValueError, KeyError, IndexError, EOFError):    # too long a line is a ValueError, too
             self.fail(TOO_MUCH.format(LINE_MOST >> 10) + ", or not what our shell says")
 
     async def _complain(self, stream: Any) -> None:
@@ -135,12 +137,12 @@ class Host:
                 self._process.stdin.write(data)
 
     def fail(self, reason: str) -> None:
-        """It is ended, with what runs there, and this is why."""
+        """Kill it with everything running there, for this reason."""
         self.reason = self.reason or reason
         self._lines.put_nowait(b"")
         if self._process and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGKILL)      # kill() would take its status from the loop
+                os.kill(self._process.pid, signal.SIGKILL)      # kill() would take the exit status away from the loop
         for command in self._commands.values():
             command.fail(self.reason)
 
@@ -153,7 +155,7 @@ class Host:
             self.fail(f"its host does not answer any more: {fault}")
 
     def take(self, command: "Command") -> int:
-        """Has it wait there. Its number."""
+        """Have the host prepare a command; returns the command's number."""
         self._count += 1
         self._commands[self._count] = command
         self.write(f"i={self._count}; run {command.text}\n".encode())
@@ -173,21 +175,21 @@ class Host:
 
 
 class Way(NamedTuple):
-    """A host, and what a program is called there."""
+    """A host, and the path of a program there."""
     host: Host
     program: str
 
 
 class Command:
-    """One at a host; with a document if it is to write one."""
+    """A command on a host, with a document if it is to write one."""
 
     def __init__(self, way: Way, words: Sequence[str], document: bool = False, prefix: Sequence[str] = ()) -> None:
         self.host, self._number = way.host, 0
         self.text = " ".join([shlex.join([*prefix, way.program]), *['--json="$d/$i.j"'] * document, shlex.join(words[1:])]).replace("\n", " ")
-        self._parts = [b"", b"", b""]       # standard output and error, and the document
+        self._parts = [b"", b"", b""]       # stdout, stderr and the document
         self._since = time.monotonic()
         self._seconds = 0.0
-        self.begun: Optional[float] = None  # when its host said so
+        self.begun: Optional[float] = None  # start, as reported by its host
         self.exit: Optional[int] = None
         self.reason = ""
 
@@ -199,7 +201,7 @@ class Command:
             self.host.fail(f"no answer within {PREPARED_S} s")
 
     def take(self, parts: "List[bytes]") -> None:
-        """What it has printed to its end."""
+        """Store the output of the finished command."""
         self._parts, self._seconds = parts, round(time.monotonic() - (self.begun or self._since), 3)
         self.waits.set()
         self._over.set()
@@ -226,12 +228,12 @@ class Command:
                 await happens(self._over.wait(), STOPS_S)
 
     def complaint(self) -> str:
-        """Why it failed, or the last line of its standard error."""
+        """Why it failed, or the last line of its stderr."""
         lines = self._parts[1].decode(errors="replace").strip().splitlines()
         return self.reason or (lines[-1][:WORDS_MOST] if lines else "")
 
     def done(self) -> "Tuple[machine.Done, bytes]":
-        """What became of it, and its document."""
+        """Its result and document."""
         out, err = (part.decode(errors="replace") for part in self._parts[:2])
         return machine.Done(None if self.reason else self.exit, out, err[:machine.COMPLAINT_MOST], self._seconds, self.reason), self._parts[2]
 
@@ -248,7 +250,7 @@ async def together(commands: "Sequence[Command]", limit: float) -> None:
     """Has them begin at the same moment, when all wait at their hosts, and waits for their ends. What fails has its reason."""
     hosts = dict.fromkeys(command.host for command in commands)
     try:
-        await asyncio.gather(*(host.ready() for host in hosts), return_exceptions=True)     # one shell each; what fails says so again
+        await asyncio.gather(*(host.ready() for host in hosts), return_exceptions=True)     # one for each host; failures are reported later
         await asyncio.gather(*(command.prepare() for command in commands))
         for host in hosts:
             host.write(b"go\n")
@@ -258,11 +260,12 @@ async def together(commands: "Sequence[Command]", limit: float) -> None:
 
 
 class Loop:
-    """Runs what is asynchronous while all else waits; signals are looked for. Processes stay its own between two runs."""
+    """Runs coroutines while the rest of the program waits, and checks for signals. Processes survive between calls of
+    run()."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        if sys.version_info < (3, 12):      # as later ones do by themselves, without a thread for each process
+        if sys.version_info < (3, 12):      # as later versions do, without a thread per process
             with contextlib.suppress(OSError, AttributeError):
                 os.close(os.pidfd_open(os.getpid()))
                 watcher = asyncio.PidfdChildWatcher()
@@ -270,7 +273,8 @@ class Loop:
                 asyncio.set_child_watcher(watcher)
 
     def run(self, *works: "Awaitable[Any]", heed: bool = True) -> "List[Any]":
-        """These side by side: what they gave, or the MachineError that they raised. Raises Interrupted, with all of them cancelled."""
+        """Run coroutines concurrently; returns their results, or the MachineError that they raised. Raises
+        Interrupted after cancelling them all."""
         return list(self._loop.run_until_complete(self._all(works, heed)))
 
     async def _all(self, works: "Sequence[Awaitable[Any]]", heed: bool) -> "List[Any]":

@@ -1,5 +1,6 @@
-"""Groups of hosts in a mesh, as racks, switches and zones (netreport --mesh, --bad-hosts). A bad uplink makes all pairs between a group
-and the rest worse, and none within the group."""
+"""Groups of hosts in a mesh, such as racks, switches and zones (netreport --mesh, --bad-hosts). A bad uplink affects
+all pairs between its group and the other hosts, but no pair within the group.
+"""
 
 import math
 import statistics
@@ -9,12 +10,12 @@ from netkit import outliers
 from netkit.engines import ROWS, split
 from netkit.tables import Block, Sweep
 
-LEAST = 2           # hosts of a group, and outside of it
+LEAST = 2           # hosts in a group, and outside it
 Figures = Dict[Tuple[str, str], float]      # by client and server
 
 
 class Worse(NamedTuple):
-    """A group, the directions in which it is worse, the logarithm of its figure and that of the others."""
+    """A group, the affected directions, and the logarithms of its figure and of the others'."""
     name: str
     ways: "Tuple[int, ...]"
     mine: float
@@ -26,7 +27,7 @@ class Worse(NamedTuple):
 
 
 def of(sweep: Sweep) -> "Dict[str, Set[str]]":
-    """The hosts of each group, as netmesh wrote them down."""
+    """The hosts of each group, as netmesh stored them."""
     found: "Dict[str, Set[str]]" = {}
     for name, known in (sweep.results.header.more.get("hosts") or {}).items():
         for group in known.get("groups") or ():
@@ -35,7 +36,7 @@ def of(sweep: Sweep) -> "Dict[str, Set[str]]":
 
 
 def spread(values: "Collection[float]") -> float:
-    """The standard deviation that the median distance from the median is of."""
+    """The standard deviation, estimated from the median absolute deviation."""
     middle = statistics.median(values)
     return statistics.median(abs(value - middle) for value in values) / 0.6745
 
@@ -57,7 +58,7 @@ def one(logs: Figures, name: str, group: "Set[str]", groups: "Dict[str, Set[str]
         if (usual - middle >= least and all(usual - statistics.median(values) >= least for values in ends)
                 and (not inside or statistics.median(inside) - middle >= least / 2)):
             ways[way] = list(mine.values())
-    # A slow host is in all pairs of its own; a few pairs hardly have more figures than parts.
+    # A slow host is in all of its own pairs; with few pairs there are hardly more figures than parameters.
     noise = min(spread(others.values()), outliers.polish(others).noise) if ways else 0.0
     ways = {way: mine for way, mine in ways.items() if usual - statistics.median(mine) >= outliers.SCORE * 1.25 * noise / math.sqrt(len(mine))}
     if ways:
@@ -65,9 +66,9 @@ def one(logs: Figures, name: str, group: "Set[str]", groups: "Dict[str, Set[str]
 
 
 def judge(figures: Figures, groups: "Dict[str, Set[str]]", less_is_better: bool, margin: float) -> "Tuple[List[Tuple[str, float, float]], Figures]":
-    """In words, its figure and what others have; and the figures without these uplinks, in which hosts and pairs are looked for.
-    Pairs share an uplink, one with more and one with less, which tells nothing of them: they get what their hosts have elsewhere, and are left as
-    far apart as others are. Raises python.MissingModule."""
+    """Lines about bad groups, with their figure and the others', and the figures without the effect of their uplinks,
+    for the search for hosts and pairs. Pairs that share an uplink get different shares of it, which tells nothing
+    about them: they get their hosts' values from elsewhere, and keep the usual spread. Raises python.MissingModule."""
     sign = -1.0 if less_is_better else 1.0
     logs = {pair: sign * math.log(value) for pair, value in figures.items()}
     there = {end for pair in logs for end in pair}
@@ -89,7 +90,7 @@ def judge(figures: Figures, groups: "Dict[str, Set[str]]", less_is_better: bool,
 
 
 def bad_hosts(sweep: Sweep, blocks: "Sequence[Block]") -> str:
-    """Those that are worse as a whole or gave nothing, as the command takes them that keeps work away from them."""
+    """Hosts that are worse as a whole or gave no result, in the format of the command that drains them."""
     rows = [str(row[1]).partition(", ") for block in blocks for row in block.rows]
     found = {name for name, _, rest in rows if rest.startswith(("as ", "in all pairs"))}
     known = sweep.results.header.more.get("hosts") or {}

@@ -1,4 +1,6 @@
-"""The figures of a mesh as a heat map, a panel a mesh, its hosts by groups (netreport --mesh --plot). Call python.need("matplotlib", ...) first."""
+"""The figures of a mesh as a heat map: a panel for each mesh, with hosts sorted by group (netreport --mesh --plot).
+Call python.need("matplotlib", ...) first.
+"""
 
 import re
 import statistics
@@ -10,8 +12,8 @@ from netkit.mesh import Found, Pair
 from netkit.plots import plain
 from netkit.units import printable
 
-NARROW = 4.0        # points: names closer than this are left out
-SPAN = 2.0          # a cell is as dark as can be at this factor from the median
+NARROW = 4.0        # points: names that would be closer than this are left out
+SPAN = 2.0          # the colour scale ends at this factor from the median
 
 
 def panel(ax: Any, figures: "Dict[Pair, float]", groups: "Dict[str, Set[str]]", unit: str, colours: str, size: float) -> None:

@@ -1,4 +1,4 @@
-"""The hosts of a mesh: of an Ansible inventory, and how ssh reaches them, or of an engine's own list."""
+"""The hosts of a mesh, and how ssh reaches them, from an Ansible inventory or an engine's list."""
 
 import json
 import os
@@ -10,21 +10,21 @@ from netkit import Fault, UsageError, machine
 from netkit.engines import ROWS, Host, answer, split
 
 LIMIT = 120     # seconds for an inventory, which may be a program that asks a cloud
-# What ssh calls what Ansible's variables say.
+# ssh's options for Ansible's variables.
 OPTIONS = {"ansible_host": "HostName", "ansible_ssh_host": "HostName", "ansible_port": "Port", "ansible_ssh_port": "Port",
            "ansible_user": "User", "ansible_ssh_user": "User", "ansible_private_key_file": "IdentityFile",
            "ansible_ssh_private_key_file": "IdentityFile"}
 WORDS = ("ansible_ssh_common_args", "ansible_ssh_extra_args")
 OWN = ("~/.ssh/config", "/etc/ssh/ssh_config")
-ADDRESS = "netmesh_address"     # a variable: the address for tests, where it is not that for ssh
-ALL = ("all", "ungrouped")              # groups that tell nothing
-Hosts = Dict[str, Dict[str, Any]]       # by their names, and their variables
+ADDRESS = "netmesh_address"     # a variable: the address for tests, if not that for ssh
+ALL = ("all", "ungrouped")              # groups without meaning
+Hosts = Dict[str, Dict[str, Any]]       # variables by host
 
 
 def asked(source: str) -> "Tuple[str, str]":
-    """Engine and WHAT of ENGINE:WHAT; empty: it is an inventory. Raises Fault."""
+    """Split ENGINE:WHAT; the engine is empty for an inventory. Raises Fault."""
     kind, colon, what = source.partition(":")
-    if not colon or os.path.exists(source) or re.match(r"[0-9A-Fa-f:.]+(%\w+)?,", source):      # IPv6 addresses are HOST,HOST
+    if not colon or os.path.exists(source) or re.match(r"[0-9A-Fa-f:.]+(%\w+)?,", source):      # also an inventory: HOST,HOST may be IPv6 addresses
         return "", ""
     if kind not in ROWS:
         raise Fault(f"{kind}: no engine of that name ({', '.join(ROWS)})")
@@ -32,13 +32,13 @@ def asked(source: str) -> "Tuple[str, str]":
 
 
 def again(source: str) -> str:
-    """The source of the same hosts once more. Raises Fault."""
+    """A source that gives the same hosts again. Raises Fault."""
     kind, what = asked(source)
     return f"{kind}:{ROWS[kind].again(what)}" if kind else source
 
 
 def mesh(source: str, pattern: Optional[str], options: "Dict[str, str]") -> "Tuple[Dict[str, Host], Hosts]":
-    """The hosts of a mesh by their names, named as in a plan, and what an inventory says of them. Raises Fault."""
+    """The hosts of a mesh, named as in a plan, with the inventory's variables. Raises Fault."""
     kind, what = asked(source)
     if kind:
         return {one.name: one._replace(name=checked(f"{kind}:{one.name}", one.address)) for one in ROWS[kind].listed(what, options)}, {}
@@ -57,13 +57,13 @@ def checked(one: str, address: str) -> str:
 
 
 def members(listed: "Dict[str, Any]", group: str) -> "set[str]":
-    """The hosts of a group of ansible-inventory --list, and of those within it."""
+    """The hosts of a group in the output of ansible-inventory --list, including those of its children."""
     known = listed.get(group) or {}
     return {*(known.get("hosts") or ()), *(name for one in known.get("children") or () for name in members(listed, one))}
 
 
 def read(source: str, pattern: Optional[str] = None) -> "Tuple[Hosts, Dict[str, set[str]]]":
-    """The hosts that a pattern of Ansible's matches, and the hosts of each group. Raises Fault."""
+    """The hosts that match an Ansible pattern, and the hosts of each group. Raises Fault."""
     if "," in source and not pattern:
         return {name: {} for name in source.split(",") if name}, {}
     if not machine.find("ansible-inventory"):
@@ -77,12 +77,12 @@ def read(source: str, pattern: Optional[str] = None) -> "Tuple[Hosts, Dict[str, 
 
 
 def end(name: str, known: "Dict[str, Any]") -> str:
-    """What a plan calls a host."""
+    """The name of a host in a plan."""
     for one in (*OPTIONS, *WORDS, ADDRESS):
         if "{{" in str(known.get(one)):
             raise Fault(f"{name}: {one}={known[one]}: a template, which netmesh does not fill in")
     way = str(known.get("ansible_connection") or "smart")
-    kind = "ssh" if way == "smart" else way.rpartition(".")[2]      # as community.docker.docker
+    kind = "ssh" if way == "smart" else way.rpartition(".")[2]      # such as community.docker.docker
     if kind not in ROWS:
         raise Fault(f"{name}: ansible_connection={way}: no engine of that name ({', '.join(ROWS)})")
     address = known.get(ADDRESS)
@@ -94,12 +94,12 @@ def end(name: str, known: "Dict[str, Any]") -> str:
 
 
 def one_word(value: str) -> str:
-    """In ssh_config(5), where a path may have a blank."""
+    """Quote for ssh_config(5), where paths may contain blanks."""
     return f'"{value}"' if " " in value and value[0] != '"' else value
 
 
 def ssh_config(hosts: Hosts, own: Sequence[str] = OWN) -> str:
-    """For ssh -F: what the inventory says, and then what these files do."""
+    """The file for ssh -F: options from the inventory, then from these files."""
     lines: "List[str]" = []
     for name, known in hosts.items():
         lines.append(f"Host {name}")
@@ -109,7 +109,7 @@ def ssh_config(hosts: Hosts, own: Sequence[str] = OWN) -> str:
 
 
 def given(name: str, text: str) -> "List[str]":
-    """The options that a text of ssh's words has."""
+    """The options in a string of ssh arguments."""
     words = iter(shlex.split(text))
     made = []
     for word in words:

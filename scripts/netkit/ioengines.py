@@ -1,4 +1,4 @@
-"""Which engines both ends of a test have, asked before it runs: netperf --engine list --json."""
+"""Asks both ends which I/O engines they have before a test: netperf --engine list --json."""
 
 import contextlib
 import json
@@ -8,24 +8,24 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 from netkit import calls, machine, options
 
 LIMIT = 30.0    # seconds for an answer: the far end may be slow to refuse
-Reasons = Dict[str, Optional[str]]      # by the engine's name; None: it can be had
+Reasons = Dict[str, Optional[str]]      # by engine; None: available
 
 
 def pair(engine: str) -> "Tuple[str, str]":
-    """What drives this end and the far one: "a/b", or "a" for both."""
+    """Split "a/b" into near and far engine; "a" is both."""
     near, slash, far = engine.partition("/")
     return near.lower(), (far if slash else near).lower()
 
 
 def reasons(listed: Any) -> Optional[Reasons]:
-    """One end's part of the answer; None where that end tells nothing."""
+    """One end's part of the answer; None if that end does not report engines."""
     if not isinstance(listed, list):
         return None
     return {str(row.get("name")).lower(): row.get("why") for row in listed if isinstance(row, dict)}
 
 
 def excluded(engine: str, near: Optional[Reasons], far: Optional[Reasons]) -> str:
-    """Why a test can't be driven by it; empty: it can, as far as the ends tell."""
+    """Why the engine can't run a test; empty if it can, or if that is unknown."""
     for name, told, where in zip(pair(engine), (near, far), ("this end", "the far end")):
         if told is None:
             continue
@@ -36,18 +36,18 @@ def excluded(engine: str, near: Optional[Reasons], far: Optional[Reasons]) -> st
     return ""
 
 
-# Of a netserver of the sweep's own: what lets this many threads have an engine that it serves only then.
+# Options of our own netserver that enable engines which it otherwise refuses.
 LENT = {"uring": ("--uring", "16"), "spin": ("--spin", "16")}
 
 
 def daemon_options(engines: "Sequence[Any]") -> "List[str]":
-    """What a netserver has to be started with, so that its end can have all of them."""
+    """Options that netserver needs so that its end has all these engines."""
     wanted = {pair(str(engine))[1] for engine in engines if engine is not None}
     return [word for name, words in LENT.items() if name in wanted for word in words]
 
 
 def question(netperf: str, known: "Dict[str, Any]") -> "List[str]":
-    """The command of a point, but for a list of what there is."""
+    """A point's command, changed to list the engines."""
     plain = {name: value for name, value in known.items() if name != "engine"}
     words = options.command(netperf, plain)
     return [words[0], "--engine", "list", "--json", *words[1:]]
@@ -55,8 +55,8 @@ def question(netperf: str, known: "Dict[str, Any]") -> "List[str]":
 
 @dataclass
 class Engines:
-    """What the ends have said, by the test and the place. A netperf that does not tell excludes nothing:
-    its runs say what they can't do."""
+    """The answers of the ends, by test and place. A netperf that does not report engines excludes nothing: its runs
+    will report what they can't do."""
     netperf: str
     _told: "Dict[str, Tuple[Optional[Reasons], Optional[Reasons]]]" = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""What a lab's link is like, measured and compared with what was asked for: netlab check."""
+"""Measures a lab's link and compares it with what was asked for: netlab check."""
 
 import math
 import time
@@ -9,29 +9,29 @@ from netkit import units
 from netkit.progress import State
 
 WAYS = (("client", "server"), ("server", "client"))
-ATTEMPTS = 3            # at what a busy machine may spoil
+ATTEMPTS = 3            # for measurements that a busy machine may spoil
 PAYLOAD, HEADERS = 64, 28
 RATE_TOLERANCE = 0.01
-TIME_TOLERANCE = 100e-6     # s: the machine's own way through its stack, and when it is woken
+TIME_TOLERANCE = 100e-6     # s: the machine's own latency, including wake-ups
 SPREAD_TOLERANCE = 0.15
-TRAIN, PACE = 10_000, 20_000.0      # datagrams, and the most of them in a second
-LONGEST = 5.0                       # s of a train
-WAIT = 0.3                          # s for stragglers, beyond the delay
-PROBE = 0.05                        # s that it takes to start one
+TRAIN, PACE = 10_000, 20_000.0      # datagrams, and their maximum per second
+LONGEST = 5.0                       # s for a train
+WAIT = 0.3                          # s for stragglers, in addition to the delay
+PROBE = 0.05                        # s to start a probe
 
-# Runs netlab-link's prober: ways, kind, IP version, further words; its result.
+# Runs netlab-link's prober (direction, kind, IP version, further words) and returns its result.
 Prober = Callable[..., Dict[str, Any]]
 Say = Callable[[State], None]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One property: what was asked for, what was found each way, and whether that is the same."""
+    """A property: the requested value, the measured value in each direction, and whether they agree."""
     name: str
     asked: str
     measured: str
     good: bool
-    path: str = ""      # which one, where there are several
+    path: str = ""      # if there are several
 
     def line(self) -> str:
         return (f"{'ok ' if self.good else 'off'}  {self.path and self.path + '  '}{self.name:<11}{self.asked}: "
@@ -43,12 +43,12 @@ def ns(seconds: float) -> int:
 
 
 def both(texts: "List[str]") -> str:
-    """What was found there and back, in one."""
+    """The findings of both directions as one text."""
     return texts[0] if len(set(texts)) == 1 else " and ".join(texts)
 
 
 def retried(measure: "Callable[[Check], Finding]") -> "Callable[[Check], Iterator[Finding]]":
-    """The first good one of some attempts, else the last: a wrong link is wrong each time."""
+    """Repeat a measurement up to ATTEMPTS times until it agrees: if the link is wrong, it always fails."""
     def attempts(check: "Check") -> "Iterator[Finding]":
         found = measure(check)
         for _ in range(ATTEMPTS - 1):
@@ -64,13 +64,13 @@ class Check:
     say: Say = lambda state: None   # is told what is measured next
 
     def run(self) -> "Iterator[Finding]":
-        """Measures one property after the other; client to server first."""
+        """Measure all properties in turn, client to server first."""
         for turn, measure in zip(self.turns(), (self.mtu, self.ipv6, self.packets, self.rate, self.delay, self.trains)):
             self.say(turn)
             yield from measure()
 
     def turns(self) -> "List[State]":
-        """What is measured, in order, with how long each takes both ways when all goes well."""
+        """The measurements in order, with their normal duration in both directions."""
         link, wait = self.link, self.wait / 1e9
         rest = link.delay + link.jitter
         settle = 0.005 + rest + wait
@@ -84,7 +84,7 @@ class Check:
                 for i, name in enumerate(names)]
 
     def each(self, kind: str, family: int = 4, **words: int) -> "List[Dict[str, Any]]":
-        """What one kind of measurement finds there and back."""
+        """Measure one kind of property in both directions."""
         return [self.probe(way, kind, family, **words) for way in WAYS]
 
     @property
@@ -92,7 +92,7 @@ class Check:
         return ns(WAIT + self.link.delay + self.link.jitter)
 
     def settle(self) -> None:
-        """Until the queues are empty again."""
+        """Wait until the queues are empty."""
         link = self.link
         most = link.delay + link.jitter + 0.005 + 4 * self.cost_time()
         end = time.monotonic() + 5 + (link.limit() * 8 / link.rate if link.rate else 0.0)
@@ -108,7 +108,7 @@ class Check:
                       both([f"{one['mtu']}" + ("" if one["arrives"] else ", which does not arrive") for one in got]),
                       all(one["mtu"] == self.link.mtu and one["arrives"] for one in got))
 
-    @retried    # the question for a neighbour may be lost
+    @retried    # the neighbour solicitation may be lost
     def ipv6(self) -> Finding:
         if not self.link.ipv6:
             return Finding("ipv6", "off", "no address", True)
@@ -117,8 +117,8 @@ class Check:
                        all(one["arrived"] >= 50 * (1 - self.link.loss) for one in got))
 
     def packets(self) -> "Iterator[Finding]":
-        """No packet of a TCP connection may be larger than the MTU, as either end sees them. What TCP
-        hands to the queue is not seen, as a token bucket splits it after having counted it."""
+        """Check that no packet of a TCP connection exceeds the MTU, as seen at both ends. What TCP hands to the queue
+        can't be seen, as the token bucket splits it after counting."""
         lasts = 0.3 + 4 * (self.link.delay + self.link.jitter)
         got = self.each("tcp", time=ns(lasts))
         yield Finding("packets", f"at most {self.link.mtu} bytes",
@@ -139,20 +139,20 @@ class Check:
         found = self.each("rate", size=self.link.mtu - HEADERS, gap=ns(0.9 * each), time=ns(1.25 * lasts + rest),
                           skip=ns(0.25 * lasts + rest))
         got = [one["packets"] * cost * 8e9 / max(1, one["ns"]) / passed for one in found]
-        # Of packets that are lost or doubled, some are so at either end of the time.
+        # Packets are lost or duplicated at the start or end of the interval, too.
         unsure = [RATE_TOLERANCE + (2 / max(1, one["packets"]) if passed != 1 else 0) for one in found]
         good = not rate or all(abs(one / rate - 1) <= most for one, most in zip(got, unsure))
         return Finding("rate", units.show_rate(rate) if rate else "no limit",
                        both([units.show_rate(one) for one in got]), good)
 
     def rate_time(self) -> float:
-        """Seconds that count."""
+        """Duration of the measured interval in seconds."""
         link = self.link
         return min(10.0, max(1.0, 60 * link.cost(link.mtu) * 8 / link.rate if link.rate else 0.0))
 
     @retried
     def delay(self) -> Finding:
-        """Datagrams so far apart that each has its own jitter."""
+        """Datagrams are spaced so that each has independent jitter."""
         self.settle()
         link = self.link
         count, gap = self.apart()
@@ -168,13 +168,13 @@ class Check:
         return Finding("delay", link.show_delay(), both(texts), good)
 
     def apart(self) -> "Tuple[int, float]":
-        """How many datagrams, and the seconds between two."""
+        """Number of datagrams, and their spacing in seconds."""
         gap = max(0.001, 2 * self.link.jitter, 2 * self.cost_time())
         return int(min(500, max(40, LONGEST / gap))), gap
 
     def read_delay(self, found: "Dict[str, List[float]]") -> "Tuple[float, float]":
-        """The median, and half the range that a uniform distribution with these percentiles has. Reordered
-        packets do not count: those that netlab-link delayed, those that netem sent at once."""
+        """The median, and half the range of a uniform distribution with these percentiles, of packets that were not
+        reordered: netlab-link delays reordered packets, and netem sends them at once."""
         share = self.link.reorder
 
         def at(part: float) -> float:
@@ -186,7 +186,7 @@ class Check:
         return self.link.cost(PAYLOAD + HEADERS) * 8 / self.link.rate if self.link.rate else 0.0
 
     def train(self) -> "Tuple[int, float]":
-        """How many datagrams, and the seconds between two: at most half of the rate, so that no queue loses any."""
+        """Number of datagrams, and their spacing in seconds: at most half of the rate, so that no queue overflows."""
         gap = max(1 / PACE, 2 * self.cost_time())
         return int(min(TRAIN, max(100, LONGEST / gap))), gap
 
@@ -208,15 +208,14 @@ class Check:
                        both([f"{one} of {n}" for one, n in zip(found, of)]), good)
 
     def allowed(self, share: float, n: int) -> float:
-        """How far a count may be off: our own link is exact but for where its shares begin; netem
-        draws lots."""
+        """The tolerance of a count: our own link is exact except at the edges; netem is random."""
         if share == 0:
             return 0
         return 2 if self.link.exact else 2 + 4 * math.sqrt(n * share * (1 - share))
 
 
 def examine(link: Any, probes: "Sequence[Prober]", say: Say = lambda state: None) -> "Iterator[Finding]":
-    """One path after the other, each like this link."""
+    """Check one path after the other against the link."""
     whole, several = Check(link, probes[0]).turns()[0].left or 0.0, len(probes) > 1
     for number, probe in enumerate(probes):
         def say_more(state: State, number: int = number) -> None:
@@ -229,7 +228,7 @@ def examine(link: Any, probes: "Sequence[Prober]", say: Say = lambda state: None
 
 
 def lateness(found: "Dict[str, Any]") -> str:
-    """How late a link of ours was with packets, in words."""
+    """How late our own link was with packets, in words."""
     parts = []
     for end, far in WAYS:
         late = found[end]["late_us"]

@@ -1,5 +1,6 @@
-"""Processes of a sweep: bounded, in groups of their own, ended with the sweep however that ends; the
-lab and the daemons they run in, and what the machine is."""
+"""The processes of a sweep, limited in time, in process groups of their own, and ended with the sweep however it
+ends; the labs and daemons that they use; and facts about the machine.
+"""
 
 import contextlib
 import ctypes
@@ -21,25 +22,25 @@ from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Se
 from netkit import Fault, Interrupted, files, progress
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-SENT = (0, 0x80, -1, -6)    # SI_USER, SI_KERNEL, SI_QUEUE, SI_TKILL: by a process, or by the terminal
+SENT = (0, 0x80, -1, -6)    # SI_USER, SI_KERNEL, SI_QUEUE, SI_TKILL: sent by a process or the terminal
 PR_SET_PDEATHSIG = 1
-LIBC = ctypes.CDLL(None)    # loaded here: a child between fork and exec had better not
-LAB_PREFIX = "sweep-"       # of the names of our labs; the pid of their sweep follows
+LIBC = ctypes.CDLL(None)    # loaded now, as it is not safe between fork and exec
+LAB_PREFIX = "sweep-"       # of our labs' names; the pid of the sweep follows
 LAB_PORT = 12865
 LAB_CHANGES = ("--rate", "--mtu", "--delay", "--jitter", "--loss", "--reorder", "--duplicate",
-               "--congestion")      # what netlab set takes
+               "--congestion")      # options of netlab set
 IPV6_LEAST_MTU = 1280
-ANSWER_MOST = 32 << 20      # bytes that a program elsewhere may print, its document included: one of 100,000 flows
-COMPLAINT_MOST = 1 << 20    # bytes of its standard error that are kept: the rest is read and dropped
-LOOPBACK = {4: ["-4", "-L", "127.0.0.1"], 6: ["-6", "-L", "::1,inet6"]}   # where a netserver listens
+ANSWER_MOST = 32 << 20      # bytes that a remote program may print, including its document: one of 100,000 flows
+COMPLAINT_MOST = 1 << 20    # bytes of its stderr that are kept; the rest is discarded
+LOOPBACK = {4: ["-4", "-L", "127.0.0.1"], 6: ["-6", "-L", "::1,inet6"]}   # where our netserver listens
 
 
 class MachineError(Fault):
-    """Something around a run could not be had; one line."""
+    """Something that a run needs could not be set up; one line."""
 
 
 class Done(NamedTuple):
-    """What a command did; exit is None when it had to be ended."""
+    """The result of a command; exit is None if it had to be killed."""
     exit: Optional[int]
     stdout: str
     stderr: str
@@ -47,26 +48,26 @@ class Done(NamedTuple):
     reason: str = ""
 
     def complaint(self) -> str:
-        """Why it failed: the last line that it said."""
+        """Why it failed: the last line of its stderr."""
         said = (self.stderr.strip() or self.stdout.strip()).splitlines()
         return self.reason or (said[-1].strip() if said else f"status {self.exit}")
 
 
 def hold_signals() -> None:
-    """From here on signals that ask for the end wait until wait() or check() looks: nothing is
-    interrupted half-way. Those that are ignored, as SIGHUP under nohup, stay so."""
-    # An ignored one that is blocked would wait, too, and be found.
+    """Block the signals that end the program, so that nothing is interrupted half-way: wait() and check() look for
+    them. Ignored ones, such as SIGHUP under nohup, stay ignored."""
+    # If blocked, an ignored signal would stay pending and be found, too.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *(one for one in ENDS if signal.getsignal(one) != signal.SIG_IGN)})
 
 
 def check() -> None:
-    """Raises Interrupted when a signal has come."""
+    """Raise Interrupted if a signal has arrived."""
     pause(0)
 
 
 def came(got: Any, heeded: Sequence[int]) -> bool:
-    """Whether one of these signals has come. When the time is over while we are stopped (^Z), Python's sigtimedwait() returns
-    a structure that it has not filled in, with any number."""
+    """Whether one of these signals has arrived. If the timeout passes while we are stopped (^Z), Python's
+    sigtimedwait() returns an uninitialised structure."""
     return bool(got) and got.si_signo in heeded and got.si_code in SENT
 
 
@@ -82,8 +83,8 @@ def pause(seconds: float) -> None:
 
 
 def free_signals() -> None:
-    """In a child before its exec: it has signals as it would have from a shell. One that came since the fork ends
-    it, and raises nothing of ours there."""
+    """For a child before exec: restore the signals as a shell would leave them. A signal since the fork ends the
+    child, and raises nothing there."""
     for number in ENDS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -91,7 +92,7 @@ def free_signals() -> None:
 
 
 def tied() -> "Callable[[], None]":
-    """The same, and it dies with us, who may be dead by then."""
+    """As free_signals(), and the child is killed when its parent dies, even if it already has."""
     parent = os.getpid()
 
     def tie() -> None:
@@ -104,8 +105,8 @@ def tied() -> "Callable[[], None]":
 
 
 class Guard:
-    """A process that runs a command when we die before leave(): it waits for a word that does not come then. In a session
-    of its own, so that what kills us does not kill it."""
+    """A process that runs a command if we die before leave(). It waits on a pipe for a message that we would then not
+    send. It has its own session, so that what kills us does not kill it."""
 
     def __init__(self, *command: str) -> None:
         self._process = subprocess.Popen(
@@ -118,7 +119,7 @@ class Guard:
 
 
 class Process:
-    """A command under way in a process group of its own, its output in files. It gets these descriptors."""
+    """A running command in its own process group, with its output in files. It inherits the descriptors `fds`."""
 
     def __init__(self, command: Sequence[str], fds: Sequence[int] = ()) -> None:
         self._out, self._err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
@@ -137,14 +138,14 @@ class Process:
         return True
 
     def end(self, patience: float = 2.0) -> None:
-        """Asks it and what it started to end, then makes them."""
+        """Terminate the process group; kill what is left after `patience` seconds."""
         for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 10.0)):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.popen.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.popen.wait(seconds)
                 break
-        with contextlib.suppress(ProcessLookupError):   # what it left behind
+        with contextlib.suppress(ProcessLookupError):   # children that outlived it
             os.killpg(self.popen.pid, signal.SIGKILL)
 
     def done(self, reason: str = "") -> Done:
@@ -158,14 +159,14 @@ class Process:
                     round(seconds, 3), reason)
 
     def said(self) -> str:
-        """The last line it has written to standard error so far."""
+        """The last line on its stderr so far."""
         text = os.pread(self._err.fileno(), 1 << 16, 0).decode("utf-8", "replace").strip()
         return text.splitlines()[-1] if text else ""
 
 
 def pieces(process: "subprocess.Popen[bytes]", limit: float) -> "Iterator[Tuple[bool, bytes]]":
-    """What a process prints to its pipes, as it comes, and whether it is a complaint, until it has closed both. For what another
-    host has in its hands: raises MachineError when the time is over or it prints more than ANSWER_MOST."""
+    """The output of a process's pipes as it arrives, with whether it is stderr, until both are closed. For programs
+    on other hosts, which can't be trusted: raises MachineError at the time limit, or after ANSWER_MOST bytes."""
     assert process.stdout and process.stderr
     end, left = time.monotonic() + limit, {False: ANSWER_MOST, True: COMPLAINT_MOST}
     with selectors.DefaultSelector() as selector:
@@ -186,7 +187,7 @@ def pieces(process: "subprocess.Popen[bytes]", limit: float) -> "Iterator[Tuple[
 
 
 def ask(command: Sequence[str], limit: float, data: bytes = b"", **options: Any) -> Done:
-    """Runs a command at another host, with options of Popen's: its time and what is read of it have limits. Raises OSError."""
+    """Run a command, perhaps on another host, with limits on its time and output; options are Popen's. Raises OSError."""
     since, said, reason = time.monotonic(), {False: bytearray(), True: bytearray()}, ""
     with tempfile.TemporaryFile() as given:
         given.write(data)
@@ -208,8 +209,8 @@ def ask(command: Sequence[str], limit: float, data: bytes = b"", **options: Any)
 
 def run_all(commands: "Sequence[Sequence[str]]", limit: float, patience: float = 2.0,
             heed: bool = True, fds: Sequence[int] = ()) -> "List[Done]":
-    """Runs commands side by side to their ends, or ends them when the time is over or, if signals are
-    heeded, when one comes: then it raises Interrupted."""
+    """Run commands in parallel to the end. They are killed at the time limit or, with `heed`, when a signal
+    arrives, which raises Interrupted."""
     running: "List[Process]" = []
     try:
         for command in commands:
@@ -229,8 +230,8 @@ def run_all(commands: "Sequence[Sequence[str]]", limit: float, patience: float =
 
 
 def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = ENDS) -> None:
-    """Until all have ended, the time is over or a signal comes."""
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})   # an ignored one is dropped unless it is blocked
+    """Wait until all have ended, the time is up, or a signal arrives."""
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})   # if not blocked, a signal with the default action "ignore" would be lost
     try:
         while not all([process.ended() for process in running]):
             left = end - time.monotonic()
@@ -243,7 +244,7 @@ def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = END
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if any(-(process.popen.returncode or 0) in heeded for process in running):
-        check()     # ^C reached it before it had a session of its own, and us as well
+        check()     # ^C was sent to both, before it had its own session
 
 
 def run(command: Sequence[str], limit: float, patience: float = 2.0, heed: bool = True,
@@ -252,7 +253,7 @@ def run(command: Sequence[str], limit: float, patience: float = 2.0, heed: bool 
 
 
 def start_time(pid: int) -> int:
-    """When a process began, in ticks since boot; 0 when it is dead."""
+    """The start time of a process in clock ticks since boot; 0 if it is dead."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             words = file.read().rpartition(")")[2].split()
@@ -262,13 +263,13 @@ def start_time(pid: int) -> int:
 
 
 def find(program: str) -> Optional[str]:
-    """Where a program is, those of the administrator included."""
+    """The path of a program, also searching the directories of system administration."""
     path = os.environ.get("PATH", os.defpath) + ":/usr/local/sbin:/usr/sbin:/sbin"
     return shutil.which(program, path=path)
 
 
 def netserver_beside(netperf: str) -> str:
-    """The netserver that came with a netperf, else any."""
+    """The netserver in the directory of a netperf, else the one in PATH."""
     place = os.path.dirname(os.path.realpath(find(netperf) or netperf))
     beside = os.path.join(place, "netserver")
     found = beside if os.access(beside, os.X_OK) else find("netserver")
@@ -278,8 +279,8 @@ def netserver_beside(netperf: str) -> str:
 
 
 def ours(name: str, variable: str, *places: str, here: str = "") -> str:
-    """The program that the environment names, else the one in a folder beside that of the script (here): of a
-    build tree, or as installed; "" where there is none."""
+    """The program that an environment variable names, else one next to the script's directory (in a build tree, or as
+    installed), else ""."""
     named = os.environ.get(variable)
     here = here or os.path.dirname(os.path.realpath(sys.argv[0]))
     for path in [named] if named else [os.path.join(here, "..", place, name) for place in places]:
@@ -289,12 +290,12 @@ def ours(name: str, variable: str, *places: str, here: str = "") -> str:
 
 
 def built_netperf(scripts: str) -> str:
-    """The netperf of the build tree that a folder of scripts belongs to, else the one in PATH."""
+    """The netperf of the build tree to which these scripts belong, else the one in PATH."""
     return ours("netperf", "", "src", "build/src", here=scripts) or "netperf"
 
 
 def netlab(scripts: str) -> str:
-    """The netlab that lies beside other scripts, else the one in PATH."""
+    """The netlab next to the scripts, else the one in PATH."""
     beside = os.path.join(scripts, "netlab")
     return beside if os.access(beside, os.X_OK) else find("netlab") or "netlab"
 
@@ -310,22 +311,22 @@ def version(program: str) -> str:
 
 @functools.lru_cache(maxsize=None)
 def knows(program: str, option: str) -> bool:
-    """Whether the help of a program names an option, as one that its build has. It is asked once."""
+    """Whether a program's --help lists an option, and so whether its build has it. Each program is asked once."""
     done = run([program, "--help=all"], limit=10)
-    if done.exit != 0:  # a program of which --help tells everything
+    if done.exit != 0:  # not every program has --help
         done = run([program, "--help"], limit=10)
-    text = re.sub(r"\n {20,}", " ", done.stdout + done.stderr)  # what a line has no room for
+    text = re.sub(r"\n {20,}", " ", done.stdout + done.stderr)  # options whose description begins on the next line
     found = re.search(rf"(?<!\S){re.escape(option)}(?![\w-])(.*)", text)
     return found is not None and "not in this build" not in found[1]
 
 
 def port(known: "Dict[str, Any]") -> str:
-    """Where a netserver listens, of the port at a point of a plan: netperf's own may stand behind a comma."""
+    """The port of the netserver at a point of a plan, without netperf's own port after a comma."""
     return str(known.get("port") or LAB_PORT).partition(",")[0]
 
 
 def silent(host: str, port: "int | str") -> str:
-    """Why nobody can be reached there; empty: somebody listens."""
+    """Why no connection can be made to this port; empty if it can."""
     try:
         socket.create_connection((host, port), 5).close()
     except (OSError, OverflowError, UnicodeError) as fault:
@@ -334,7 +335,7 @@ def silent(host: str, port: "int | str") -> str:
 
 
 class Daemon:
-    """A netserver of ours in the foreground, until stop()."""
+    """A netserver of our own, in the foreground until stop()."""
 
     def __init__(self, prefix: Sequence[str], program: str, args: Sequence[str], port: int) -> None:
         self._process = Process([*prefix, program, "-D", "-p", str(port), *args])
@@ -355,7 +356,7 @@ class Daemon:
             pause(0.02)
 
     def _listens(self) -> bool:
-        """Asks the kernel, in the process's own namespace once it is netserver."""
+        """Whether the kernel lists its socket, in the process's own network namespace."""
         home = f"/proc/{self._process.popen.pid}"
         try:
             with open(f"{home}/comm", encoding="utf-8", errors="replace") as file:
@@ -379,27 +380,28 @@ class Daemon:
 
 
 class Place:
-    """Where the runs happen: what to put in front of netperf, and a daemon to talk to. As a context it is left in the end."""
-    own = False     # is the daemon ours?
+    """Where runs take place: what to put before netperf, and a daemon. As a context manager, it is left at the end."""
+    own = False     # whether the daemon is ours
     prefix: "List[str]" = []
-    typed: "List[str]" = []     # the same as a user would type it
-    way: Any = None             # or a fleet.Way, where that is elsewhere
-    options: "List[str]" = []   # what netperf has to be told beside its command
-    link = ""       # what carries the packets, in netlab's words, once ready() has been called
+    typed: "List[str]" = []     # the same for users to copy
+    way: Any = None             # a fleet.Way, if it is on another host
+    options: "List[str]" = []   # further options for netperf
+    link = ""       # the link, in netlab's words, after ready()
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
-        """Sees to it that everything is there for a run; known is what its point says. Raises MachineError."""
+        """Set up everything for a run at the point `known`. Raises MachineError."""
 
     def prepare(self, knowns: "Sequence[Dict[str, Any]]") -> "List[str]":
-        """The same for runs at the same time, side by side where that takes time; why each of them can't be."""
+        """Set up runs that take place at the same time, in parallel where that takes time. Returns for each why it
+        failed, or ""."""
         return [""] * len(knowns)
 
     def unreached(self, end: str) -> str:
-        """Why this end of a run that failed can't be reached; empty: it can, or nobody knows."""
+        """Why this end of a failed run can't be reached; empty if it can or if that is unknown."""
         return ""
 
     def leave(self) -> None:
-        """Removes what ready() made."""
+        """Undo what ready() did."""
 
     def __enter__(self) -> "Place":
         return self
@@ -409,7 +411,7 @@ class Place:
 
 
 class Loopback(Place):
-    """Daemons on loopback, on one port, one for each version of IP that a run wants."""
+    """Daemons on one loopback port, one for each IP version that a run needs."""
     own = True
 
     def __init__(self, netserver: str, args: Sequence[str] = ()) -> None:
@@ -432,7 +434,7 @@ class Loopback(Place):
 
 
 def lab_options(words: Sequence[str]) -> "Dict[str, str]":
-    """Options of netlab up by their names; those without a value have an empty one."""
+    """Parse options of netlab up into a dict; those without a value have an empty one."""
     found: "Dict[str, str]" = {}
     name = ""
     for word in words:
@@ -445,8 +447,8 @@ def lab_options(words: Sequence[str]) -> "Dict[str, str]":
 
 
 def lab_changes(old: Sequence[str], new: Sequence[str]) -> "Optional[List[str]]":
-    """What netlab set has to be told to make a lab with the new options of one with the old ones; None
-    when only another lab will do: other options, or an MTU that brings IPv6 or takes it away."""
+    """The options of netlab set that change a lab from the old options to the new ones; None if a new lab is needed,
+    because of other options or an MTU that enables or disables IPv6."""
     before, after = lab_options(old), lab_options(new)
     changed = [name for name in after if before.get(name) != after[name]]
     if before.keys() != after.keys() or not set(changed) <= set(LAB_CHANGES):
@@ -460,30 +462,28 @@ def lab_changes(old: Sequence[str], new: Sequence[str]) -> "Optional[List[str]]"
 
 
 class LabPlace(Place):
-    """A lab of netlab's with the name of this process, changed when its options do, or if need be taken
-    down and up."""
+    """A netlab lab named after this process. It is changed for new options, or if necessary recreated."""
     own = True
 
     def __init__(self, netlab: str, netserver: str, args: Sequence[str] = ()) -> None:
         self._netlab, self._netserver, self._args = netlab, netserver, list(args)
         self.name = f"{LAB_PREFIX}{os.getpid()}"
         self.prefix, self.far = (["ip", "netns", "exec", f"netlab-{self.name}-{end}"] for end in ("client", "server"))
-        self.typed = [netlab, "exec", "--name", self.name, "client"]    # which takes 0.1 s of a processor to begin
+        self.typed = [netlab, "exec", "--name", self.name, "client"]    # starting it takes 0.1 s of processor time
         self._up: "Optional[List[str]]" = None
         self._daemon: Optional[Daemon] = None
         self._guard: Optional[Guard] = None
         self._clean()
 
     def _clean(self) -> None:
-        """Removes the labs that killed sweeps left, and what has our own name."""
+        """Remove labs that killed sweeps left behind, and one with our own name."""
         names = " ".join(glob.glob(f"/run/netns/netlab-{LAB_PREFIX}*"))
         for pid in sorted(set(re.findall(rf"netlab-{LAB_PREFIX}([0-9]+)-(?:client|server)(?!\S)", names))):
             if int(pid) == os.getpid() or not is_sweep(int(pid)):
                 self._call("down", "--name", f"{LAB_PREFIX}{pid}")
 
     def _call(self, *args: str) -> str:
-        """netlab undoes an up that is asked to end, and gets the time for it; a down is let finish
-        whoever wants to end meanwhile. Returns what it printed."""
+        """Run netlab and return its output. On a signal, an up is terminated, which undoes it; a down may finish."""
         done = run([self._netlab, *args], limit=60, patience=20, heed=args[0] != "down")
         if done.exit != 0:
             raise MachineError(f"netlab {args[0]}: {done.complaint()}")
@@ -500,7 +500,7 @@ class LabPlace(Place):
         self._daemon = Daemon(self.far, self._netserver, self._args, LAB_PORT)
 
     def _change(self, lab: "Optional[List[str]]") -> bool:
-        """Makes the lab that is up the one that is wanted; False when that cannot be."""
+        """Change the running lab into the wanted one; False if that is impossible."""
         changes = lab_changes(self._up, lab) if self._up is not None and lab is not None else None
         if not changes:
             return False
@@ -525,14 +525,13 @@ class LabPlace(Place):
 
 
 def link_words(said: str) -> str:
-    """What the link is and who makes it, of what netlab prints of a lab: "NAME: 100 Mbit/s, ...
-    (veth)" and further lines."""
+    """The link's properties and its implementation, from netlab's output: "NAME: 100 Mbit/s, ... (veth)" and further
+    lines."""
     return said.partition("\n")[0].partition(": ")[2]
 
 
 def is_sweep(pid: int) -> bool:
-    """Whether a process that goes by this number is a netsweep or a netgate: if not, the one that did is
-    dead."""
+    """Whether this pid is a netsweep or netgate; if not, the one that had it is dead."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
             words = file.read().split(b"\0")
@@ -541,4 +540,4 @@ def is_sweep(pid: int) -> bool:
     return any(os.path.basename(word) in (b"netsweep", b"netgate") for word in words[:4])
 
 
-shown = shlex.join      # a command as a shell takes it
+shown = shlex.join      # a command for users to copy into a shell

@@ -1,6 +1,7 @@
-"""Which host or pair of a mesh is worse than the others (netreport --mesh): of a sweep over clients and servers. The logarithm
-of a figure is taken to be the sum of what all have, what a client adds and what a server adds, by Tukey's median polish; what
-is left is the pair's."""
+"""Finds hosts and pairs that are worse than the rest of a mesh (netreport --mesh), in a sweep over clients and
+servers. The logarithm of a figure is modelled as an overall value plus a part for the client and one for the server,
+fitted by Tukey's median polish; the residual is the pair's.
+"""
 
 import math
 import statistics
@@ -12,27 +13,27 @@ from netkit.outliers import Pair
 from netkit.tables import THROUGHPUTS, Block, Sweep, Words
 from netkit.units import show_value
 
-MARGIN = 10.0       # percent: less does not matter
-ERROR = 0.01        # of the test of hosts
-PROMISED = 3        # percent of meshes in which chance names a host or a pair, at most (tests/e2e/rates_long.py)
-LEAST_HOSTS = 5     # among fewer it cannot be told which one differs
+MARGIN = 10.0       # percent: smaller differences don't matter
+ERROR = 0.01        # error probability of the test of hosts
+PROMISED = 3        # percent of meshes in which a host or pair is named by chance, at most (tests/e2e/rates_long.py)
+LEAST_HOSTS = 5     # with fewer, it can't be told which one differs
 VERDICTS = ("ktap", "tap", "junit")     # forms of gate()
 HEAD = ["at", "what is worse", "figure", "others", "by (%)"]
 Key = TypeVar("Key", bound=Hashable)
 
 
 def below(values: "Dict[Key, float]", margin: float) -> "Set[Key]":
-    """Those that lie below the median by the margin in percent."""
+    """The keys whose values are below the median by the margin in percent."""
     least = statistics.median(values.values()) + math.log1p(-margin / 100)
     return {key for key, value in values.items() if value <= least}
 
 
 def worse(figures: "Dict[Pair, float]", less_is_better: bool, margin: float = MARGIN) -> "Iterator[Tuple[str, float, float]]":
-    """In words, its figure, and what the others have: hosts first, then pairs. Raises python.MissingModule."""
+    """Lines about bad hosts, then pairs, each with its figure and the others'. Raises python.MissingModule."""
     sign = -1.0 if less_is_better else 1.0
     parts = outliers.polish({pair: sign * math.log(value) for pair, value in figures.items()})
     noise = parts.noise
-    each = 1.25 * noise * math.sqrt(len(parts.clients) / len(figures))     # of a median
+    each = 1.25 * noise * math.sqrt(len(parts.clients) / len(figures))     # standard error of a median
     clients, servers = (below(known, margin).intersection(list(known)[number] for number in outliers.esd(
         [-value for value in known.values()], ERROR / 2, each)) for known in (parts.clients, parts.servers))
     usual = math.exp(sign * parts.whole)
@@ -55,7 +56,7 @@ def hosts(figures: "Dict[Pair, float]") -> int:
 
 
 def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[str]":
-    """Hosts of which all pairs gave nothing, then the other pairs that did, each with a reason."""
+    """Hosts without any result, then other pairs without, each with a reason."""
     names = [name for name in sorted({name for pair in pairs for name in pair})
              if sum(name in pair for pair in pairs) > 1 and not any(name in pair for pair in figures)]
     for name in names:
@@ -66,8 +67,8 @@ def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[
 
 
 class Found(NamedTuple):
-    """Of a sweep with the axes client and server: figures of each test and whatever else varies, what is worse, of which nothing is, or
-    why none can be told, and notes."""
+    """The findings in a sweep with the axes client and server: for each test and combination of other axes the
+    figures, what is worse, what has no result, why nothing can be told, and notes."""
     meshes: "Dict[str, Dict[Pair, float]]"
     rows: "List[List[Union[str, Words]]]"
     good: "List[str]"
@@ -110,7 +111,7 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
         if name in zeros and figures:
             found.untold[name] = f"{len(zeros[name])} of {len(zeros[name]) + len(figures)} pairs have 0: others have no ratio to that"
             continue
-        figures = figures or dict.fromkeys(zeros.get(name, ()), 1.0)     # all alike
+        figures = figures or dict.fromkeys(zeros.get(name, ()), 1.0)     # all equal
         if hosts(figures) < LEAST_HOSTS or len(figures) < 2 * hosts(figures):
             found.untold[name] = f"fewer than {LEAST_HOSTS} hosts, or too few pairs, to tell which one differs"
             continue
@@ -129,7 +130,7 @@ def block(found: Found, figure: str, margin: float = MARGIN) -> Block:
 
 
 def gate(found: Found, figure: str, margin: float = MARGIN) -> Gate:
-    """As netgate prints one: a judgement a mesh."""
+    """The findings as a gate: one judgement for each mesh."""
     judged = []
     for name in found.meshes:
         bad = [f"{what}: {mine}" + f" ({by} %; others {others})" * bool(by) for at, what, mine, others, by in found.rows if at == name]

@@ -1,5 +1,6 @@
-"""The method table: one test by several engines, what it reached, what it cost at both ends, and the
-proof that its way was taken. By the evidence that runs keep (doc/results.md, doc/evidence.md)."""
+"""The method table: one test with several engines, their results, their costs at both ends, and the proof that the
+engine was really used, from the evidence of the runs (doc/results.md, doc/evidence.md).
+"""
 
 import itertools
 import statistics
@@ -26,18 +27,18 @@ def number(e: Evidence, name: str) -> Optional[float]:
 
 
 def known(e: Evidence, *names: str) -> float:
-    """The sum of those counts that there are; counts of 0 are left out of the evidence."""
+    """The sum of the known counters; zeros are omitted from the evidence."""
     return sum(number(e, name) or 0.0 for name in names)
 
 
 class Work(NamedTuple):
-    """How much an end did, in what its costs are per."""
+    """The amount of work of an end, to which costs are related."""
     amount: float
     unit: str
 
 
 def work(e: Evidence) -> Optional[Work]:
-    """Transactions, datagrams, or thousands of bytes."""
+    """Transactions, datagrams, or kilobytes."""
     transactions = known(e, "flow.transactions")
     if transactions:
         return Work(transactions, "transaction")
@@ -50,12 +51,12 @@ def work(e: Evidence) -> Optional[Work]:
 
 class Calls(NamedTuple):
     count: float
-    exact: bool     # else there were others, which nobody counted
+    exact: bool     # False: there were others, which were not counted
 
 
 def system_calls(e: Evidence, flows: int) -> Optional[Calls]:
-    """Those that moved data, or tried to. Waits for events (epoll) and for what the kernel gives back are
-    not among them."""
+    """System calls that moved data or tried to. Waits for events (epoll) and reads of the error queue are not
+    included."""
     name = e.get("engine.name")
     if name is None:
         return None
@@ -69,7 +70,7 @@ def system_calls(e: Evidence, flows: int) -> Optional[Calls]:
 
 
 def per(e: Evidence, *names: str, times: float = 1.0) -> Optional[float]:
-    """The sum of figures for each unit of work; None where one of them is not there."""
+    """The sum of figures per unit of work; None if one is missing."""
     done, values = work(e), [number(e, name) for name in names]
     if done is None or any(value is None for value in values):
         return None
@@ -82,13 +83,13 @@ def ratio(e: Evidence, above: str, *below: str) -> Optional[float]:
 
 
 def percent(share: float) -> str:
-    """Three digits that count; 100 % is said of all alone."""
+    """Three significant digits; "100 %" only if it is exactly that."""
     text = f"{100 * share:.3g}"
     return f"{'99.99' if text == '100' and share < 1 else text} %"
 
 
 def proof_several(e: Evidence) -> "Iterator[str]":
-    """Messages of a call, or of io_uring's submission, by the engine's own counts."""
+    """Messages per call, or per submission of io_uring, counted by the engine."""
     for calls, messages, words, cut, by in (
             ("send_calls", "messages_sent", "messages sent a call", "segmented_sends", "cut"),
             ("receive_calls", "messages_received", "messages received a call", "joined_receives", "joined"),
@@ -128,12 +129,12 @@ def proof_spin(e: Evidence) -> "Iterator[str]":
 
 
 def proof_packets(e: Evidence) -> "Iterator[str]":
-    """What the kernel handed on: datagrams of a packet, by the ledger or the interface's own counters."""
+    """Datagrams per packet, from the kernel's or the interface's counters."""
     if e.get("flow.protocol") not in DATAGRAMS or e.get("flow.role") != "transmit":
         return
     for name, where in (("wire.out.packets", "by the ledger"), ("moved.nic.tx_packets", "by the interface")):
         packets, sent = number(e, name), known(e, "flow.sends")
-        if packets and sent / packets >= 1.05:      # more packets than datagrams: others', or fragments
+        if packets and sent / packets >= 1.05:      # more packets than datagrams: others' traffic, or fragments
             yield f"{sent / packets:.1f} datagrams a packet {where}"
             return
 
@@ -144,7 +145,7 @@ def unread(e: Evidence, name: str) -> str:
 
 
 def together(told: "Sequence[Evidence]") -> Evidence:
-    """Several runs of a method as one: their counts are added."""
+    """Several runs of a method as one: their counters are added up."""
     made: Evidence = {}
     for e in told:
         for name, value in e.items():
@@ -154,7 +155,7 @@ def together(told: "Sequence[Evidence]") -> Evidence:
 
 
 def proof(e: Evidence, asked: str) -> str:
-    """What shows that the way that was asked for was taken."""
+    """The proof that the requested engine was used."""
     name = e.get("engine.name")
     if name is None:
         return "not known"
@@ -166,7 +167,7 @@ def proof(e: Evidence, asked: str) -> str:
 
 @dataclass
 class Method:
-    """All runs of a point, one of the methods of a block."""
+    """All runs of a point: one of the methods in a block."""
     engine: str
     cell: Optional[Cell]
     rates: "Dict[int, float]" = field(default_factory=dict)     # by repetition
@@ -184,7 +185,7 @@ def method(engine: str, cell: Optional[Cell]) -> Method:
 
 
 def to_baseline(one: Method, base: Method) -> Optional[float]:
-    """The median of the ratios to the baseline's run of the same round; without such, that of medians."""
+    """The median ratio to the baseline's run in the same round; if there is none, the ratio of medians."""
     pairs = [rate / base.rates[at] for at, rate in one.rates.items() if base.rates.get(at)]
     if pairs:
         return statistics.median(pairs)
@@ -199,7 +200,7 @@ def median(values: "Sequence[Optional[float]]") -> Optional[float]:
 
 
 def show(value: Optional[float], mark: str = "") -> str:
-    """Three digits that count."""
+    """Three significant digits."""
     if value is None:
         return GAP
     text = f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"
@@ -216,7 +217,7 @@ def tells(run: Run) -> bool:
 
 
 def can_be_made(sweep: Sweep) -> bool:
-    """Whether the runs are of several engines and tell what these did."""
+    """Whether the runs have several engines and evidence of what these did."""
     return len(sweep.values.get(AXIS, [])) > 1 and any(map(tells, sweep.results.runs))
 
 
@@ -224,7 +225,7 @@ def rate_row(one: Method, base: Optional[Method]) -> "List[str]":
     rates = list(one.rates.values())
     if not rates:
         return [one.engine, *[GAP] * (len(RATES) - 1)]
-    low, middle, high = statistics.quantiles(rates * 2 if len(rates) == 1 else rates, n=4, method="inclusive")    # of two at least
+    low, middle, high = statistics.quantiles(rates * 2 if len(rates) == 1 else rates, n=4, method="inclusive")    # needs at least two values
     share = median([lost(e) for e in one.ends["far"]])
     times = to_baseline(one, base) if base else None
     return [one.engine, show(middle), show(low), show(high), GAP if times is None else f"{times:.2f}",
@@ -262,7 +263,7 @@ def cost_row(one: Method, end: str, flows: int) -> "Optional[List[str]]":
 
 
 def why_unread(methods: "Sequence[Method]") -> "Iterator[str]":
-    """Why there are no cycles; or of what part of the system they are."""
+    """Why there are no cycles, or which part of the system they include."""
     if not any("work.cycles" in e or unread(e, "work.cycles") for one in methods for e in one.ends["near"]):
         yield "cycles and instructions: not asked for (cycles = true)"
         return
@@ -294,8 +295,7 @@ def left_out(methods: "Sequence[Method]") -> "Iterator[str]":
 
 
 def of_point(sweep: Sweep, rest: "Dict[str, Any]") -> "List[Block]":
-    """The methods at a point of all other axes, what they reached and what they cost; nothing where nothing
-    was tried."""
+    """The methods at a point of all other axes, with results and costs; empty if nothing was tried."""
     methods = []
     for value in sweep.values[AXIS]:
         cell = sweep.cell({**rest, AXIS: value})

@@ -1,22 +1,23 @@
-"""Documents of netperf's (doc/json.md) of any number as programs look at them. From number 3 on each number stands once: here
-an iteration has all of its figures, evidence the names of doc/evidence.md, and a histogram pairs."""
+"""Converts netperf documents (doc/json.md) of any number to one form. From number 3 on, each figure occurs once;
+here, an iteration has all of its figures, evidence has the names of doc/evidence.md, and histograms are pairs.
+"""
 
 from typing import Any, Dict, Iterator, List, Tuple
 
 Object = Dict[str, Any]
-HALF_BITS = 10          # of a histogram's cells: the times of one differ by 0.1 %
+HALF_BITS = 10          # resolution of a histogram: the values of a bucket differ by at most 0.1 %
 CELLS = 38 << HALF_BITS
 OF_DISTURBED = {"share": "DISTURBED_SHARE", "clean_seconds": "CLEAN_SECONDS", "clean_throughput": "CLEAN_THROUGHPUT"}
 
 
 def of(document: Object) -> int:
-    """Its number; 0: it has none."""
+    """The document's number; 0 if it has none."""
     number = str(document.get("schema")).rpartition("/")[2]
     return int(number) if number.isdecimal() else 0
 
 
 def whole(document: Object) -> Object:
-    """Raises AttributeError, KeyError, TypeError or ValueError for what is no such document."""
+    """Convert a document. Raises AttributeError, KeyError, TypeError or ValueError if it is invalid."""
     if of(document) < 3:
         return document
     final, told = document.setdefault("final", None) or {}, document.get("explanation")
@@ -33,7 +34,7 @@ def whole(document: Object) -> Object:
 
 
 def flat(bag: Object, before: str = "") -> Object:
-    """"tcp": {"rtt_us": 5} is "tcp.rtt_us": 5."""
+    """Turn {"tcp": {"rtt_us": 5}} into {"tcp.rtt_us": 5}."""
     made: Object = {}
     for name, value in bag.items():
         if isinstance(value, dict) and name != "unread":
@@ -44,7 +45,7 @@ def flat(bag: Object, before: str = "") -> Object:
 
 
 def with_pairs(part: Any) -> Any:
-    """All histograms of a part of a document."""
+    """Convert all histograms within a part of a document."""
     if isinstance(part, list):
         return [with_pairs(one) for one in part]
     if not isinstance(part, dict):
@@ -57,7 +58,7 @@ def with_pairs(part: Any) -> Any:
 
 
 def pairs(counts: "List[int]") -> "Iterator[Tuple[int, int]]":
-    """The smallest time of each cell that has any, in ns, and how many."""
+    """The lower bound of each non-empty bucket in ns, and its count."""
     cell = 0
     for count in counts:
         if count < 0:

@@ -1,6 +1,6 @@
-"""What a point of a sweep becomes: the one table of names and netperf's options for them.
+"""The netperf command for a point of a sweep: the table of names and their options.
 
-netsweep(1) lists the rows and what they mean; a test holds that page to this table.
+netsweep(1) documents the rows; a test compares that page with this table.
 """
 
 import math
@@ -12,18 +12,18 @@ from typing import Any, Callable, Dict, List, Optional
 
 from netkit import UsageError, units
 
-Known = Dict[str, Any]      # axes and constants of one point, None where netperf shall decide
+Known = Dict[str, Any]      # axes and constants of a point; None: netperf's default
 
 IP_HEADER = {4: 20, 6: 40}
 UDP_HEADER = 8
 CONNECTIONS = ("TCP_CRR", "TCP_CC")
 TRANSACTIONS = ("TCP_RR", "UDP_RR") + CONNECTIONS
 STREAMS = ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM", "TCP_SENDFILE")
-CLASSIC = ("TCP_SENDFILE",)     # no -k: its table is read instead
+CLASSIC = ("TCP_SENDFILE",)     # without -k: its table is parsed instead
 TESTS = STREAMS + TRANSACTIONS + ("OMNI",)
 MOST_FLOWS = 10000
-AT_MOST = 4             # times the clean seconds that are asked for: where netperf ends anyway
-FIGURES = {     # that these names are to show, where they have a value
+AT_MOST = 4             # times the requested clean seconds, after which netperf ends anyway
+FIGURES = {     # figures to ask for if these names have a value
     "clean": ["CLEAN_SECONDS", "CLEAN_THROUGHPUT", "DISTURBED_SHARE", "DISTURBED_REASONS"],
     "asked_rate": ["ASKED_RATE", "SENT_RATE", "DUE_OPERATIONS", "SENT_OPERATIONS", "UNANSWERED_OPERATIONS", "LATE_OPERATIONS",
                    "P99_LATENESS", "MAX_LATENESS", "GENERATOR_LIMITS"],
@@ -33,17 +33,17 @@ FLOW_FIGURES = ["FLOWS", "THREADS", "MIN_FLOW_THROUGHPUT", "MAX_FLOW_THROUGHPUT"
 
 
 class OptionError(UsageError):
-    """A value that its name cannot have; one line."""
+    """A value that its name can't have; one line."""
 
 
 @dataclass(frozen=True)
 class Name:
-    """A name that axes and constants may have, and mean something by it: netsweep(1) says what."""
+    """A name that axes and constants may have; netsweep(1) documents them."""
     name: str
-    make: "Optional[Callable[[Any, Known], List[str]]]" = None      # None: netsweep's own affair
-    test: bool = False          # after the --, among the test's options?
+    make: "Optional[Callable[[Any, Known], List[str]]]" = None      # None: netsweep itself handles it
+    test: bool = False          # whether it is a test-specific option, after the --
     unit: str = ""
-    commas: bool = False        # may a single value hold commas?
+    commas: bool = False        # whether a single value may contain commas
 
 
 def word(value: Any) -> str:
@@ -54,7 +54,7 @@ def word(value: Any) -> str:
 
 
 def plain(*letters: str) -> "Callable[[Any, Known], List[str]]":
-    """The value as it is, after each of these options."""
+    """Pass the value unchanged with each of these options."""
     def make(value: Any, _known: Known) -> "List[str]":
         return [part for letter in letters for part in (letter, word(value))]
     return make
@@ -69,8 +69,7 @@ def switch(*letters: str) -> "Callable[[Any, Known], List[str]]":
 
 
 def words(value: Any, known: Known) -> "List[str]":
-    """A string of options. Names in braces are filled in after the splitting, so that a value stays
-    one word whatever it holds."""
+    """A string of options. Names in braces are replaced after splitting, so that a value stays one word."""
     try:
         parts = shlex.split(word(value))
     except ValueError as fault:
@@ -84,12 +83,12 @@ def words(value: Any, known: Known) -> "List[str]":
 
 
 def hosts(text: str) -> "List[str]":
-    """The names in "A,B" or "A,inet6;B": a family after a comma belongs to its name."""
+    """Split "A,B" or "A,inet6;B" into hosts; a family after a comma belongs to the host before it."""
     return re.split(r";|,(?!(?:[046]|inet[46]?|unspec)(?:[,;]|$))", text)
 
 
 def length_option(value: Any, known: Known) -> "List[str]":
-    """Nothing beside clean, which says how long."""
+    """The option for the length; none with "clean", which determines it."""
     if known.get("clean") is not None:
         if units.seconds(value) is None:
             raise OptionError(f"{value!r} counts, and clean has seconds: one of them")
@@ -121,7 +120,7 @@ def family_option(value: Any, _known: Known) -> "List[str]":
 
 
 def cpu_option(value: Any, _known: Known) -> "List[str]":
-    """"apart" gives each end a processor of its own, where this machine has two."""
+    """"apart" puts the ends on different processors if the machine has two."""
     if value != "apart":
         return ["-T", word(value)]
     mine = sorted(os.sched_getaffinity(0))
@@ -153,7 +152,7 @@ def full_datagram(known: Known) -> int:
 
 
 def request_option(value: Any, known: Known) -> "List[str]":
-    """One -r for request and response, whichever of them is given."""
+    """A single -r for request and response, whichever are given."""
     response = known.get("response")
     return ["-r", f"{word(value)},{word(1 if response is None else response)}"]
 
@@ -163,19 +162,20 @@ def response_option(value: Any, known: Known) -> "List[str]":
 
 
 def congestion_option(value: Any, known: Known) -> "List[str]":
-    """A lab of the sweep's has it in its routes: a session with evidence may not set what the machine restricts."""
+    """In a lab of the sweep the routes set it: a session with evidence may not use a congestion control that the
+    machine restricts."""
     return [] if test_name(known).startswith("UDP") or known.get("lab") else ["-K", word(value)]
 
 
 def count(value: Any, known: Known) -> int:
-    """A number of something, from 1."""
+    """A number of at least 1."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise OptionError(f"{value!r} is not a number from 1")
     return value
 
 
 def flows_option(value: Any, known: Known) -> "List[str]":
-    """Nothing for one, which every netperf has."""
+    """No option for one flow, so that any netperf works."""
     if count(value, known) > MOST_FLOWS:
         raise OptionError(f"{value} is more than the {MOST_FLOWS} that a netperf has")
     return ["--flows", str(value)] if value > 1 else []
@@ -258,7 +258,7 @@ BY_NAME = {row.name: row for row in NAMES}
 
 
 def command(netperf: str, known: Known) -> "List[str]":
-    """The whole call of netperf for a point. Raises OptionError."""
+    """The netperf command for a point. Raises OptionError."""
     parts: "Dict[bool, List[str]]" = {False: [], True: []}
     for row in NAMES:
         value = known.get(row.name)
@@ -271,15 +271,15 @@ def command(netperf: str, known: Known) -> "List[str]":
     if test_name(known) == "UDP_STREAM" and not any(part.startswith("-R") for part in parts[True]):
         parts[True] += ["-R", "1"]
     classic = test_name(known) in CLASSIC
-    heads = [] if classic else ["-P", "0"]      # the heads of a table name its unit
+    heads = [] if classic else ["-P", "0"]      # the headers of a table contain its unit
     figures = [] if classic else ["-k", ",".join(selectors(known))]
     return [netperf, *parts[False], *heads, *(["--"] if parts[True] or figures else []),
             *parts[True], *figures]
 
 
 def selectors(known: Known) -> "List[str]":
-    """The figures to ask for. netperf 2.7 knows all of them but those of several flows; a netperf
-    leaves out of its answer what it doesn't know."""
+    """The figures to ask for. netperf 2.7 knows all but those of several flows; unknown ones are missing from its
+    answer."""
     ends = ("LOCAL", "REMOTE")
     wanted = ["THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME", "PROTOCOL", "DIRECTION"]
     if test_name(known) in TRANSACTIONS:
@@ -315,7 +315,7 @@ CLASSIC_FIGURES = ("RSR_SIZE", "LSS_SIZE", "LOCAL_SEND_SIZE", "ELAPSED_TIME", "T
 
 
 def number(text: str) -> Any:
-    """A number where it is one, else the text."""
+    """A number if the text is one, else the text."""
     found = NUMBER.fullmatch(text)
     if not found or not math.isfinite(float(text)):
         return text
@@ -323,13 +323,13 @@ def number(text: str) -> Any:
 
 
 def measured(text: str) -> Any:
-    """None for a number below 0, which is netperf's mark for what was not measured."""
+    """A number; None if it is negative, with which netperf marks what was not measured."""
     value = number(text)
     return None if isinstance(value, (int, float)) and value < 0 else value
 
 
 def figures(known: Known, stdout: str) -> "Dict[str, Any]":
-    """What netperf printed as NAME=value, or in the table of a test that knows no names."""
+    """Parse netperf's output: NAME=value lines, or the table of a test without -k."""
     if test_name(known) in CLASSIC:
         return classic_figures(stdout)
     pairs = re.findall(r"^([A-Z][A-Z0-9_.]*)=(.*)$", stdout, re.MULTILINE)
@@ -349,7 +349,7 @@ def classic_figures(stdout: str) -> "Dict[str, Any]":
 
 
 def interim(stdout: str) -> "List[List[float]]":
-    """Seconds since the start and throughput, a pair for each sample."""
+    """Parse interim results: seconds since the start and throughput of each."""
     samples: "Dict[str, Dict[str, float]]" = {}
     for name, index, value in INTERIM.findall(stdout):
         if NUMBER.fullmatch(value):
@@ -366,18 +366,18 @@ def interim(stdout: str) -> "List[List[float]]":
 
 SUMMED = ("THROUGHPUT", "TRANSACTION_RATE", "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT",
           "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT")
-COUNTED = ("LOCAL_TRANSPORT_RETRANS", "REMOTE_TRANSPORT_RETRANS",     # older files: -1 is not known
+COUNTED = ("LOCAL_TRANSPORT_RETRANS", "REMOTE_TRANSPORT_RETRANS",     # in older files, -1 is unknown
            "FLOWS", "THREADS")
 LONGEST = ("ELAPSED_TIME", "MAX_LATENCY", "MAX_FLOW_THROUGHPUT")
 LEAST = ("MIN_LATENCY", "MIN_FLOW_THROUGHPUT")
-UNJOINED = ("JAIN_INDEX",)      # of a netperf's own flows, even where all say the same
+UNJOINED = ("JAIN_INDEX",)      # about a netperf's own flows, even if all have the same value
 
 
 def together(parts: "List[Dict[str, Any]]") -> "Dict[str, Any]":
-    """The figures of several netperf at once: rates, retransmissions, flows and threads are added, the
-    time is the longest, latencies and flows have their extremes, processors, which every netperf sees
-    whole, their mean. What is the same in all of them is kept; what can't be put together, as
-    percentiles, is left to the processes."""
+    """Combine the figures of several simultaneous netperfs. Rates, retransmissions, flows and threads are added up;
+    elapsed time is the maximum; minima and maxima of latency and flow rates are kept; processor use, which each
+    netperf measures for the whole machine, is averaged. Figures that are equal everywhere are kept; those that can't
+    be combined, such as percentiles, are dropped."""
     made: "Dict[str, Any]" = {}
     for name in parts[0]:
         values = [part.get(name) for part in parts]
@@ -398,7 +398,7 @@ def together(parts: "List[Dict[str, Any]]") -> "Dict[str, Any]":
 
 
 def shares(rates: "List[float]") -> "Dict[str, Any]":
-    """The figures of several flows, from processes that have one each."""
+    """Figures about several flows, from processes with one flow each."""
     squares = len(rates) * sum(rate * rate for rate in rates)
     return {"FLOWS": len(rates), "MIN_FLOW_THROUGHPUT": min(rates), "MAX_FLOW_THROUGHPUT": max(rates),
             **({"JAIN_INDEX": round(sum(rates) ** 2 / squares, 6)} if squares else {})}

@@ -1,5 +1,6 @@
-"""Which values lie above the others: the generalised ESD test (Rosner 1983), for up to half of them, and modified z-scores;
-and the parts that hosts have in the figures of pairs."""
+"""Finds outliers with the generalised ESD test (Rosner 1983), for up to half of the values, and with modified
+z-scores; and splits the figures of pairs into the parts of their hosts.
+"""
 
 import math
 import statistics
@@ -7,14 +8,14 @@ from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from netkit import python
 
-SCORE = 5           # a modified z-score (Iglewicz and Hoaglin 1993) from where a value is an outlier
-ROUNDS = 20         # of the polish
+SCORE = 5           # a modified z-score (Iglewicz and Hoaglin 1993) from which a value is an outlier
+ROUNDS = 20         # of the median polish
 Pair = Tuple[str, str]      # client and server
 
 
 def esd(values: "Sequence[float]", error: float, least: float = 0.0) -> "List[int]":
-    """Their numbers; of values without one it names some with this probability, if they are gaussian. least: a standard
-    deviation that the others have at least. Raises python.MissingModule."""
+    """The indexes of high outliers. If there are none and the values are Gaussian, some are named with probability
+    `error`. `least` is a lower bound for the standard deviation. Raises python.MissingModule."""
     special: Any = python.need("scipy.special", "python3-scipy", "the test for outliers (--mesh, --paths)")
     order = sorted(range(len(values)), key=lambda number: -values[number])
     found = 0
@@ -27,7 +28,7 @@ def esd(values: "Sequence[float]", error: float, least: float = 0.0) -> "List[in
 
 
 class Parts(NamedTuple):
-    """Logarithms: of all, by client, by server, and what is left of a pair."""
+    """Logarithms: the overall value, the parts of clients and servers, and the residuals of pairs."""
     whole: float
     clients: "Dict[str, float]"
     servers: "Dict[str, float]"
@@ -35,7 +36,8 @@ class Parts(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """The standard deviation of what is left. The fit makes as many of that 0 as it has parts: the median distance is that of the others."""
+        """The standard deviation of the residuals, estimated from the median absolute deviation. The fit makes as
+        many residuals 0 as it has parameters: these are not counted."""
         fitted = len(self.clients) + len(self.servers) - 1
         return statistics.median(sorted(map(abs, self.pairs.values()))[fitted:] or [0.0]) / 0.6745
 
@@ -57,7 +59,7 @@ def polish(logs: "Dict[Pair, float]") -> Parts:
             left -= middle
             moved = max(moved, float(np.max(np.abs(middle))))
             known += middle
-            usual = statistics.median(known.ravel().tolist())    # of a few: np.median() takes ten times as long
+            usual = statistics.median(known.ravel().tolist())    # for few values ten times as fast as np.median()
             whole += usual
             known -= usual
         if moved < 1e-12:

@@ -1,4 +1,4 @@
-"""One page of sweeps, with everything that it shows inside itself; page.html is its template."""
+"""A self-contained HTML page about sweeps; page.html is its template."""
 
 import functools
 import html
@@ -14,17 +14,16 @@ from netkit.tables import DOUBT, GAP, MARK, Block, Sweep, block, build, choose, 
 
 COLOURS = {plots.TEXT: "var(--text)", plots.MUTED: "var(--muted)", plots.GRID: "var(--grid)",
            "#ffffff": "var(--paper)", **{colour.lower(): f"var(--line{i})" for i, colour in enumerate(plots.COLOURS)}}
-MOST_LINKS = 4      # that are told one by one
-MOST_COMMANDS = 12  # that are shown unasked
-MOST_COLUMNS = 8    # that have room on paper, if the rows are fewer
+MOST_LINKS = 4      # listed individually
+MOST_COMMANDS = 12  # shown without being unfolded
+MOST_COLUMNS = 8    # that fit on paper, if there are fewer rows
 
 Pairs = List[Tuple[str, str]]
 joined = functools.lru_cache(maxsize=None)(shlex.join)
 
 
 def inline(svg: str, name: str, label: str) -> str:
-    """An SVG file as a part of a page: without what makes it a file (its header, name spaces,
-    metadata), with identifiers of its own and the page's colours."""
+    """An SVG file for embedding: without header, namespaces and metadata, with unique IDs and the page's colours."""
     body = svg[svg.index("<svg"):]
     body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->\s*|<style.*?</style>", "", body, flags=re.S)
     body = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", body).replace("xlink:href", "href")
@@ -66,7 +65,7 @@ def pairs(told: Any) -> "Iterator[Tuple[str, str]]":
 
 
 def carriers(results: Results) -> Pairs:
-    """What carried the packets, where netlab made the link; of many links only by what."""
+    """What carried the packets, where netlab made the link; for many links, only their kind."""
     words = list({str(run.more["link"]): 0 for run in results.runs if run.more.get("link")})
     makers = {one[one.rfind("(") + 1:-1]: 0 for one in words if one.endswith(")")}
     return [*([("link made by", ", ".join(makers))] if makers else []),
@@ -74,7 +73,7 @@ def carriers(results: Results) -> Pairs:
 
 
 def surroundings(sweep: Sweep, part: Results) -> "Dict[str, Any]":
-    """What a file says of its ends, but for what the sweep itself has set: that was so before it, at most."""
+    """What a file says about its ends, except for what the sweep itself sets, which is known only from before."""
     header = part.header
     ends = [(name, value) for name, value in pairs(header.environment) if name.split()[-1] not in sweep.varying()]
     return {"path": part.path, "plan": header.plan_text, "pairs": [
@@ -84,7 +83,7 @@ def surroundings(sweep: Sweep, part: Results) -> "Dict[str, Any]":
 
 
 def commands(sweep: Sweep) -> Pairs:
-    """Every command that was given, a point's once, with those that came before it."""
+    """All commands, each point's once, with those before it."""
     made: Pairs = []
     for cell in sweep.cells.values():
         seen: "Dict[str, int]" = {}
@@ -145,14 +144,14 @@ def kinds_of(sweep: Sweep, kind: Optional[str], wish: plots.Wish) -> "Sequence[s
 
 
 def steps(sweeps: "Sequence[Sweep]", kind: Optional[str], wish: plots.Wish) -> int:
-    """How often make() tells what it does."""
+    """How many steps make() reports."""
     return sum(len(kinds_of(sweep, kind, wish)) + 1 for sweep in sweeps)
 
 
 def make(sweeps: "Sequence[Sweep]", kind: Optional[str] = None, wish: plots.Wish = plots.Wish(),
          name: str = "THROUGHPUT", tell: "Callable[[str], None]" = lambda words: None) -> str:
-    """The page; sweeps of several plans stand below each other. Needs jinja2 and matplotlib. tell is told each step
-    before it is done."""
+    """Render the page; sweeps of different plans follow each other. Needs jinja2 and matplotlib. `tell` is called
+    before each step."""
     import jinja2
     place = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.dirname(__file__)), autoescape=True,
                                trim_blocks=True, lstrip_blocks=True)

@@ -1,5 +1,6 @@
-"""Which flows of a run lose or lag while the others don't (netreport --paths): routers and bundles of links choose a path by a
-flow's addresses and ports, so a bad one shows in some flows only."""
+"""Finds flows that lose packets or lag while others of the same run don't (netreport --paths). Routers and link
+bundles choose a path by addresses and ports, so a bad path affects only some flows.
+"""
 
 import math
 import statistics
@@ -9,19 +10,19 @@ from netkit import outliers
 from netkit.tables import Block, Sweep, Words
 from netkit.units import show_point
 
-ERROR = 0.01        # that a run without a bad path has a flow named for its losses
-LEAST = 0.001       # a smaller part lost does not matter
+ERROR = 0.01        # probability that a run without a bad path has a flow named for its losses
+LEAST = 0.001       # smaller loss ratios don't matter
 BURST = 40.0        # packets of a stream that are lost at a time, at most
-FEW = 2.0           # requests, likewise: those of a flow are far apart
-LAG, LAG_US = 25.0, 20      # of the others' least round trip in percent, and microseconds, likewise
+FEW = 2.0           # the same for requests, which are further apart
+LAG, LAG_US = 25.0, 20      # percent above the others' minimum RTT, and microseconds, below which lag doesn't matter
 SEPARATE = 3        # times the range of the others
 LEAST_FLOWS = 8
 HEAD = ["at", "what is worse", "flows", "figure", "others", "ports"]
-Counts = Sequence[Tuple[int, int]]      # of each flow, what was lost of what was sent
+Counts = Sequence[Tuple[int, int]]      # for each flow, packets lost and sent
 
 
 class Worse(NamedTuple):
-    """In words, the flows' numbers, their figure, and what the others have."""
+    """The finding in words, the flows' indexes, their figure, and the others'."""
     what: str
     flows: "List[int]"
     figure: str
@@ -33,21 +34,21 @@ def share(counts: Counts) -> float:
 
 
 def lossy(counts: Counts, most: float = BURST) -> "List[int]":
-    """Those that lose more than the others, by the generalised ESD test (Rosner 1983) on the square roots, for up to half of
-    the flows. Losses come in bursts, so their variance is a multiple of their mean: a loss of `most` packets may be one event,
-    unless half of the flows lose packets, and fewer at a time. Raises python.MissingModule."""
+    """Flows that lose more than the others, by the generalised ESD test (Rosner 1983) on square roots, for up to half
+    of the flows. Losses come in bursts, so their variance is a multiple of their mean: `most` lost packets may be a
+    single event, or fewer if half of the flows lose packets fewer at a time. Raises python.MissingModule."""
     usual = statistics.median(sent for _, sent in counts)
     scaled = [lost * usual / max(1, sent) for lost, sent in counts]
     low = sorted(scaled)[:(len(counts) + 1) // 2]
     burst = min(most, max(1.0, sum(one * one for one in low) / sum(low))) if low[len(low) // 2] else most
-    roots = [2 * math.sqrt(lost) for lost in scaled]    # of variance 1 for independent losses
+    roots = [2 * math.sqrt(lost) for lost in scaled]    # their variance would be 1 if losses were independent
     found = outliers.esd(roots, ERROR, math.sqrt(burst))
     return sorted(number for number in found if counts[number][0] >= LEAST * counts[number][1])
 
 
 def laggards(times: "Dict[int, int]") -> "Tuple[List[int], float]":
-    """Those with longer round trips than the others, up to half of them, and the others' median: the gap before the first of
-    them is SEPARATE times as wide as all of the others' range, which a long tail of delays seldom has."""
+    """Flows with longer round trips than the others, up to half of them, and the others' median. The gap before the
+    first of them must be SEPARATE times the whole range of the others, which delays with a long tail seldom produce."""
     order = sorted(times, key=times.__getitem__)
     for first in range((len(order) + 1) // 2, len(order)):
         good = [times[number] for number in order[:first]]
@@ -58,7 +59,7 @@ def laggards(times: "Dict[int, int]") -> "Tuple[List[int], float]":
 
 
 def losses(rows: "Dict[int, Dict[str, Any]]", by_number: bool) -> "Dict[int, Tuple[int, int]]":
-    """By flow: TCP's retransmissions; else the transactions that are missing where all flows have as many to do."""
+    """By flow: TCP's retransmissions or, if all flows have the same number of transactions to do, the missing ones."""
     counts = {number: (row["retransmissions"], row["data_segments"]) for number, row in rows.items()
               if row.get("retransmissions") is not None and row.get("data_segments")}
     if counts or not by_number:
@@ -69,13 +70,13 @@ def losses(rows: "Dict[int, Dict[str, Any]]", by_number: bool) -> "Dict[int, Tup
 
 
 def worse(flows: "List[Dict[str, Any]]", by_number: bool) -> "Tuple[List[Worse], int]":
-    """And how many flows have neither losses nor a round trip to judge. by_number: all flows have as many transactions to do.
-    Raises python.MissingModule."""
+    """The findings, and how many flows have neither losses nor a round trip to judge. by_number: all flows have the
+    same number of transactions to do. Raises python.MissingModule."""
     done = [row["transactions"] if row.get("transactions") is not None else row.get("bytes_sent", 1) + row.get("bytes_received", 1)
             for row in flows]
     silent = [number for number, amount in enumerate(done) if not amount]
     if 0 < len(silent) < len(flows) and statistics.median(row.get("transactions") or 0 for row in flows) < FEW and by_number:
-        silent = []     # of few transactions some flows get none
+        silent = []     # with few transactions some flows do none
     found = [Worse("gives nothing", silent, "0", "")] if silent else []
     rows = {number: row for number, row in enumerate(flows) if number not in silent}
     counts = losses(rows, by_number)

@@ -1,4 +1,4 @@
-"""Plans of sweeps: what a TOML file says, the points and the order of the runs it makes."""
+"""Plans of sweeps: reads them from TOML, and makes the points and the order of their runs."""
 
 import difflib
 import functools
@@ -18,18 +18,18 @@ from netkit import UsageError, adaptive, engines, ioengines, options, python, ro
 from netkit.results import BOUND, Axis, Header, matches, point_key, within
 from netkit.units import show_point, show_value
 
-TOGETHER = ("rounds", "at-once")     # several runs at the same time: in rounds an end is in one of them
+TOGETHER = ("rounds", "at-once")     # modes with several runs at a time; in "rounds" each end takes part in only one of them
 ORDERS = ("given", "random", "interleaved", *TOGETHER)
 WHERE = ("client", "server", "host")
-HERE = "here"               # the client's name where the plan names none
-EACH_RUN = "each_run"       # in [before] and [after]: at every run
+HERE = "here"               # the client's name if the plan names none
+EACH_RUN = "each_run"       # in [before] and [after]: for every run
 LAB_ADDRESS = {4: "10.77.0.2", 6: "fd77::2"}
 LOCAL_ADDRESS = {4: "127.0.0.1", 6: "::1"}
 LEAST_RUNS, MOST_RUNS = 3, 10   # of a point that is repeated until its confidence is reached
-MOST = 1000000              # runs: each is held before the first one begins
+MOST = 1000000              # runs of a sweep: all are in memory before the first one begins
 A_DAY = 86400
-SEARCH = 40                 # steps at the most of netperf --rate auto
-KEPT = ("least", "until", "pause", "local", "adaptive", "pairs")    # of a plan, in the settings of its file: the first four always
+SEARCH = 40                 # steps that netperf --rate auto takes at most
+KEPT = ("least", "until", "pause", "local", "adaptive", "pairs")    # members of a plan that its file stores; the first four always
 PLACE = re.compile(r"\{\{(\w+)\}\}|(\$?)\{([A-Za-z_]\w*)\}")
 NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -37,7 +37,7 @@ Point = Dict[str, Any]
 
 
 class PlanError(UsageError):
-    """A plan that cannot be meant; one line that says where and what to do."""
+    """An invalid plan: one line that says where, and what to do."""
 
 
 class Task(NamedTuple):
@@ -50,7 +50,7 @@ class Task(NamedTuple):
 
 
 def toml() -> Any:
-    """A reader of TOML: Python's since 3.11, else the one of a package."""
+    """A TOML parser: Python's own since 3.11, else that of a package."""
     try:
         import tomli
         return tomli
@@ -94,19 +94,19 @@ class Plan:
     after: "Dict[str, List[str]]" = field(default_factory=dict)
     repetitions: int = 1
     least: int = LEAST_RUNS
-    until: "Optional[Sequence[float]]" = None       # confidence: level and full width in percent
+    until: "Optional[Sequence[float]]" = None       # confidence level, and full width of the interval in percent
     order: str = "given"
     seed: Optional[int] = None
     pause: float = 0.0
-    pairs: "Optional[List[List[str]]]" = None       # of client and server; else all
-    adaptive: "Optional[Tuple[str, float]]" = None  # an axis of which not all values are run, and a percentage
-    label: str = ""             # tells this set of runs from others
-    hosts: "Dict[str, Any]" = field(default_factory=dict)     # of ends that a cluster knows: their groups and nodes
-    local: bool = False         # against a netserver of the sweep's own on loopback,
-    port: Optional[int] = None  # which listens here
+    pairs: "Optional[List[List[str]]]" = None       # of client and server; None: all
+    adaptive: "Optional[Tuple[str, float]]" = None  # an axis whose values are chosen during the sweep, and a tolerance in percent
+    label: str = ""             # distinguishes this set of runs from others
+    hosts: "Dict[str, Any]" = field(default_factory=dict)     # ends that a cluster manages: their groups and nodes
+    local: bool = False         # against a netserver of our own on loopback,
+    port: Optional[int] = None  # which listens on this port
 
     def known(self, point: Point) -> "Dict[str, Any]":
-        """Everything that is known at a point, the address of the far end included."""
+        """Everything known about a point, including the far end's address."""
         known = {**self.constants, **point}
         if self.local or known.get("lab"):
             known["host"] = (LOCAL_ADDRESS if self.local else LAB_ADDRESS)[
@@ -116,13 +116,13 @@ class Plan:
         return {**known, "port": self.port} if self.port else known
 
     def is_far(self) -> bool:
-        """Does it name ends that are elsewhere?"""
+        """Whether the plan names ends on other hosts."""
         return self.has("client") or self.has("server")
 
     def points(self) -> "List[Point]":
-        """All points in the given order, the first axis changing the slowest."""
+        """All points in the plan's order; the first axis varies slowest."""
         axes = [(axis.name, axis.values) for axis in self.axes]
-        if self.pairs:      # few of what the ends of a large mesh could make
+        if self.pairs:      # a few of the pairs that a large mesh could have
             ends = {name: {value: number for number, value in enumerate(values)} for name, values in axes if name in ("client", "server")}
             pairs = sorted({(pair[0], pair[1]) for pair in self.pairs}, key=lambda pair: (ends["client"][pair[0]], ends["server"][pair[1]]))
             axes = [*((name, values) for name, values in axes if name not in ends), ("pair", pairs)]
@@ -130,7 +130,7 @@ class Plan:
         for point in made if self.pairs else ():
             point["client"], point["server"] = point.pop("pair")
         return [point for point in made if not any(matches({**self.constants, **point}, skip) for skip in self.skips)
-                and not ("client" in point and len(set(self.ends(point))) == 1)]    # a host is not measured with itself
+                and not ("client" in point and len(set(self.ends(point))) == 1)]    # no host is measured with itself
 
     def tasks(self) -> "List[Task]":
         points, runs = self.points(), range(1, self.repetitions + 1)
@@ -142,12 +142,12 @@ class Plan:
         return made
 
     def ends(self, point: Point) -> "Tuple[str, str]":
-        """The names of both: as the plan has them, or of here and of a host."""
+        """The names of both ends, from the plan or else "here" and the host."""
         known = self.known(point)
         return engines.named(known.get("client") or HERE), engines.named(known.get("server") or known.get("host"))
 
     def batches(self, tasks: "List[Task]") -> "List[List[Task]]":
-        """What runs at the same time, in the order of the runs."""
+        """Groups of runs that take place at the same time, in the order of the runs."""
         if self.order not in TOGETHER:
             return [[task] for task in tasks]
         alike: "Dict[Tuple[str, int], List[Task]]" = {}
@@ -159,7 +159,7 @@ class Plan:
                 for one in rounds.rounds([self.ends(task.point) for task in group])]
 
     def curves(self) -> "List[List[Point]]":
-        """The points by what they have beside the adaptive axis, in its order."""
+        """The points grouped by everything but the adaptive axis, in the order of that axis."""
         name = self.adaptive[0] if self.adaptive else ""
         made: "Dict[str, List[Point]]" = {}
         for point in self.points():
@@ -170,7 +170,7 @@ class Plan:
         return options.command(netperf, self.known(point))
 
     def lab(self, point: Point) -> "Optional[List[str]]":
-        """The options of netlab up for a point, None without a lab."""
+        """Options of netlab up for a point; None without a lab."""
         known = self.known(point)
         if not known.get("lab"):
             return None
@@ -186,21 +186,21 @@ class Plan:
             raise PlanError(f"processes: {fault}") from None
 
     def new_options(self) -> "Dict[str, Dict[str, Any]]":
-        """The options that netperf 2.7 has not, and a point that needs each."""
+        """Options that netperf 2.7 lacks, each with a point that needs it."""
         points = [self.known(point) for point in self.points()]
         return {option: known for known in reversed(points) for words in [options.command("", known)]
                 for option in ("--flows", "--threads", "--engine", "--cycles", "--clean", "--beside") if option in words}
 
     def daemon_options(self) -> "List[str]":
-        """What a netserver of the sweep's own takes for its runs."""
+        """Options for a netserver of our own."""
         return ioengines.daemon_options([self.known(point).get("engine") for point in self.points()])
 
     def run_seconds(self, point: Point) -> float:
-        """How long the netperf of a point takes at the most, as far as can be told."""
+        """An upper bound for the duration of a point's netperf, as far as it can be known."""
         known = self.known(point)
         if known.get("clean"):
             return float(known.get("at_most") or options.AT_MOST * known["clean"])
-        length = units.seconds(known.get("length", 10)) or 10.0     # where it counts bytes, who knows
+        length = units.seconds(known.get("length", 10)) or 10.0     # a count of bytes has no known duration
         most = 1
         if known.get("confidence") is not None or known.get("iterations") is not None:
             told = options.number(str(known.get("iterations") or "10").split(",")[0])
@@ -211,7 +211,7 @@ class Plan:
         return (length + (units.seconds(known.get("warm_up")) or 0.0)) * most + alone
 
     def hooks(self) -> "List[str]":
-        """The names that commands belong to: axes in their order, then the others."""
+        """The names that have commands: axes in order, then the others."""
         axes = [axis.name for axis in self.axes]
         names = {*self.before, *self.after}
         if self.has("command"):
@@ -230,7 +230,7 @@ class Plan:
         return [fill_shell(text, {**known, "value": known.get(name)}) for text in templates]
 
     def state(self, name: str, point: Point) -> "Tuple[List[str], Any]":
-        """What its commands are run for: they are again when this changes."""
+        """What the commands of a name were run for; if it changes, they are run again."""
         return self.hook("before", name, point), self.known(point).get(name)
 
     def header(self, started: str, environment: "Dict[str, Any]") -> Header:
@@ -241,7 +241,7 @@ class Plan:
                       more={**self.settings(), **({"hosts": self.hosts_with_speeds(environment)} if self.hosts else {})})
 
     def hosts_with_speeds(self, environment: "Dict[str, Any]") -> "Dict[str, Any]":
-        """Those of netmesh, with what their links negotiated."""
+        """Hosts for netmesh, with the negotiated speeds of their links."""
         made = {name: dict(known) for name, known in self.hosts.items()}
         for end in next((axis.values for axis in self.axes if axis.name == "server"), []):
             speed = within(environment, "hosts", engines.host(str(end)), "server", "interface", "speed")
@@ -249,7 +249,7 @@ class Plan:
         return made
 
     def shown_constants(self) -> "Dict[str, Any]":
-        """The constants, and what the lab's options say about the link."""
+        """The constants, with what the lab's options say about the link."""
         found: "Dict[str, Any]" = {}
         if not isinstance(self.constants.get("lab"), str) or not self.constants["lab"]:
             return {**({"host": LOCAL_ADDRESS[4]} if self.local and not self.has("family") else {}), **self.constants}
@@ -267,13 +267,13 @@ class Plan:
         return {**found, **self.constants}
 
     def settings(self) -> "Dict[str, Any]":
-        """What a resumed sweep has to know beside the header's own members."""
+        """What a resumed sweep needs beyond the header's own members."""
         kept = {name: getattr(self, name) for name in KEPT}
         return {**({"label": self.label} if self.label else {}),
                 "settings": {name: value for name, value in kept.items() if name in KEPT[:4] or value}}
 
     def difference(self, header: Header) -> str:
-        """Where this plan is another than that of a file; empty when they agree."""
+        """How this plan differs from that of a file; empty if it does not."""
         old, mine = essence(header), essence(self.header("", {}))
         return next((f"{name}: {show(old.get(name))} in the file, {show(mine.get(name))} now"
                      for name in {**old, **mine} if old.get(name) != mine.get(name)
@@ -281,12 +281,12 @@ class Plan:
 
 
 def elsewhere(point: Point) -> str:
-    """What is the same for a point between other ends."""
+    """What a point has in common with the same point between other ends."""
     return point_key({name: value for name, value in point.items() if name not in WHERE})
 
 
 def essence(header: Header) -> "Dict[str, Any]":
-    """What has to be the same for two sweeps to be one."""
+    """What must be equal for two sweeps to be the same."""
     whole = json.loads(json.dumps(header.as_json()))
     return {**{axis["name"]: axis["values"] for axis in whole["axes"]}, **whole["constants"],
             **{name: whole.get(name) for name in ("repetitions", "order", "seed", "skip", "label")},
@@ -298,14 +298,15 @@ def show(value: Any) -> str:
 
 
 def clean(value: Any) -> Any:
-    """The value a plan means: "default" is none, netperf's own choice."""
+    """The value that the plan means: "default" is None, netperf's own choice."""
     return None if value == "default" else value
 
 
 def fill_shell(template: str, known: "Dict[str, Any]") -> str:
-    """A shell command with the values of {names} in it, each as one word of the shell's. A value that needs quotes is in a
-    variable, which the shell doesn't parse: here-documents, comments and $( ) have quotes of their own, and whatever it
-    stands in, it can neither end the command nor begin another. ${NAME} is the shell's own, {{name}} is {name}."""
+    """A shell command with {names} replaced by their values, each as one shell word. A value that would need quoting
+    goes into a variable, which the shell expands but does not parse: here-documents, comments and $( ) have quoting
+    rules of their own, and a variable can neither end the command nor start another one anywhere in it. ${NAME} is
+    left to the shell, and {{name}} becomes {name}."""
     held: "List[str]" = []
 
     def hold(text: str) -> str:
@@ -317,7 +318,7 @@ def fill_shell(template: str, known: "Dict[str, Any]") -> str:
 
 
 def fill_words(template: str, known: "Dict[str, Any]", quote: "Callable[[str], str]" = shlex.quote) -> str:
-    """The same for what is split into words, without a shell."""
+    """The same for text that is split into words without a shell."""
     def value(found: "re.Match[str]") -> str:
         if found[1]:
             return f"{{{found[1]}}}"
@@ -337,25 +338,25 @@ def fill_words(template: str, known: "Dict[str, Any]", quote: "Callable[[str], s
 
 
 def in_quotes(text: str) -> bool:
-    """Whether the shell is within quotes after this beginning of a command."""
+    """Whether the shell is inside quotes after this prefix of a command."""
     try:
         shlex.split(text)
     except ValueError:
         return True
-    # A backtick counts within "...", but neither in '...' nor behind a backslash.
+    # A backtick counts inside "...", but not inside '...' or after a backslash.
     bare = re.sub(r"""\\.|'[^']*'|("(?:\\.|[^"\\])*")""", lambda found: re.sub(r"\\.", "", found[1] or ""), text, flags=re.S)
     return bare.count("`") % 2 == 1
 
 
 @functools.lru_cache(None)
 def student(level: float, freedom: int) -> float:
-    """The bound of a two-sided interval; by scipy, which nothing else needs. Raises python.MissingModule."""
+    """Student's t for a two-sided interval. scipy is imported only here. Raises python.MissingModule."""
     special = python.need("scipy.special", "python3-scipy", "--until-confidence")
     return float(special.stdtrit(freedom, 0.5 + level / 200))
 
 
 def width(values: "Sequence[float]", level: float) -> float:
-    """How wide the confidence interval of the mean of these is, in percent of it."""
+    """The width of the confidence interval of the mean, in percent of the mean."""
     if len(values) < 2:
         return math.inf
     mean = statistics.fmean(values)
@@ -366,9 +367,9 @@ def width(values: "Sequence[float]", level: float) -> float:
 
 
 def confident(values: "Sequence[float]", until: "Sequence[float]", least: int, most: int) -> "Tuple[float, bool]":
-    """How wide the interval of the mean of these is, in percent of it, and whether it is as narrow as until[1]. The
-    intervals at which repeating may end, of `least` to `most` values, hold together at the level of until[0], by
-    Bonferroni: so it may end by what they are."""
+    """The width of the interval of the mean, in percent of the mean, and whether it is at most until[1]. The
+    intervals at which repetition may end, after `least` to `most` values, hold jointly at the level until[0]
+    (Bonferroni), so the decision to stop may depend on them."""
     looks = max(1, most - max(2, least) + 1)
     found = width(values, 100 - (100 - until[0]) / looks)
     return found, len(values) >= max(2, least) and found <= until[1]
@@ -380,7 +381,7 @@ SETTINGS = {"title": str, "repetitions": int, "least_repetitions": int, "until_c
 
 
 def parse(name: str, text: str) -> Plan:
-    """A plan of its TOML. Raises PlanError."""
+    """Parse a plan's TOML. Raises PlanError."""
     data = from_toml(text, name, PlanError)
     for key, value in data.items():
         if key in options.BY_NAME:
@@ -411,7 +412,7 @@ def unit_of(axis: str, given: "Dict[str, Any]") -> str:
 
 
 def axis_values(name: str, given: Any) -> "List[Any]":
-    """A list as it is; { from, to, step } or { from, to, times } as the list it stands for."""
+    """The values of an axis: a list as it is, or the list that { from, to, step } or { from, to, times } stands for."""
     if isinstance(given, dict):
         return list(stepped(name, given))
     values = given if isinstance(given, list) else [given]
@@ -459,7 +460,7 @@ def parse_confidence(text: str) -> "Tuple[float, float]":
 
 
 def parse_adaptive(text: str) -> "Tuple[str, float]":
-    """An axis, and perhaps after a comma how near its curves are to be, in percent of their span."""
+    """Parse an axis, optionally followed by a comma and the tolerance of its curves in percent of their span."""
     found = re.fullmatch(rf"({NAME.pattern})(?:,([0-9.]+))?", text)
     percent = options.number(found[2]) if found and found[2] else adaptive.TOLERANCE
     if not found or not isinstance(percent, (int, float)) or not 0 < percent < 100:
@@ -468,7 +469,7 @@ def parse_adaptive(text: str) -> "Tuple[str, float]":
 
 
 def parse_repeat(text: str) -> "Tuple[Optional[int], int]":
-    """"10", or "3,10" for at least and at most."""
+    """Parse "10", or "3,10" for at least and at most."""
     found = re.fullmatch(r"(?:([0-9]+),)?([0-9]+)", text)
     if not found or int(found[2]) < max(1, int(found[1] or 1)):
         raise PlanError(f"--repeat {text}: try 10, or 3,10 with --until-confidence")
@@ -476,11 +477,11 @@ def parse_repeat(text: str) -> "Tuple[Optional[int], int]":
 
 
 def from_header(header: Header) -> Plan:
-    """The plan that a file was begun with, its overrides included."""
+    """The plan that a file was started with, including overrides."""
     plan = parse(header.plan or "plan", header.plan_text)
     plan.axes, plan.constants = header.axes, dict(header.constants)
     if plan.constants.get("lab"):
-        plan.constants.pop("host", None)    # told of the lab
+        plan.constants.pop("host", None)    # set by the lab
     plan.skips = plan.skips if header.skips is None else header.skips
     plan.repetitions, plan.order, plan.seed = header.repetitions, header.order, header.seed
     for name, value in (header.more.get("settings") or {}).items():
@@ -491,7 +492,7 @@ def from_header(header: Header) -> Plan:
 
 
 def override(plan: Plan, setting: str) -> None:
-    """--set NAME=VALUE, or NAME=VALUE,VALUE for an axis."""
+    """Apply --set NAME=VALUE, or NAME=VALUE,VALUE for an axis."""
     name, equals, text = setting.partition("=")
     if not equals or not NAME.fullmatch(name):
         raise PlanError(f"--set {setting}: try NAME=VALUE")
@@ -501,7 +502,7 @@ def override(plan: Plan, setting: str) -> None:
     parts = options.hosts(text) if name == "host" else text.split(";" if row and row.commas else ",")
     values = [part == "true" if part in ("true", "false") else clean(options.number(part)) for part in parts]
     if name in ("host", "lab") and values != [None]:
-        without(plan, "lab" if name == "host" else "host")     # the other one says where, too
+        without(plan, "lab" if name == "host" else "host")     # each of the two says where to measure
     axis = next((axis for axis in plan.axes if axis.name == name), None)
     if axis:
         axis.values = values
@@ -514,7 +515,7 @@ def override(plan: Plan, setting: str) -> None:
 
 
 def between(plan: Plan, pairs: "List[str]") -> None:
-    """The same plan, for these pairs of a client and a server. Raises PlanError."""
+    """Restrict the plan to these pairs of client and server. Raises PlanError."""
     plan.pairs = [pair.split(",") for pair in pairs]
     wrong = [pair for pair, ends in zip(pairs, plan.pairs) if len(ends) != 2]
     if wrong:
@@ -524,13 +525,13 @@ def between(plan: Plan, pairs: "List[str]") -> None:
 
 
 def without(plan: Plan, *names: str) -> None:
-    """The same plan, but for these names."""
+    """Remove these names from the plan."""
     plan.axes = [axis for axis in plan.axes if axis.name not in names]
     plan.constants = {name: value for name, value in plan.constants.items() if name not in names}
 
 
 def check(plan: Plan) -> None:
-    """Everything about a plan that can be told before it runs. Raises PlanError."""
+    """Check what can be checked before the plan runs. Raises PlanError."""
     if plan.order not in ORDERS:
         raise PlanError(f"order {plan.order}: one of {', '.join(ORDERS)}")
     if plan.order == "random" and plan.seed is None:
@@ -583,12 +584,12 @@ def check(plan: Plan) -> None:
     for axis in plan.axes:
         if axis.name not in used:
             raise PlanError(idle(axis.name))
-    for name in set(plan.constants) - used:     # tells this set of runs from others, and no more
+    for name in set(plan.constants) - used:     # distinguishes this set of runs from others
         meant = difflib.get_close_matches(name, options.BY_NAME, 1, 0.8)
         if meant:
             raise PlanError(f"constant {name} changes nothing: is {meant[0]} meant?")
     if plan.until:
-        student(plan.until[0], 1)   # not to be missed later
+        student(plan.until[0], 1)   # so that a missing scipy is reported now
 
 
 def check_point(plan: Plan, point: Point) -> None:
@@ -612,7 +613,7 @@ def check_point(plan: Plan, point: Point) -> None:
 
 
 def names_used(plan: Plan) -> "set[str]":
-    """The names that change something: options, commands, the lab's options, what ceilings need."""
+    """The names that have an effect: through options, commands, the lab's options, or ceilings."""
     texts = [*itertools.chain(*plan.before.values(), *plan.after.values())]
     for name in ("lab", "command", "options", "test_options"):
         axis = next((axis for axis in plan.axes if axis.name == name), None)
@@ -634,7 +635,7 @@ def ready(place: str) -> "Dict[str, str]":
 
 
 def load(wanted: str, place: str) -> Plan:
-    """A plan by its file, or by the name of a ready one."""
+    """Load a plan from its file, or a bundled one by its name."""
     plans = ready(place)
     if wanted not in plans and not wanted.endswith(".toml") and not os.path.exists(wanted):
         raise PlanError(f"{wanted}: neither a file nor a ready plan ({', '.join(plans)})")

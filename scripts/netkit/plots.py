@@ -1,4 +1,4 @@
-"""What the plots of a sweep show: panels with lines, bars and ceilings, which draw.py draws."""
+"""The contents of a sweep's plots: panels with lines, bars and ceilings, which draw.py draws."""
 
 import functools
 import itertools
@@ -14,17 +14,17 @@ from netkit.results import SETS, ResultsError, Run, is_number, key_of
 from netkit.shown import reading
 from netkit.tables import COLUMNS, DOUBT, GROUPS, ROWS, TRANSACTIONS, Cell, Sweep, rank, require_axis
 
-# Okabe and Ito's colours without yellow and black, which are nothing on white and on black.
+# Okabe and Ito's colours without yellow and black, which are invisible on white or black.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 MARKERS = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-right",
            "triangle-left")
 DASHES = ((), (5, 2), (1.5, 1.5), (6, 2, 1.5, 2))
-CEILINGS = ((4, 3), (1, 2), (8, 2, 1, 2), (10, 4))      # dashes of theirs, which have no markers
+CEILINGS = ((4, 3), (1, 2), (8, 2, 1, 2), (10, 4))      # dashes of ceilings, which have no markers
 RAMP = ((0x00, 0x72, 0xb2), (0x56, 0xb4, 0xe9), (0xe6, 0x9f, 0x00), (0xd5, 0x5e, 0x00))
-TESTS = ("TCP_STREAM", "UDP_STREAM", "TCP_SENDFILE", "TCP_MAERTS")      # have the first colours, as have
-OTHER_TESTS = ("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC")                 # those, which have another unit
+TESTS = ("TCP_STREAM", "UDP_STREAM", "TCP_SENDFILE", "TCP_MAERTS")      # these have the first colours, as have
+OTHER_TESTS = ("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC")                 # these, whose unit differs
 TEXT, MUTED, GRID = "#1f2a37", "#6b7684", "#e4e7eb"
-USUAL = (1500, 9000, 576, 1280, 1000)       # MTUs that are named first where not all have room
+USUAL = (1500, 9000, 576, 1280, 1000)       # MTUs that are labelled first where there is no room for all
 
 KINDS = ("mtu", "netpipe", "flows", "fluctuation", "curve", "latency", "stations", "buffer", "cpu", "tests")
 SPREADS = ("minmax", "stddev", "none")
@@ -38,25 +38,25 @@ LACKS = {"mtu": "no axis mtu with two values",
          "stations": "no run with stations: give netperf --stations --json",
          "buffer": "no axis beside the tests", "tests": "no good run",
          "cpu": "no LOCAL_CPU_UTIL and REMOTE_CPU_UTIL, or no axis beside the tests: measure with -c -C"}
-# What a run has to have for its kind.
+# Which figures a run needs for each kind of plot.
 NEEDED: "Dict[str, Callable[[Run], Any]]" = {
     "flows": lambda run: len(run.more.get("interim_flows") or []) >= 2,
     "fluctuation": lambda run: len(run.interim or []) >= 4,
     "latency": lambda run: run.figure("LOADED_P50_LATENCY") or run.figure("ASKED_RATE"),
     "curve": lambda run: len((run.more.get("curve") or {}).get("steps") or []) >= 2,
     "stations": lambda run: "stations.wire_us" in run.evidence("near")}
-FACETS = tuple(name for name in GROUPS if name not in SETS)     # a panel for each value of these
-MOST_LINES = 12             # of a panel, if another axis can make panels
+FACETS = tuple(name for name in GROUPS if name not in SETS)     # a panel for each of their values
+MOST_LINES = 12             # in a panel, if another axis can be split into panels
 BESIDE = {"idle, median": "IDLE_P50_LATENCY", "idle, P99": "IDLE_P99_LATENCY", "loaded, median": "LOADED_P50_LATENCY",
           "loaded, P99": "LOADED_P99_LATENCY"}
 OPEN = {"median": "P50_LATENCY", "P90": "P90_LATENCY", "P99": "P99_LATENCY"}
-NEVER = (2 ** 47 - 1) / 1e3     # us: what a histogram of netperf's has for times without an end
-BARS = (*COLOURS, "#8c6d31", "#9aa5b1")      # of their parts: as many as there are stations
+NEVER = (2 ** 47 - 1) / 1e3     # us: the top of netperf's histograms, for transactions that never ended
+BARS = (*COLOURS, "#8c6d31", "#9aa5b1")      # colours of a bar's parts: as many as there are stations
 STATIONS = ("near_send", "near_queue", "wire", "far_receive", "far_work", "far_send", "far_queue", "near_receive")
 QUARTILES = ("least", "lower quartile", "median", "upper quartile", "most")
-MOST_NAMED = 8              # flows of a panel
-FAR = 4                     # times the most that was measured: ceilings beyond would leave no room for what was
-MOST_RUNS_IN_TIME = 6       # points whose samples are drawn over time; more are drawn by the axis
+MOST_NAMED = 8              # flows in a panel
+FAR = 4                     # ceilings beyond this multiple of the largest value are cut off, as they would squeeze the data
+MOST_RUNS_IN_TIME = 6       # points whose samples are plotted over time; with more points, over the axis
 
 CALLED = {"mtu": "MTU", "size": "message size", "buffer": "socket buffer", "mss": "MSS", "flows": "flows",
           "local_buffer": "local socket buffer", "remote_buffer": "remote socket buffer",
@@ -66,7 +66,7 @@ UNITS = {name: "bytes" for name in ("mtu", "size", "request", "response", "mss")
 
 @dataclass
 class Mark:
-    """A measured point: its mean, and how its runs lie about it. A mean that is not a number is a gap."""
+    """A measured point: the mean, and the spread of its runs. NaN makes a gap."""
     x: float
     y: float
     words: str = ""
@@ -74,12 +74,12 @@ class Mark:
     high: Optional[float] = None
     off: Optional[float] = None                 # standard deviation
     box: "Optional[Tuple[float, float]]" = None     # quartiles
-    doubt: bool = False                         # disturbed, or not sure
+    doubt: bool = False                         # disturbed, or unsure
 
 
 @dataclass
 class Line:
-    name: str           # by which it is found in a file of SVG
+    name: str           # its ID in SVG
     label: str
     colour: str
     marks: "List[Mark]"
@@ -93,15 +93,15 @@ class Line:
 
 @dataclass
 class Scale:
-    """Where the values of an axis stand: by their logarithm when they span much, side by side when they
-    are no numbers."""
+    """How an axis places its values: on a log scale if they span orders of magnitude, evenly if they are not numbers.
+    """
     places: "List[float]"
-    labels: "List[str]"             # as many are shown as have room
+    labels: "List[str]"             # as many are shown as there is room for
     title: str
     numeric: bool
     log: bool = False
-    first: "Sequence[int]" = ()     # whose labels go before others
-    of_value: "Dict[Any, float]" = field(default_factory=dict)      # its place, by key_of()
+    first: "Sequence[int]" = ()     # values that are labelled first
+    of_value: "Dict[Any, float]" = field(default_factory=dict)      # position of a value, by key_of()
 
     @classmethod
     def of(cls, sweep: Sweep, name: str, values: "Sequence[Any]") -> "Scale":
@@ -136,14 +136,14 @@ class Panel:
     x: "Optional[Scale]"            # None: seconds
     lines: "List[Line]" = field(default_factory=list)
     log: bool = False
-    begin: Optional[float] = 0.0    # of the axis; None: near the least value
+    begin: Optional[float] = 0.0    # start of the axis; None: near the smallest value
     note: str = ""
-    what: str = "Throughput"        # what has the unit
-    rows: "List[str]" = field(default_factory=list)     # of bars, which lie
+    what: str = "Throughput"        # the quantity that the unit belongs to
+    rows: "List[str]" = field(default_factory=list)     # labels of horizontal bars
 
     @property
     def words(self) -> str:
-        """At its axis."""
+        """The axis title."""
         return f"{self.what} ({self.unit})" if self.unit else self.what
 
     def limits(self) -> "Tuple[float, float]":
@@ -156,7 +156,7 @@ class Panel:
             return self.begin or low / pad, high * pad
         if self.begin is not None:
             return self.begin, high + 0.06 * (high - self.begin) if high > self.begin else self.begin + 1.0
-        if self.unit == "%":    # room for one percent, so that noise of a tenth is no mountain
+        if self.unit == "%":    # show at least one percent, so that noise of 0.1 % does not look large
             low, high = min(low, -1.0), max(high, 0.0)
         pad = 0.08 * (high - low) or 0.05 * abs(high) or 1.0
         return low - pad, high + pad
@@ -164,36 +164,36 @@ class Panel:
 
 @dataclass
 class Figure:
-    """Stacks of panels side by side; those of a stack share their x axis."""
+    """Stacks of panels side by side. The panels of a stack share the x axis."""
     kind: str
     title: str
     stacks: "List[List[Panel]]"
-    words: str = ""         # what its marks mean
-    every: "List[List[Panel]]" = field(default_factory=list)    # of which these are a part, with the same limits
+    words: str = ""         # the caption
+    every: "List[List[Panel]]" = field(default_factory=list)    # all panels of the figure that this is a part of, which have the same limits
 
 
 @dataclass
 class Wish:
-    """What is asked of a plot beside its kind."""
+    """Options of a plot."""
     spread: str = "minmax"
-    x: str = ""                     # its axis; empty: chosen
-    begin: Optional[float] = 0.0    # of throughputs; None: near the least of them
-    title: Optional[str] = None     # None: what it shows
+    x: str = ""                     # name of the axis; empty: chosen
+    begin: Optional[float] = 0.0    # start of throughput axes; None: near the smallest
+    title: Optional[str] = None     # None: made from the contents
 
 
 class Series(NamedTuple):
-    """The points of one line: along the x axis, those that were measured."""
+    """The measured points of one line, along the x axis."""
     point: "Dict[str, Any]"
     label: str
     colour: str
     marker: str
     dash: "Sequence[float]"
-    cells: "List[Tuple[Any, Cell]]"     # x and what was tried there, failures too: they are gaps
+    cells: "List[Tuple[Any, Cell]]"     # x and the cell; failed cells are gaps
 
 
 def kinds(sweep: Sweep, x: str = "") -> "List[str]":
-    """Those that say something about it, the most telling first; with x those over this axis. Raises ResultsError
-    for none."""
+    """The kinds of plot that suit the sweep, the most informative first; with x, those over this axis. Raises
+    ResultsError if there are none."""
     if x:
         require_axis(sweep, "--x", x)
     if not any(run.ok for run in sweep.results.runs):
@@ -206,7 +206,7 @@ def kinds(sweep: Sweep, x: str = "") -> "List[str]":
 def suits(sweep: Sweep, kind: str, x: str = "") -> bool:
     varying = sweep.varying()
     over = bool(x) or any(name not in GROUPS for name in varying)
-    own = {"mtu": "mtu" if "mtu" in varying else None, "netpipe": message_axis(sweep)}  # axes with their own kind
+    own = {"mtu": "mtu" if "mtu" in varying else None, "netpipe": message_axis(sweep)}  # axes that have a kind of their own
     if kind in own:
         return own[kind] is not None and x in ("", own[kind])
     if kind in NEEDED:
@@ -220,12 +220,12 @@ def suits(sweep: Sweep, kind: str, x: str = "") -> bool:
 
 
 def runs_of(sweep: Sweep, kind: str) -> "List[Tuple[Cell, Run]]":
-    """Those that have what it needs, with their points."""
+    """The runs that have the figures this kind needs, with their cells."""
     return [(cell, run) for cell in sweep.cells.values() for run in cell.good() if NEEDED[kind](run)]
 
 
 def message_axis(sweep: Sweep) -> Optional[str]:
-    """The axis of message sizes when it is fine and long enough for a curve of its own."""
+    """The axis of message sizes, if it has enough values for a curve."""
     if any(name.endswith("buffer") or name == "mtu" for name in sweep.varying()):
         return None
     for name in ("size", "request", "response"):
@@ -240,7 +240,7 @@ def named(sweep: Sweep, point: "Dict[str, Any]") -> str:
 
 
 def ramp(index: int, count: int) -> str:
-    """The colour of one among `count` that have an order."""
+    """A colour from a sequential scale of `count`."""
     at = 0.0 if count < 2 else index / (count - 1) * (len(RAMP) - 1)
     low = min(int(at), len(RAMP) - 2)
     mixed = [round(a + (b - a) * (at - low)) for a, b in zip(RAMP[low], RAMP[low + 1])]
@@ -248,19 +248,19 @@ def ramp(index: int, count: int) -> str:
 
 
 def look(test: str, index: int = 0) -> "Tuple[str, str]":
-    """The colour and the marker of a test, or of the value with this number."""
+    """The colour and marker of a test, or of the value with this index."""
     for tests in (TESTS, OTHER_TESTS):
         index = tests.index(test) if test in tests else index
     return COLOURS[index % len(COLOURS)], MARKERS[index % len(MARKERS)]
 
 
 def series_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", unit: str = "") -> "List[Series]":
-    """The lines of one panel: a choice of every axis that is neither x nor fixed. The test makes colour
-    and marker, other axes the dashes; without tests the first axis makes the colour. One axis makes all of them, so
-    that its lines differ in grey, too."""
+    """The lines of a panel: one for each combination of values of the axes that are neither x nor fixed. Colour and
+    marker show the test, dashes the other axes; without several tests, the first axis chooses the colour. If a single
+    axis distinguishes the lines, it sets all three, so that they also differ in black and white."""
     names = sorted((name for name in sweep.varying() if name != x and name not in fixed), key=lambda name: name != "test")
     at = {name: {key_of(v): i for i, v in enumerate(values)} for name, values in sweep.values.items()}
-    found: "Dict[Tuple[int, ...], List[Tuple[Any, Cell]]]" = {}     # by their numbers among the values
+    found: "Dict[Tuple[int, ...], List[Tuple[Any, Cell]]]" = {}     # by the indexes of their values
     for cell in sweep.cells.values():
         if all(key_of(cell.point.get(n)) == key_of(v) for n, v in fixed.items()):
             key = tuple(at[name][key_of(cell.point.get(name))] for name in names)
@@ -289,13 +289,13 @@ def series_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", unit: str = "") -> 
 
 
 def plain(value: float, digits: int = 5) -> str:
-    """1370, 13 700: no power of ten, and a minus that is none of a word."""
+    """Without exponent, and with a true minus sign: 1370, 13 700."""
     whole = len(f"{abs(value):.0f}") if math.isfinite(value) else 0
     return f"{value:{',' * (whole > 4)}.{max(digits, whole)}g}".replace(",", " ").replace("-", "\u2212")
 
 
 def mean_of(values: "Sequence[float]") -> float:
-    """Not a number where there are none, which is drawn as a gap."""
+    """The mean; NaN, which is drawn as a gap, if there are no values."""
     return statistics.fmean(values) if values else math.nan
 
 
@@ -318,7 +318,7 @@ def mark_of(x: float, values: "List[float]", said: str, unit: str, spread: str, 
 
 
 def line_of(sweep: Sweep, panel: Panel, line: Series, spread: str, values: Any, prefix: str) -> Line:
-    """A line of a panel; values gives a cell's."""
+    """One line of a panel. `values` gets the values of a cell."""
     assert panel.x
     marks = [mark_of(panel.x.at(x), values(cell), said_of(sweep, cell), panel.unit, spread, list(sweep.doubts(cell)))
              for x, cell in line.cells]
@@ -330,12 +330,13 @@ def rates(cell: Cell) -> "List[float]":
 
 
 def bandwidth(panel: Panel, size: float, cell: Cell, value: float) -> float:
-    """In the unit of a panel: of a transaction, which carries the message there and back, Mbit/s one way."""
+    """In the panel's unit. A transaction carries the message there and back, so its rate is turned into Mbit/s one
+    way."""
     return 2 * size * 8 * value / 1e6 if cell.unit() == TRANSACTIONS != panel.unit else value
 
 
 def ceilings(sweep: Sweep, panel: Panel, lines: "Sequence[Series]", suffix: str) -> "Iterator[Line]":
-    """The different ceilings of some lines, each named by the tests it is of."""
+    """The different ceilings of some lines, labelled with the tests they apply to."""
     groups: "List[Tuple[str, Dict[float, float], Series]]" = []
     for line in lines:
         assert panel.x
@@ -357,7 +358,7 @@ def ceilings(sweep: Sweep, panel: Panel, lines: "Sequence[Series]", suffix: str)
     tests = [test.replace("_STREAM", "") for test in TESTS + OTHER_TESTS]
     for number, (name, points, line) in enumerate(groups):
         single = of.count(name) == 1
-        said = name if single else line.label       # which has the colour of its line, and each test a stroke
+        said = name if single else line.label       # it has the colour of its line, and each test has its dashes
         number = tests.index(name) if single and name in tests else number
         near = sorted((x, y) for x, y in points.items() if y <= most)
         if not near or len(near) == 1 < len(points):
@@ -367,7 +368,7 @@ def ceilings(sweep: Sweep, panel: Panel, lines: "Sequence[Series]", suffix: str)
 
 
 def caption(sweep: Sweep, spread: str, *more: str) -> str:
-    """What the marks of a figure mean, as far as it has them."""
+    """The caption: what the marks mean that occur in the figure."""
     cells = list(sweep.cells.values())
     repeated = any(len(cell.good()) > 1 for cell in cells)
     doubted = sum(any(sweep.doubts(cell)) for cell in cells)
@@ -379,7 +380,7 @@ def caption(sweep: Sweep, spread: str, *more: str) -> str:
 
 
 def conditions(sweep: Sweep) -> str:
-    """What holds for all of a figure: runs of a point, their length, the link, the day."""
+    """The conditions common to the whole figure: runs per point, length, link, date."""
     counts = [len(cell.good()) for cell in sweep.cells.values() if cell.good()]
     good = [run for run in sweep.results.runs if run.ok]
     varying = sweep.varying()
@@ -404,8 +405,8 @@ def conditions(sweep: Sweep) -> str:
 
 
 def facets(sweep: Sweep, names: "Sequence[str]", x: str) -> "List[Dict[str, Any]]":
-    """A panel for every choice of these axes under which something was measured, and of further ones where a panel
-    would have too many lines: of the test, then of that with the fewest values."""
+    """A panel for each measured combination of these axes. If a panel would have too many lines, further axes are
+    split: the test, then the one with the fewest values."""
     names = [name for name in names if name in sweep.varying() and name != x]
     rest = sorted((name for name in sweep.varying() if name != x and name not in names),
                   key=lambda name: (name != "test", len(sweep.values[name])))
@@ -424,7 +425,7 @@ def head_of(sweep: Sweep, fixed: "Dict[str, Any]") -> str:
 
 
 def along(sweep: Sweep) -> str:
-    """The axis that a plot's x is of."""
+    """The axis that serves best as the x axis."""
     return min((name for name in sweep.varying() if name not in GROUPS), default=[*sweep.varying(), *sweep.values, ""][0],
                key=lambda n: rank(n, ROWS, len(ROWS) + rank(n, COLUMNS, -0.5)))
 
@@ -445,7 +446,7 @@ def panel_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", lines: "List[Series]
 
 
 def mtu_plot(sweep: Sweep, wish: Wish) -> Figure:
-    """Throughput over the MTU, below it the deviation from the ceiling; a stack for each unit."""
+    """Throughput over MTU, and below it the deviation from the ceiling; a stack for each unit."""
     x, stacks = wish.x or "mtu", []
     for fixed in facets(sweep, ["family", "host"], x):
         for unit in sweep.units_of("THROUGHPUT"):
@@ -469,7 +470,7 @@ def buffer_plot(sweep: Sweep, wish: Wish) -> Figure:
     panels = facets(sweep, FACETS, x)
     if len(sweep.units_of("THROUGHPUT")) == 1 and len(panels) <= 6 and all(
             len(series_of(sweep, x, fixed)) == 1 for fixed in panels):
-        panels = [{}]       # one line each: all of them in one panel
+        panels = [{}]       # single lines: all of them in one panel
     stacks = [[panel_of(sweep, x, fixed, series_of(sweep, x, fixed), wish, str(i))]
               for i, fixed in enumerate(panels)]
     return Figure("buffer", f"Throughput over {CALLED.get(x, x)}", stacks, caption(sweep, wish.spread))
@@ -478,7 +479,7 @@ def buffer_plot(sweep: Sweep, wish: Wish) -> Figure:
 def cpu_plot(sweep: Sweep, wish: Wish) -> Figure:
     x, stacks = wish.x or along(sweep), []
     for index, fixed in enumerate(facets(sweep, FACETS, x)):
-        lines = [line._replace(dash=()) for line in series_of(sweep, x, fixed)]     # which tell the ends
+        lines = [line._replace(dash=()) for line in series_of(sweep, x, fixed)]     # here dashes distinguish the two ends
         top = panel_of(sweep, x, fixed, lines, wish, str(index))
         low = Panel("", "%", top.x, what="Processor busy")
         for line in lines:
@@ -494,7 +495,7 @@ def cpu_plot(sweep: Sweep, wish: Wish) -> Figure:
 
 
 def latency_plot(sweep: Sweep, wish: Wish) -> Figure:
-    """Latency over an axis: of what ran beside the test, without it and under its load, or of an open loop."""
+    """Latency over an axis: of --beside, idle and under load, or of an open loop."""
     x, stacks = wish.x or along(sweep), []
     beside = any(cell.values("LOADED_P50_LATENCY") for cell in sweep.cells.values())
     for index, fixed in enumerate(facets(sweep, [n for n in sweep.varying() if n != x], x)):
@@ -511,7 +512,7 @@ def latency_plot(sweep: Sweep, wish: Wish) -> Figure:
 
 
 def netpipe_plot(sweep: Sweep, wish: Wish) -> Figure:
-    """As NetPIPE draws it: bandwidth, and the time of a message one way, half a transaction."""
+    """As NetPIPE plots it: bandwidth, and the one-way time of a message, which is half a transaction."""
     x = wish.x or message_axis(sweep) or "size"
     top = Panel(head_of(sweep, {}), "Mbit/s", Scale.of(sweep, x, sweep.values[x]), log=True, begin=wish.begin)
     low = Panel("", "\u00b5s", top.x, log=True, what="One way")
@@ -529,12 +530,12 @@ def netpipe_plot(sweep: Sweep, wish: Wish) -> Figure:
 
 
 def said_of(sweep: Sweep, cell: Cell) -> str:
-    """What tells a point from the others; of the only one what it is."""
+    """How a point differs from the others; a single point is described in full."""
     return named(sweep, {n: cell.point[n] for n in sweep.varying() if n in cell.point}) or head_of(sweep, {})
 
 
 def tests_plot(sweep: Sweep, wish: Wish) -> Figure:
-    """A bar a point, with a mark where its ceiling is; a panel for each unit."""
+    """A bar for each point, with its ceiling marked; a panel for each unit."""
     stack = []
     for unit in sweep.units_of("THROUGHPUT"):
         cells = [cell for cell in sweep.cells.values() if rates(cell) and cell.unit() == unit]
@@ -555,7 +556,7 @@ def tests_plot(sweep: Sweep, wish: Wish) -> Figure:
 
 
 def curve_plot(sweep: Sweep, wish: Wish) -> Figure:
-    """Latency over the rates of a search, and where that ended."""
+    """Latency over the rates that a search tried, and where the search ended."""
     stacks = []
     for index, (cell, run) in enumerate(runs_of(sweep, "curve")[:MOST_RUNS_IN_TIME]):
         curve = run.more["curve"]
@@ -578,7 +579,7 @@ def curve_plot(sweep: Sweep, wish: Wish) -> Figure:
 
 
 def stations_plot(sweep: Sweep, wish: Wish) -> Figure:
-    """A bar a point, whose parts are what a transaction spends at each station."""
+    """A bar for each point; its parts are the times that a transaction spent at each station."""
     told: "Dict[Cell, List[Dict[str, Any]]]" = {}
     for cell, run in runs_of(sweep, "stations"):
         told.setdefault(cell, []).append(run.evidence("near"))
@@ -625,7 +626,7 @@ def flows_over_time(sweep: Sweep, cell: Cell, run: Run, number: str, wish: Wish)
 
 
 def with_edges(line: Line) -> "List[Line]":
-    """The first and the last interval, in which buffers fill and drain, are no part of the line."""
+    """Splits off the first and last interval, in which buffers fill and drain."""
     if len(line.marks) < 5:
         return [line]
     return [replace(line, marks=line.marks[1:-1]),
@@ -634,7 +635,7 @@ def with_edges(line: Line) -> "List[Line]":
 
 
 def spans(run: Run) -> "List[Tuple[float, float, float]]":
-    """The interim samples as begin, end and throughput in the unit of the figures."""
+    """Interim samples as start, end and throughput in the unit of the figures."""
     found, before = [], 0.0
     for end, value in run.interim or []:
         if end > before:
@@ -645,7 +646,7 @@ def spans(run: Run) -> "List[Tuple[float, float, float]]":
 
 
 def seconds_of(run: Run) -> "Iterator[Tuple[float, float, float]]":
-    """Begin, end and mean throughput of all stretches of whole samples that last a second, or just above."""
+    """Start, end and mean throughput of all runs of samples that last about a second."""
     pieces = spans(run)
     for i, (begin, _, _) in enumerate(pieces):
         amount = 0.0
@@ -657,7 +658,7 @@ def seconds_of(run: Run) -> "Iterator[Tuple[float, float, float]]":
 
 
 def worst_of(cell: Cell) -> "Optional[Tuple[float, float, float]]":
-    """The second in which least went through."""
+    """The second with the lowest throughput."""
     return min(itertools.chain(*map(seconds_of, cell.good())), key=lambda one: one[2], default=None)
 
 
@@ -697,7 +698,7 @@ def over_time(sweep: Sweep, cell: Cell, index: int, wish: Wish) -> Panel:
 
 
 def over_axis(sweep: Sweep, wish: Wish) -> Figure:
-    """For each point the samples' range, the middle half of them, the mean and the worst second."""
+    """For each point: the samples' range and quartiles, the mean and the worst second."""
     x = wish.x or along(sweep)
     stacks = []
     for index, fixed in enumerate(facets(sweep, [n for n in sweep.varying() if n != x], x)):
@@ -731,7 +732,7 @@ FIGURES = {"mtu": mtu_plot, "netpipe": netpipe_plot, "flows": flows_plot,
 
 
 def figure(sweep: Sweep, kind: str, wish: Wish = Wish()) -> Figure:
-    """Raises ResultsError when the sweep cannot be drawn so."""
+    """The figure of this kind. Raises ResultsError if the sweep has no such figure."""
     over = any(name not in GROUPS for name in sweep.varying())
     with reading(sweep.results.path):
         if not (suits(sweep, kind) or (kind == "buffer" and over) or kind == "tests"):
@@ -749,7 +750,7 @@ def figure(sweep: Sweep, kind: str, wish: Wish = Wish()) -> Figure:
 
 
 def side_by_side(panel: Panel) -> None:
-    """Moves the marks of several lines apart where x is no number: they would lie on each other."""
+    """Shift marks of several lines apart where x is not numeric, as they would overlap."""
     lines = [line for line in panel.lines if line.kind == "data"]
     if panel.x and not panel.x.numeric:
         step = min(0.16, 0.7 / max(1, len(lines)))

@@ -1,7 +1,7 @@
-"""The Python that has what a script needs.
+"""Finds a Python that has the modules a script needs.
 
-The first python3 in PATH need not be the distribution's, and then has none of the distribution's
-modules: need() goes over to that one rather than to ask for what is installed already.
+The first python3 in PATH need not be the distribution's, and then lacks the distribution's modules: need() switches
+to that one instead of asking for modules that are installed.
 """
 
 import importlib
@@ -13,16 +13,16 @@ from types import ModuleType
 from netkit import Fault
 
 SYSTEM_PYTHON = "/usr/bin/python3"
-TRIED = "PLUMBLINE_PYTHON_TRIED"    # in the environment of a script that was started again,
-WAS_TRIED = os.environ.pop(TRIED, None)     # and not in that of what it starts
+TRIED = "PLUMBLINE_PYTHON_TRIED"    # set in the environment of a script that was restarted,
+WAS_TRIED = os.environ.pop(TRIED, None)     # but not for its child processes
 
 
 class MissingModule(Fault):
-    """Neither this Python nor the distribution's has it; the words name the package, or say why."""
+    """Neither this Python nor the distribution's has the module; the message names the package, or says why."""
 
 
 def has(python: str, module: str) -> bool:
-    """Whether an interpreter can import a module, and not only find it."""
+    """Whether an interpreter can import a module, rather than only find it."""
     try:
         done = subprocess.run([python, "-c", f"import {module}"], stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60)
@@ -32,10 +32,9 @@ def has(python: str, module: str) -> bool:
 
 
 def need(module: str, package: str, purpose: str = "") -> ModuleType:
-    """The module, imported. When this Python lacks it and the distribution's has it, the script
-    starts again under that one and does not return: call this before anything is read from standard
-    input, written or begun. Raises MissingModule, whose words are the line to print.
-    purpose says what wants it, as in "--plot"."""
+    """Import and return a module. If this Python lacks it and the distribution's has it, the script is restarted
+    there, and need() does not return: call this before anything is read from stdin, written or started. Raises
+    MissingModule, whose message is the line to print; `purpose`, such as "--plot", says what needs the module."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Objects of JSON as dataclasses, by the types of their members."""
+"""Converts JSON objects to dataclasses according to the types of their members."""
 
 import dataclasses
 import functools
@@ -7,16 +7,16 @@ import typing
 from typing import Any, Callable, Dict, Type, Union
 
 Fault = Type[Exception]
-Shape = Callable[[Any, str], Any]       # a value of JSON, and where it stands, as the type of a member has it
+Shape = Callable[[Any, str], Any]       # converts a JSON value, given its position, to a member's type
 WORDS = {dict: "an object", list: "a list", tuple: "a list", float: "a number", int: "a whole number", str: "a text",
          bool: "true or false"}
 
 
-@functools.lru_cache(maxsize=None)      # types are looked at once: a history has many thousand slots
+@functools.lru_cache(maxsize=None)      # types are analysed once: a history has many thousands of slots
 def shape(fault: Fault, kind: Any) -> Shape:
-    """For one type; the fault is raised for a value that is of another one."""
+    """The converter for a type; it raises `fault` for values of other types."""
     origin, inside = typing.get_origin(kind), typing.get_args(kind)
-    if origin is Union:                 # Optional: null has been seen to
+    if origin is Union:                 # Optional: null is handled elsewhere
         return shape(fault, inside[0])
     if kind is Any:
         return lambda value, where: value
@@ -44,16 +44,16 @@ def shape(fault: Fault, kind: Any) -> Shape:
 
 @functools.lru_cache(maxsize=None)
 def members(fault: Fault, kind: Any) -> "Dict[str, tuple[Any, Shape, bool]]":
-    """Of each member of a dataclass the type whose values are taken as they are, its shape for others, and whether it has to
-    be there."""
+    """For each member of a dataclass: a type whose values are used as they are, a converter for other values, and
+    whether the member is required."""
     types = typing.get_type_hints(kind)
     return {one.name: (dict if types[one.name] == Dict[str, Any] else types[one.name], shape(fault, types[one.name]),
                        one.default is one.default_factory is dataclasses.MISSING) for one in dataclasses.fields(kind) if one.compare}
 
 
 def record(fault: Fault, kind: Any, known: Any, where: str) -> Any:
-    """A dataclass of the members of an object. What it does not know is in its member `more`, if it has one; null is as if
-    it were not there."""
+    """Make a dataclass from a JSON object. Unknown members go into `more`, if the class has it; null counts as
+    missing."""
     if not isinstance(known, dict):
         raise fault(f"{where}: not an object")
     rest, values, wanted = dict(known), {}, members(fault, kind)

@@ -1,7 +1,7 @@
-"""Reading, writing and merging the results of sweeps: JSON lines, see doc/results.md.
+"""Reads, writes and merges the results of sweeps: JSON lines, see doc/results.md.
 
-A file is a header and then one line a run. Each line is written whole and synced before the next
-run begins, so that a crash costs the run that was under way and nothing before it.
+A file is a header line followed by a line for each run. Each line is written at once and synced before the next run
+begins, so that a crash loses only the run in progress.
 """
 
 import contextlib
@@ -28,23 +28,23 @@ except ImportError:
 
 SWEEP_SCHEMA = "plumbline-sweep/1"
 RUN_SCHEMA = "plumbline-run/1"
-DOCUMENT = b'"plumbline-netperf/'   # the schema of netperf's own: see documents.py
+DOCUMENT = b'"plumbline-netperf/'   # the schema of netperf's own documents: see documents.py
 STATUSES = ("ok", "failed", "excluded")
-MOST_FIGURE = 1e150     # nothing measured is more: sums and squares of it are finite
+MOST_FIGURE = 1e150     # larger values can't have been measured; their sums and squares stay finite
 BOUND = re.compile(r"\s*(<=|>=|!=|<|>)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*")
 
-LINES = 50              # that are read as one
+LINES = 50              # lines that are parsed together
 
 Key = Tuple[str, int]
-point_key = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # one text for one point, whatever the order of its axes
+point_key = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # the same text for equal points, whatever the order of their axes
 
 
 class ResultsError(Fault):
-    """A file that cannot be used; one line that names the file, the place and the remedy."""
+    """A file that can't be used: one line with the file, the position and the remedy."""
 
 
 def fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is that of a condition, among several, or beyond a bound such as "< 1280"."""
+    """Whether a value equals a condition, is in its list, or satisfies a bound such as "< 1280"."""
     if isinstance(wanted, list):
         return any(fits(value, one) for one in wanted)
     found = isinstance(wanted, str) and BOUND.fullmatch(wanted)
@@ -59,7 +59,7 @@ def fits(value: Any, wanted: Any) -> bool:
 
 
 def matches(known: "Dict[str, Any]", skip: "Dict[str, Any]") -> bool:
-    """Whether all conditions of a [[skip]] hold for a point whose axes and constants these are."""
+    """Whether a point with these axes and constants satisfies all conditions of a [[skip]]."""
     return all(fits(known.get(name), wanted) for name, wanted in skip.items())
 
 
@@ -76,7 +76,7 @@ class Axis:
 
 @dataclass
 class Header:
-    """What a sweep is; unknown members of the line are kept in `more`."""
+    """The header of a sweep; unknown members are kept in `more`."""
     plan: str = ""
     title: str = ""
     axes: "List[Axis]" = field(default_factory=list)
@@ -87,7 +87,7 @@ class Header:
     started: str = ""
     environment: "Dict[str, Any]" = field(default_factory=dict)
     plan_text: str = ""
-    skips: "Optional[List[Dict[str, Any]]]" = None  # what the plan leaves out; None: not known
+    skips: "Optional[List[Dict[str, Any]]]" = None  # what the plan leaves out; None: unknown
     more: "Dict[str, Any]" = field(default_factory=dict)
 
     def axis(self, name: str) -> Optional[Axis]:
@@ -104,7 +104,7 @@ class Header:
 
 @dataclass
 class Run:
-    """One call of netperf; unknown members of the line are kept in `more`."""
+    """One call of netperf; unknown members are kept in `more`."""
     point: "Dict[str, Any]"
     repetition: int = 1
     number: int = 0
@@ -119,7 +119,7 @@ class Run:
     result: "Dict[str, Any]" = field(default_factory=dict)
     interim: "Optional[List[List[float]]]" = None
     more: "Dict[str, Any]" = field(default_factory=dict)
-    header: Optional[Header] = field(default=None, compare=False, repr=False)   # of its file
+    header: Optional[Header] = field(default=None, compare=False, repr=False)   # of the file it was read from
 
     @property
     def ok(self) -> bool:
@@ -127,12 +127,12 @@ class Run:
 
     @property
     def excluded(self) -> bool:
-        """Whether an end has not what it asks for: nothing was tried, and nothing went wrong."""
+        """Whether an end lacks what the run needs: it was not tried, and did not fail."""
         return self.status == "excluded"
 
     @property
     def key(self) -> Key:
-        """What there is at most one good run of."""
+        """The key for which there is at most one good run."""
         return self.place, self.repetition
 
     @functools.cached_property
@@ -141,8 +141,8 @@ class Run:
 
     @property
     def near_device(self) -> "Dict[str, Any]":
-        """The rate and the MTU that a ceiling may go by where plan and point name none: those of the near
-        end's interface, for the run's host where there are several."""
+        """Rate and MTU of the near end's interface, for a ceiling where neither plan nor point name them; of the
+        run's host if there are several."""
         told = self.header.environment if self.header else {}
         for place in (self.more.get("environment"), within(told, "hosts", str(self.point.get("host"))), told):
             device = within(place, "client", "interface")
@@ -152,10 +152,9 @@ class Run:
         return {}
 
     def figure(self, name: str) -> Optional[float]:
-        """One of its figures as a number, None where it has none; near.NAME and far.NAME are of the
-        evidence of its ends."""
+        """A figure as a number, or None. near.NAME and far.NAME are from the evidence of the ends."""
         value = self.result.get(name)
-        if type(value) is float and 0.0 <= value <= MOST_FIGURE:     # nearly all are
+        if type(value) is float and 0.0 <= value <= MOST_FIGURE:     # the common case
             return value
         if name in DERIVED:
             value = DERIVED[name](self)
@@ -165,15 +164,15 @@ class Run:
         elif value is None:
             return None
         if name in self.result and is_number(value) and value < 0:
-            return None         # how older files say that it was not measured
+            return None         # in older files, not measured
         return float(value) if is_figure(value) else None
 
     def evidence(self, end: str) -> "Dict[str, Any]":
-        """What the near or the far end knew when it ended."""
+        """Evidence of the near or far end from the end of the run."""
         return within(self.more, "evidence", end) or {}
 
     def reason(self) -> str:
-        """Why it failed, in one line: the words of what failed."""
+        """Why the run failed, in one line."""
         if self.ok:
             return ""
         if self.more.get("reason"):
@@ -194,7 +193,7 @@ class Run:
 
 
 def loss_percent(run: Run) -> Optional[float]:
-    """Of the datagrams: by their numbers, else by what was sent and what arrived."""
+    """Lost datagrams: by count if known, else by rates."""
     far = run.evidence("far")
     sent, gone = far.get("udp.sent"), far.get("udp.lost")
     if not (sent and is_number(gone)):
@@ -208,7 +207,7 @@ def loss_percent(run: Run) -> Optional[float]:
 
 
 def softirq_percent(run: Run, end: str, name: str) -> Optional[float]:
-    """How much of an end's processors' time went into softirqs."""
+    """Share of an end's processor time spent in softirqs."""
     shares = [value for key, value in run.evidence(end).items()
               if re.fullmatch(r"cpu\.[0-9]+\.softirq", key) and is_number(value)]
     if shares:
@@ -222,18 +221,18 @@ DROPS = re.compile(r"moved\.(nic\.[rt]x_(dropped|fifo_errors|missed_errors)|soft
 
 
 def drops(run: Run) -> Optional[float]:
-    """Packets that either end's interface, queues or full buffers dropped."""
+    """Packets dropped by either end's interface, queues or full buffers."""
     told = [end for end in map(run.evidence, ("near", "far")) if "moved.seconds" in end]
     return sum(value for end in told for name, value in end.items()
                if DROPS.fullmatch(name) and is_number(value)) if told else None
 
 
-MUCH = 0.05     # of its time: from here on a run is reported as disturbed, as netperf does
+MUCH = 0.05     # share of the time, from which on a run is reported as disturbed, as in netperf
 
 
 def disturbances(told: "Sequence[Tuple[Any, float, Dict[str, float]]]", what: str, least: float = 0.0) -> str:
-    """ "2 of 5 runs were disturbed, 12 % of the time: steal 0.4 s, processor 0.2 s", of their shares (None: nobody looked),
-    seconds and reasons; empty where none was for a larger share than the least."""
+    """Such as "2 of 5 runs were disturbed, 12 % of the time: steal 0.4 s, processor 0.2 s". `told` has the share
+    (None: unknown), seconds and reasons of each; empty if no share is above `least`."""
     found = [reasons for share, _, reasons in told if (share or 0.0) > least]
     looked = [(share, seconds) for share, seconds, _ in told if share is not None]
     seconds: "Counter[str]" = Counter()
@@ -252,7 +251,7 @@ def disturbed_runs(runs: "Sequence[Run]") -> str:
 
 
 def within(value: Any, *names: str) -> Any:
-    """A member of a member; None where there is none."""
+    """A nested member, or None."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
@@ -268,19 +267,19 @@ DERIVED = {"LOSS_PERCENT": loss_percent, "DROPS": drops,
 
 @dataclass
 class Results:
-    """A sweep as far as it got. runs holds one for each key, in the order of the file: a good run
-    takes the place of a failed one, a later failure that of an earlier."""
+    """A sweep, complete or not. runs has one entry per key, in the order of the file: a good run replaces a failed
+    one, and a later failure an earlier one."""
     path: str
     header: Header
     runs: "List[Run]" = field(default_factory=list)
     warnings: "List[str]" = field(default_factory=list)
-    sources: "List[Results]" = field(default_factory=list)   # what merge() was given
-    chosen: "Dict[str, Any]" = field(default_factory=dict)  # by only(): axes of which it left one value
-    good_bytes: int = 0             # where a torn last line begins, else the end
+    sources: "List[Results]" = field(default_factory=list)   # the arguments of merge()
+    chosen: "Dict[str, Any]" = field(default_factory=dict)  # axes that only() reduced to one value
+    good_bytes: int = 0             # where an incomplete last line begins, else the size of the file
     ends_in_newline: bool = True
 
     def done(self) -> "Dict[Key, Run]":
-        """The good runs by their key."""
+        """The good runs, by key."""
         return {run.key: run for run in self.runs if run.ok}
 
 
@@ -288,8 +287,8 @@ CONDITION = re.compile(r"([^<>=]+)(=|<=|>=|<|>)(.*)")
 
 
 def only(found: Results, conditions: "Sequence[str]") -> Results:
-    """The runs at points for which all conditions hold, such as "mtu>=1280"; one of those that name a value of the
-    same axis, "size=64" and "size=576", is enough. Raises ResultsError."""
+    """The runs at points that satisfy all conditions, such as "mtu>=1280". Of conditions that name values of the same
+    axis, such as "size=64" and "size=576", one is enough. Raises ResultsError."""
     if not conditions:
         return found
     values = {axis.name: axis.values for axis in found.header.axes}
@@ -321,14 +320,14 @@ def only(found: Results, conditions: "Sequence[str]") -> Results:
 
 
 def read(path: str, figures: "Collection[str] | None" = None) -> Results:
-    """A result file; '-' is standard input. Of a sweep's runs only these figures, or all. Raises ResultsError."""
+    """Read a file of results; "-" is stdin. `figures` limits which figures are kept. Raises ResultsError."""
     with files.raising(ResultsError, path), contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
         return parse(file, "standard input" if path == "-" else path, figures)
 
 
 def parse(file: BinaryIO, path: str, figures: "Collection[str] | None" = None) -> Results:
-    """The results in a file, of netperf's documents, too. A last line that a crash cut short is left out, with a
-    warning; anything else that is no result is an error with its line."""
+    """Parse a file of results, or of netperf's own documents. An incomplete last line, left by a crash, is skipped
+    with a warning; anything else that is invalid is an error with its line number."""
     first = file.readline()
     if SWEEP_SCHEMA.encode() not in first:
         rest = file.read()
@@ -343,7 +342,7 @@ def parse(file: BinaryIO, path: str, figures: "Collection[str] | None" = None) -
     found = Results(path, make_header(load(first, path, 1), path), good_bytes=len(first), ends_in_newline=first.endswith(b"\n"))
     runs: "Dict[Key, Run]" = {}
     reader = RunReader(path, found.header, figures)
-    gc.disable()        # there are no circles in what is read, and looking for them takes a third of the time
+    gc.disable()        # the data has no reference cycles, and collecting would take a third of the time
     try:
         for number, line in lines_of(file, found):
             run = reader.read(line, number)
@@ -363,8 +362,8 @@ def parse(file: BinaryIO, path: str, figures: "Collection[str] | None" = None) -
 
 
 class RunReader:
-    """Reads runs from the lines of a file, and keeps equal points and commands in memory only once. Nearly all lines have the
-    members that netsweep writes, of the same types, and repeat the point and command of an earlier line: these are not checked again."""
+    """Parses the lines of runs, and stores equal points and commands once. Nearly all lines have netsweep's members
+    with the expected types, and repeat the point and command of an earlier line: those are not validated again."""
     TYPES = {"schema": str, "point": dict, "repetition": int, "number": int, "started": str, "seconds": float, "command": list,
              "before": list, "status": str, "exit": int, "stdout": str, "stderr": str, "result": dict}
     members = operator.itemgetter(*TYPES)
@@ -376,7 +375,7 @@ class RunReader:
         self._commands: "Dict[Tuple[str, ...], List[str]]" = {}
 
     def read(self, line: "Dict[str, Any]", number: int) -> Run:
-        """Raises ResultsError. What netperf printed stays in the file: nothing looks at it again."""
+        """Parse a line. netperf's output is not kept. Raises ResultsError."""
         run = self._plain(line)
         if not run:
             run = make_run(line, f"{self._path}: line {number}")
@@ -388,7 +387,7 @@ class RunReader:
         return run
 
     def _plain(self, line: "Dict[str, Any]") -> Optional[Run]:
-        """None where a closer look is needed."""
+        """The fast path; None if the line needs full validation."""
         try:
             values = self.members(line)
             schema, point, repetition, number, started, seconds, command, before, status, code, _, stderr, result = values
@@ -406,8 +405,8 @@ class RunReader:
 
 
 def lines_of(file: BinaryIO, found: Results) -> "Iterator[Tuple[int, Dict[str, Any]]]":
-    """The lines after the header as objects, with their numbers. Many are read as one: names of members are the same
-    texts in all of them."""
+    """The lines after the header as objects, with their numbers. Several are parsed at once, which shares the strings
+    of member names."""
     number = 1
     for lines in iter(lambda: list(itertools.islice(file, LINES)), []):
         if not lines[-1].endswith(b"\n") and not is_object(lines[-1]):
@@ -422,7 +421,7 @@ def lines_of(file: BinaryIO, found: Results) -> "Iterator[Tuple[int, Dict[str, A
         number += len(lines)
         try:
             values = loads_quickly(b"[" + b",".join([line for _, line in numbered]) + b"]")
-        except (ValueError, RecursionError):    # orjson takes no NaN
+        except (ValueError, RecursionError):    # orjson rejects NaN
             values = []
         if len(values) != len(numbered) or set(map(type, values)) != {dict}:
             values = (load(line, found.path, at) for at, line in numbered)
@@ -479,12 +478,12 @@ def make_run(line: "Dict[str, Any]", where: str) -> Run:
     return made
 
 
-NOT_AXES = ("lab",)     # constants that may differ without telling points apart
-SETS = ("label", "file")    # axes that tell sets of runs apart
+NOT_AXES = ("lab",)     # constants that may differ without making points different
+SETS = ("label", "file")    # axes that distinguish sets of runs
 
 
 def together(parts: "Sequence[Results]") -> "List[List[Results]]":
-    """The files that are of one sweep: of one plan, or over the same axes."""
+    """Group the files by sweep: those with the same plan or the same axes."""
     groups: "List[List[Results]]" = []
     for part in parts:
         axes = sorted(axis.name for axis in part.header.axes)
@@ -499,8 +498,8 @@ def together(parts: "Sequence[Results]") -> "List[List[Results]]":
 
 
 def tell_apart(parts: "Sequence[Results]") -> None:
-    """Makes a constant of each set's label; without labels of the file's name, where several files would
-    become repetitions of the same points though they were measured in other surroundings."""
+    """Make each set's label a constant. Without labels, the file's name is used where runs of several files would be
+    taken for repetitions although their environments differ."""
     labels = [part.header.more.get("label") for part in parts]
     if len({label for label in labels if label}) < 2 and all(labels):
         return
@@ -517,15 +516,15 @@ def tell_apart(parts: "Sequence[Results]") -> None:
 
 
 def differ(one: Results, other: Results) -> bool:
-    """Whether two sweeps were measured in other surroundings, as far as both tell."""
+    """Whether the environments of two sweeps differ, as far as both are known."""
     told, others = (dict(flatten(part.header.environment)) for part in (one, other))
     return any(told[name] != others[name] for name in told.keys() & others.keys())
 
 
 def merge(parts: "Sequence[Results]") -> Results:
-    """Several sweeps as one. A constant that is not the same in all of them, or that is an axis of
-    one of them, becomes an axis, as do labels. Runs of the same point are further repetitions of it; the
-    same run in two files (a copy, and the sweep gone on) counts once."""
+    """Merge several sweeps into one. A constant that differs between them, or is an axis of one of them, becomes an
+    axis, and so do labels. Runs at the same point become further repetitions; a run that is in two files (a copy, or
+    a sweep that was resumed) counts once."""
     empty = [part for part in parts if not part.runs]
     warnings = [line for part in parts for line in part.warnings]
     if len(empty) < len(parts):
@@ -593,7 +592,7 @@ def joined_runs(parts: "Sequence[Results]", axes: "List[str]") -> "List[Run]":
 
 
 def key_of(value: Any) -> Any:
-    """What an axis' values are told apart by: 1 and 1.0 are one, 1 and true are two."""
+    """What distinguishes values of an axis: 1 and 1.0 are the same, 1 and true are not."""
     return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else (
         "", json.dumps(value, sort_keys=True))
 
@@ -603,26 +602,26 @@ def is_number(value: Any) -> bool:
 
 
 def is_figure(value: Any) -> bool:
-    """A number that can have been measured."""
+    """Whether a value is a number that can have been measured."""
     return type(value) in (int, float) and abs(value) <= MOST_FIGURE
 
 
 class Writer(files.Lines):
-    """The file of a sweep under way. Use create() or resume()."""
+    """The file of a sweep in progress. Use create() or resume()."""
 
     def __init__(self, path: str, mode: str) -> None:
         super().__init__(path, mode, ResultsError, "netsweep", "--resume goes on with it, another --output writes elsewhere")
 
     @classmethod
     def create(cls, path: str, header: Header, overwrite: bool = False) -> "Writer":
-        """A new file with its header. One that is there is left alone unless overwrite is given."""
+        """Create a file with its header. Refuses an existing file unless overwrite is given."""
         made = cls(path, "wb" if overwrite else "xb")
         made.begin(header.as_json())
         return made
 
     @classmethod
     def resume(cls, path: str) -> "Tuple[Writer, Results]":
-        """A file to go on with, and what is in it. A torn last line is cut off."""
+        """Open a file to append to, and return what it has. An incomplete last line is cut off."""
         made = cls(path, "r+b")
         try:
             found = parse(made.file, path)

@@ -1,5 +1,6 @@
-"""Which tests of pairs run at the same time, so that no end is in two of them: edges of a graph are coloured. It takes the
-least number of colours where Kempe's chains find a way, which they do but for a few graphs, and one more there."""
+"""Assigns tests of pairs to rounds so that no end is in two tests at once, by edge colouring. Kempe chains give the
+minimum number of rounds except for a few graphs, which need one more.
+"""
 
 from typing import Dict, List, Sequence, Tuple
 
@@ -7,22 +8,22 @@ Pair = Tuple[str, str]
 
 
 def circle(pair: "Tuple[int, int]", count: int) -> int:
-    """The round of two players in a tournament of all, by the circle method."""
+    """The round of two players in a round-robin tournament, by the circle method."""
     turns = count - 1 + count % 2
     return (2 * min(pair) if max(pair) == turns else sum(pair)) % turns if turns else 0
 
 
 def rounds(pairs: "Sequence[Pair]") -> "List[List[int]]":
-    """The pairs' numbers, by rounds."""
+    """The indexes of the pairs, by round."""
     names = {name: number for number, name in enumerate(dict.fromkeys(name for pair in pairs for name in pair))}
     edges = [(names[one], names[other]) for one, other in pairs]
     degrees = [0] * len(names)
     for edge in edges:
         for end in edge:
             degrees[end] += 1
-    colours = max([-(-len(edges) // max(1, len(names) // 2)), *degrees])     # fewer can't do
-    free = [(1 << colours) - 1 for _ in names]      # of each end, a bit a colour
-    at: "List[Dict[int, int]]" = [{} for _ in names]    # of each end, the edge of a colour
+    colours = max([-(-len(edges) // max(1, len(names) // 2)), *degrees])     # lower bound
+    free = [(1 << colours) - 1 for _ in names]      # bit mask for each end
+    at: "List[Dict[int, int]]" = [{} for _ in names]    # for each end, the edge of each colour
     found = [0] * len(edges)
 
     def paint(number: int, colour: int) -> None:
@@ -32,7 +33,7 @@ def rounds(pairs: "Sequence[Pair]") -> "List[List[int]]":
             free[end] &= ~(1 << colour)
 
     def chain(start: int, colour: int, other: int) -> "Tuple[List[int], int]":
-        """The edges of two colours in turn from an end on, and where they lead."""
+        """The edges of an alternating path of two colours from an end, and the end where it stops."""
         passed, end = [], start
         while colour in at[end]:
             number = at[end][colour]
@@ -42,7 +43,7 @@ def rounds(pairs: "Sequence[Pair]") -> "List[List[int]]":
         return passed, end
 
     def room(one: int, other: int) -> int:
-        """A colour that both have free, made so if need be; -1: none."""
+        """A colour that is free at both ends, after recolouring if necessary; -1: none."""
         both = free[one] & free[other]
         if both:
             return (both & -both).bit_length() - 1

@@ -1,5 +1,6 @@
-"""A run's document (netperf --json) as people and programs read it: a table, lists of figures, the text format of Prometheus,
-the values of both ends, several runs as one."""
+"""Shows documents of netperf --json: as a table, as lists of figures, in Prometheus's text format, the evidence of
+both ends, and several runs merged.
+"""
 
 import collections
 import contextlib
@@ -20,7 +21,7 @@ from netkit.units import printable
 
 Document = Dict[str, Any]
 Row = Tuple[str, str]
-NEVER = 2 ** 47 - 1     # ns: the top of a histogram, where times without an end are
+NEVER = 2 ** 47 - 1     # ns: the top of a histogram, which holds transactions that never ended
 SHARES = ("50", "90", "99", "99.9")
 NAMED = re.compile(r"(|CONNECT_|IDLE_|LOADED_)(?:P(\d{1,2}(?:\.\d{1,6})?)|(MIN|MAX))(?:_LATENCY)?")
 LABEL, LINE = 16, 79
@@ -36,7 +37,7 @@ def clean(value: Any) -> Any:
 
 
 def read(path: str) -> "List[Document]":
-    """Those of a file; "-" is standard input. Raises ResultsError."""
+    """The documents in a file; "-" is stdin. Raises ResultsError."""
     name = "standard input" if path == "-" else path
     with files.raising(ResultsError, path), contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
         data = file.read()
@@ -44,7 +45,7 @@ def read(path: str) -> "List[Document]":
     for one in found:
         if not re.fullmatch(r"plumbline-netperf/[1-9]\d*", str(one.get("schema"))) or not isinstance(one.get("iterations"), list):
             raise ResultsError(f"{name}: not a document of a run by netperf --json")
-        if str(one["schema"]).endswith("/1") and isinstance(one.get("final"), dict):    # which had no null
+        if str(one["schema"]).endswith("/1") and isinstance(one.get("final"), dict):    # this schema had no null
             one["final"] = {key: None if value == "" or is_number(value) and value < 0 else value for key, value in one["final"].items()}
     if not found:
         raise ResultsError(f"{name}: empty, and no document of netperf's")
@@ -53,7 +54,7 @@ def read(path: str) -> "List[Document]":
 
 @contextlib.contextmanager
 def reading(path: str) -> "Iterator[None]":
-    """What a document has in the wrong place, or of another type, is an error of one line."""
+    """A context manager that turns missing members and wrong types into a one-line error."""
     try:
         yield
     except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
@@ -62,7 +63,7 @@ def reading(path: str) -> "Iterator[None]":
 
 
 class Times:
-    """Histograms of documents as one, in ns."""
+    """The histograms of several documents as one, in ns."""
 
     def __init__(self, parts: "Iterable[Any]") -> None:
         told = [one for one in parts if one]
@@ -74,7 +75,7 @@ class Times:
         self.least, self.most = (pick((one[name] for one in told), default=0) for pick, name in ((min, "min"), (max, "max")))
 
     def at(self, percent: str) -> float:
-        """A percentile, in seconds: the top of its cell."""
+        """A percentile in seconds: the upper bound of its bucket."""
         left = math.ceil(Fraction(percent) * self.count / 100)
         for bottom in sorted(self.cells):
             left -= self.cells[bottom]
@@ -84,7 +85,7 @@ class Times:
         return seconds(min(max(bottom + width - 1, self.least), self.most))
 
     def known(self, percent: str) -> bool:
-        """Whether there are times on both sides of it, 19 times in 20."""
+        """Whether the 95 % interval of the percentile is within the samples."""
         share = float(percent) / 100
         return max(share, 1 - share) ** self.count <= 0.025
 
@@ -105,7 +106,8 @@ def seconds(ns: float) -> float:
 
 
 def figure(document: Document, name: str) -> Any:
-    """By netperf's name; None: not measured. A percentile may be one that the run did not show, and infinite."""
+    """A figure by netperf's name; None if not measured. Percentiles may be others than the run printed, and infinite.
+    """
     value, percentile = (document.get("final") or {}).get(name), NAMED.fullmatch(name)
     if value is None and percentile:
         times = Times.of(document, percentile[1])
@@ -120,13 +122,13 @@ def shown(value: Any) -> str:
 
 
 def word(document: Document, name: str) -> str:
-    """As netperf prints it, but for the digits of a number, and nothing where it has -1."""
+    """As netperf prints it, apart from the number of digits; empty where netperf prints -1."""
     value = figure(document, name)
     return f"{value}/s" if name == "THROUGHPUT_UNITS" and value else shown(value)
 
 
 def names_of(document: Document, wanted: str) -> "List[str]":
-    """Those of a list; a document has no names of what was not measured."""
+    """The names that match `wanted`; a document has no names of what was not measured."""
     if wanted.lower() == "all":
         return list(document.get("final") or {})
     return [name.strip().upper() for name in re.split("[,;]", wanted) if name.strip()]
@@ -144,7 +146,7 @@ def rows_of(found: "Sequence[Document]", wanted: str) -> str:
 
 
 def prometheus(found: "Sequence[Document]") -> str:
-    """A gauge for each number that is known, and a summary of the times in seconds."""
+    """A gauge for each known number, and a summary of the latencies in seconds."""
     lines: "Dict[str, List[str]]" = {}
     several: "List[Dict[str, Any]]" = []
 
@@ -179,12 +181,12 @@ def prometheus(found: "Sequence[Document]") -> str:
 
 
 def si(value: float, digits: int, unit: str) -> str:
-    """"9.412 Gbit/s", "12.1 us"."""
+    """With an SI prefix: "9.412 Gbit/s", "12.1 us"."""
     if not math.isfinite(value):
         return "never"
     power = 0 if not value else min(12, max(-9, 3 * math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))) / 3)))
     scaled = value
-    for _ in range(abs(power) // 3):    # as netperf --human does, which rounds the same
+    for _ in range(abs(power) // 3):    # rounded as netperf --human does
         scaled = scaled / 1000 if power > 0 else scaled * 1000
     rounded = float(f"{scaled:.{digits - 1}e}")
     before = 1 if rounded < 10 else 2 if rounded < 100 else 3
@@ -205,7 +207,7 @@ class Table:
         self.document, self.final = document, document["final"]
         self.of: "Callable[[str], Any]" = self.final.get
         self.pattern = within(document, "test", "pattern")
-        self.counts = self.of("THROUGHPUT_UNITS") == "Trans" or self.pattern == "cc"     # connections are no bytes
+        self.counts = self.of("THROUGHPUT_UNITS") == "Trans" or self.pattern == "cc"     # connections are not bytes
         out, back = (self.of(f"LOCAL_{way}_THROUGHPUT") or 0 for way in ("SEND", "RECV"))
         self.datagrams = str(self.of("PROTOCOL")).upper().startswith("UDP")
         self.both = not self.counts and self.of("TRANSACTION_RATE") is None and out > 0 and back > 0
@@ -302,7 +304,7 @@ class Table:
             return share(self.of("LOST_REQUESTS") or 0, sent or 0, "requests")
         if arrived is None or str(self.of("DIRECTION")).lower() != "send":
             return ""
-        back = self.of("REMOTE_SEND_CALLS")     # of --both
+        back = self.of("REMOTE_SEND_CALLS")     # the other direction of --both
         if back is not None:
             sent, arrived = sent + back, arrived + (self.of("LOCAL_RECV_CALLS") or 0)
         return share(max(0, sent - arrived), sent, "datagrams")
@@ -349,7 +351,7 @@ def table(document: Document) -> str:
 
 
 def evidence(document: Document, prefix: str) -> str:
-    """Both ends' values of the last iteration with that prefix, and why one could not be read."""
+    """Evidence of both ends from the last iteration, for names with this prefix, and why any could not be read."""
     lines: "List[str]" = []
     for end in ("near", "far"):
         known = (document["iterations"][-1].get(end) if document["iterations"] else None) or {}
@@ -360,8 +362,8 @@ def evidence(document: Document, prefix: str) -> str:
 
 
 def merged(named: "Sequence[Tuple[str, Document]]") -> "Tuple[str, List[str]]":
-    """A row a run, the sum of their rates, the percentiles of all their times, which are never averaged; and what is to be
-    known with it."""
+    """Several runs: a row for each, the sum of their rates, and percentiles over all their latencies (percentiles are
+    never averaged). Returns the text and notes."""
     rows, begins, ends, notes, first = [], [], [], [], ("", "")
     for name, one in named:
         if not one.get("final"):

@@ -1,4 +1,4 @@
-"""Runs a plan: each point's commands and netperf, one line of the file a run."""
+"""Runs a plan: the commands and netperf of each point; each run becomes a line of the file."""
 
 import datetime
 import re
@@ -12,11 +12,11 @@ from netkit.plan import A_DAY, EACH_RUN, HERE, TOGETHER, Plan, Point, Task, conf
 from netkit.results import Run, point_key
 from netkit.units import show_duration, show_point, show_value
 
-GRACE = 30.0                # seconds beyond its length that a netperf may take: it gives up after 15
-COMMAND_LIMIT = 300.0       # and a command of the user's
-SILENT, ALIKE = 2, 3        # runs in a row that fail, after which their far end is tried no more
-APART_S = 0.2               # between the first and the last begin of runs at the same time, from where they say so
-RUN_COST, LAB_COST, COMMAND_COST = 0.3, 1.5, 0.5    # what a run takes beside its length, for ETAs
+GRACE = 30.0                # seconds that netperf may take beyond its length: it gives up after 15
+COMMAND_LIMIT = 300.0       # for a user's command
+SILENT, ALIKE = 2, 3        # failed runs in a row, after which a far end is not tried again
+APART_S = 0.2               # between the first and last start of simultaneous runs, above which it is reported
+RUN_COST, LAB_COST, COMMAND_COST = 0.3, 1.5, 0.5    # overhead in seconds, for ETAs
 
 
 def now() -> str:
@@ -24,7 +24,7 @@ def now() -> str:
 
 
 class Step(NamedTuple):
-    """A run with what has to happen around it, when all goes well."""
+    """A run and what has to happen around it, if all goes well."""
     task: Task
     lab: "Optional[List[str]]"
     new_lab: bool
@@ -49,7 +49,7 @@ def steps(plan: Plan, tasks: "List[Task]") -> "Iterator[Step]":
 
 
 def expected(plan: Plan, tasks: "List[Task]") -> float:
-    """Seconds that these runs will take, the changes of the lab and the commands between included."""
+    """Estimate the duration of these runs in seconds, including lab changes and commands."""
     firsts = [max(batch, key=lambda task: plan.run_seconds(task.point)) for batch in plan.batches(tasks)]
     return plan.pause * max(0, len(firsts) - 1) + sum(
         plan.run_seconds(step.task.point) + RUN_COST + LAB_COST * (step.new_lab and step.lab is not None)
@@ -57,7 +57,7 @@ def expected(plan: Plan, tasks: "List[Task]") -> float:
 
 
 class Progress(progress.Steps):
-    """Says on standard error how far a sweep is: in a line that is redrawn, or a line a run."""
+    """Progress on stderr: one line that is redrawn, or a line for each run."""
 
     def begin(self, tasks: "List[Task]") -> None:
         self.show(", ".join(map(named, tasks)))
@@ -72,7 +72,7 @@ class Progress(progress.Steps):
 
 
 def named(task: Task) -> str:
-    """ "test=TCP_RR size=64 #2" """
+    """Such as "test=TCP_RR size=64 #2"."""
     return f"{show_point(task.point)} #{task.repetition}"
 
 
@@ -86,7 +86,7 @@ def outcome(run: Run) -> str:
 
 
 class Applied(NamedTuple):
-    """What commands of a name have been run for, None when not all of them were, and the point they were run at."""
+    """What the commands of a name were last run for (None: not all of them ran), and at which point."""
     state: "Optional[Tuple[List[str], Any]]"
     point: Point
 
@@ -96,28 +96,28 @@ class Sweep:
     plan: Plan
     netperf: str
     place: machine.Place
-    writer: Any                 # a results.Writer, or what has its write()
+    writer: Any                 # a results.Writer, or anything with its write()
     progress: Progress
-    done: "Dict[Any, Run]" = field(default_factory=dict)    # good runs of the file, by their key
-    number: int = 0                                         # of the last run in it
-    header: environment.Ends = field(default_factory=dict)  # what the file says of the ends
-    ends: environment.Ends = field(default_factory=dict)    # what they are now
-    keep_going: bool = False                                # try all runs, whatever becomes of them
-    gone: "Dict[str, str]" = field(default_factory=dict)    # far ends that are tried no more, and why
+    done: "Dict[Any, Run]" = field(default_factory=dict)    # good runs in the file, by key
+    number: int = 0                                         # of the last run in the file
+    header: environment.Ends = field(default_factory=dict)  # the ends as the file describes them
+    ends: environment.Ends = field(default_factory=dict)    # the ends now
+    keep_going: bool = False                                # try all runs, whatever fails
+    gone: "Dict[str, str]" = field(default_factory=dict)    # far ends that are not tried again, and why
     failures: int = 0
     runs: int = 0
     _applied: "Dict[str, Applied]" = field(default_factory=dict)
     _tasks: "List[Task]" = field(default_factory=list)
     _batches: "List[List[Task]]" = field(default_factory=list)
     _tried: "set[Any]" = field(default_factory=set)
-    _excluded: "set[str]" = field(default_factory=set)      # points that an end can't do
-    _failed: "Dict[str, List[str]]" = field(default_factory=dict)   # why runs in a row did, by the end
+    _excluded: "set[str]" = field(default_factory=set)      # points that an end can't run
+    _failed: "Dict[str, List[str]]" = field(default_factory=dict)   # reasons of failures in a row, by end
 
     def __post_init__(self) -> None:
         self._engines = ioengines.Engines(self.netperf)
 
     def run(self) -> None:
-        """All that is missing. Raises Interrupted, with everything undone, when a signal comes."""
+        """Run all missing runs. When a signal arrives, undoes everything and raises Interrupted."""
         self._tasks = self.plan.tasks()
         self._batches = self.plan.batches([task for task in self._tasks if task.key not in self.done])
         try:
@@ -135,7 +135,7 @@ class Sweep:
             self._leave_all()
 
     def _chosen(self) -> "Iterator[Task]":
-        """The runs of an adaptive sweep: what was measured so far says which come next."""
+        """The runs of an adaptive sweep, chosen from the results so far."""
         assert self.plan.adaptive
         for curve in self.plan.curves():
             offered: "set[int]" = set()
@@ -155,12 +155,12 @@ class Sweep:
                 and not self.gone.keys() & self.plan.ends(task.point))
 
     def untried(self, end: str) -> int:
-        """How many runs are missing since this end is gone."""
+        """How many runs of an end are skipped because it is gone."""
         return sum(task.key not in self.done and task.key not in self._tried
                    and end in self.plan.ends(task.point) for task in self._tasks)
 
     def _values(self, point: Point) -> "List[float]":
-        """The throughputs of its good runs so far; of their clean seconds where those are asked for."""
+        """Throughputs of a point's good runs so far; if clean seconds were requested, those of the clean seconds."""
         key, clean = point_key(point), self.plan.known(point).get("clean") is not None
         runs = [self.done[key, number] for number in range(1, self.plan.repetitions + 1) if (key, number) in self.done]
         found = [clean and run.figure("CLEAN_THROUGHPUT") or run.figure("THROUGHPUT") for run in runs]
@@ -173,7 +173,7 @@ class Sweep:
         return confident(self._values(point), self.plan.until or (0.0, 0.0), self.plan.least, self.plan.repetitions)
 
     def unsure(self) -> "Iterator[str]":
-        """The points that have all their repetitions and are not as sure as they were to be, a line each."""
+        """A line for each point that did not reach its confidence in all its repetitions."""
         for point in self.plan.points() if self.plan.until else []:
             count, (level, wanted) = len(self._values(point)), self.plan.until or (0.0, 0.0)
             if count >= self.plan.repetitions and not self._satisfied(point):
@@ -208,7 +208,7 @@ class Sweep:
             self.progress.end(task, run)
 
     def _give_up(self, run: Run) -> None:
-        """An end that can't be reached, or whose runs all fail alike, is tried no more."""
+        """Stop trying an end that can't be reached or whose runs keep failing in the same way."""
         known, ends = self.plan.known(run.point), self.plan.ends(run.point)
         if self.keep_going:
             return
@@ -231,7 +231,7 @@ class Sweep:
                 self.gone.setdefault(end, f"{end}: {len(failed)} runs failed alike, and none was good: {run.reason()}")
 
     def _measure(self, runs: "List[Run]") -> None:
-        """Fills in what runs at the same time gave, or why they failed."""
+        """Run netperf for simultaneous runs, and fill in their results or why they failed."""
         since = time.monotonic()
         asked: "List[Tuple[Run, calls.Call]]" = []
         good = True
@@ -251,7 +251,7 @@ class Sweep:
                 good = good and (run is not runs[0] or self._before(run))
                 why = self._engines.why_not(known, self.place) if good else ""
                 if why:
-                    run.status, run.exit, run.more["reason"] = "excluded", None, why    # there is nothing to run
+                    run.status, run.exit, run.more["reason"] = "excluded", None, why    # an end lacks what the point needs
                 elif good:
                     asked.append((run, calls.at(self.place, run.command, self.plan.processes(run.point))))
                 else:
@@ -284,19 +284,19 @@ class Sweep:
         run.more.update({"environment": differs} if differs else {})
 
     def _before(self, run: Run) -> bool:
-        """Runs the commands of what has changed; False when one failed."""
+        """Run the commands for what has changed; False if one failed."""
         for name in self.plan.hooks():
             state, last = self.plan.state(name, run.point), self._applied.get(name)
             if last and last.state == state and name != EACH_RUN:
                 continue
-            self._applied[name] = Applied(None, run.point)      # from now on they are to be undone
+            self._applied[name] = Applied(None, run.point)      # from now on the [after] commands are due
             if not self._commands(state[0], run.before):
                 return False
             self._applied[name] = Applied(state, run.point)
         return True
 
     def _after(self, run: Run, following: Optional[Point]) -> None:
-        """Runs the commands for what ends with this run; one that fails fails the run."""
+        """Run the commands for what ends with this run; if one fails, the run has failed."""
         log: "List[Dict[str, Any]]" = []
         for name in reversed(self.plan.hooks()):
             last = self._applied.get(name)
@@ -311,7 +311,7 @@ class Sweep:
             run.more["after"] = log
 
     def _leave_all(self) -> None:
-        """Runs the commands that are still owed when the sweep ends in the middle of something."""
+        """When the sweep ends early, run the [after] commands that are still due."""
         for name in reversed(self.plan.hooks()):
             last = self._applied.pop(name, None)
             if last and self.plan.after.get(name):
@@ -363,7 +363,7 @@ def describe(plan: Plan, tasks: "List[Task]", of: int) -> "Iterator[str]":
 
 def script(plan: Plan, tasks: "List[Task]", netperf: str, netlab: str,
            netserver: "List[str]") -> "Iterator[str]":
-    """A run of each point as commands that a shell takes: a line a point, and what has to be done between them."""
+    """The runs as a shell script: a line for each point, and what has to be done between them."""
     up = False
     begun: "set[Tuple[str, str]]" = set()
     firsts = {point_key(task.point): task for task in reversed(tasks)}

@@ -1,4 +1,4 @@
-"""Two-way tables of a sweep: what stands where, and as text, CSV, Markdown or LaTeX."""
+"""Two-way tables of a sweep: their layout, and their output as text, CSV, Markdown or LaTeX."""
 
 import csv
 import functools
@@ -15,7 +15,7 @@ from netkit.results import (DERIVED, SETS, Axis, Results, ResultsError, Run, is_
                             disturbed_runs, point_key, within)
 from netkit.units import show_value
 
-# What an axis is best shown as, the best first; an axis of another name stands in between.
+# Which role suits an axis, the best first; axes with other names are in between.
 GROUPS = ("test", "protocol", *SETS, "family", "host")
 ROWS = ("buffer", "local_buffer", "remote_buffer", "mtu", "mss", "interval", "cpu")
 COLUMNS = ("size", "request", "response", "nodelay", "family", "flows", "threads", "processes", "test",
@@ -26,8 +26,8 @@ STATISTICS: "Dict[str, Callable[[Sequence[float]], float]]" = {
     "mean": statistics.fmean, "median": statistics.median, "min": min, "max": max,
     "stddev": statistics.stdev, "n": len}
 
-LEAST_BEYOND, MOST_BEYOND = 100.2, 110.0   # percent of a ceiling: a run is above it, and the ceiling is another one's
-MOST_LISTED = 6     # points not measured, or of which something is to be said, that are listed one by one
+LEAST_BEYOND, MOST_BEYOND = 100.2, 110.0   # percent of a ceiling: above the first a run exceeds it, above the second the ceiling is probably wrong
+MOST_LISTED = 6     # points not measured, or with remarks, that are listed individually
 
 PERCENT = "% of the ceiling"
 RATE, TRANSACTIONS = "Mbit/s", "transactions/s"
@@ -40,12 +40,12 @@ UNITS = {"LOCAL_CPU_UTIL": "%", "REMOTE_CPU_UTIL": "%", "LOCAL_SD": "us/KB", "RE
          "IDLE_P99_LATENCY": "us", "LOADED_P50_LATENCY": "us", "LOADED_P99_LATENCY": "us", "LOAD_LATENCY": "us", "ELAPSED_TIME": "s", "CLEAN_SECONDS": "s",
          "DROPS": "packets", **{name: "%" for name in DERIVED if name.endswith("PERCENT")}}
 
-# What a document calls these percentiles among its `intervals`, and how many transactions it takes to tell each.
+# The members of a document's `intervals` for these percentiles, and how many transactions are needed to tell each.
 PERCENTILES = {"P50_LATENCY": ("p50", 6), "P90_LATENCY": ("p90", 36), "P99_LATENCY": ("p99", 368)}
 
 
 def unit_of(run: Run, figure: str = "THROUGHPUT") -> str:
-    """One for all streams, whatever netperf printed them in."""
+    """A unit common to all streams, whatever unit netperf printed."""
     told = ceiling.unit_of(figure, str(run.result.get("THROUGHPUT_UNITS") or ""))
     return TRANSACTIONS if told == ceiling.RATE_UNIT else RATE if told.endswith(
         "bits/s") or told in ceiling.BYTES else told
@@ -53,7 +53,7 @@ def unit_of(run: Run, figure: str = "THROUGHPUT") -> str:
 
 @dataclass(eq=False)
 class Cell:
-    """All runs of one point."""
+    """All runs of a point."""
     point: "Dict[str, Any]"
     runs: "List[Run]" = field(default_factory=list)
 
@@ -63,7 +63,7 @@ class Cell:
 
     @functools.lru_cache(maxsize=None)
     def values(self, figure: str) -> "List[float]":
-        """Those of the good runs, throughputs in unit()."""
+        """The figures of the good runs, throughputs in unit()."""
         found = [(run.figure(figure), run) for run in self.good()]
         return [ceiling.in_unit(value, ceiling.unit_of(figure, str(run.result.get("THROUGHPUT_UNITS") or "")))
                 if figure in THROUGHPUTS else value for value, run in found if value is not None]
@@ -77,7 +77,7 @@ class Cell:
         return [run.reason() for run in self.runs if not run.ok and not run.excluded]
 
     def unsure(self) -> str:
-        """That the confidence which was asked for was not reached, if so."""
+        """Says so if the requested confidence was not reached."""
         told = self.runs[-1].more.get("confidence")
         if not isinstance(told, dict) or told.get("reached") is not False:
             return ""
@@ -85,13 +85,13 @@ class Cell:
                 f"\u00b1{told.get('wanted')} % was wanted")
 
     def between(self, figure: str) -> "Optional[Tuple[float, float]]":
-        """Of a single run: between which times its percentile lies, 19 times in 20."""
+        """For a single run: the 95 % interval of its percentile."""
         good, name = self.good(), PERCENTILES.get(figure, ("", 0))[0]
         told = within(good[0].more, "intervals", name) if len(good) == 1 else None
-        return (told[0], told[1]) if told and None not in told else None     # null: never answered
+        return (told[0], told[1]) if told and None not in told else None     # null: beyond the unanswered ones
 
     def too_few(self, figure: str) -> str:
-        """That some runs have too few times to tell their percentile, if so."""
+        """Says so if some runs had too few transactions for their percentile."""
         name, enough = PERCENTILES.get(figure, ("", 0))
         told = [within(run.more, "intervals") or {} for run in self.good() if name]
         some = sum(name in one and not one[name] for one in told)
@@ -109,15 +109,15 @@ class Cell:
 
 
 class Sweep:
-    """Results by their points. constants are those of the header and, over them, those given."""
+    """Results grouped by point. `constants` override those of the header."""
 
     def __init__(self, results: Results, constants: "Optional[Dict[str, Any]]" = None) -> None:
-        if not results.header.axes and not any(run.point for run in results.runs):  # a plan of one point: a row by its test
+        if not results.header.axes and not any(run.point for run in results.runs):  # a plan with one point: a row named after its test
             point = {"test": results.header.constants.get("test") or "TCP_STREAM"}
             results = replace(results, header=replace(results.header, axes=[Axis(name, [value]) for name, value in point.items()]),
                               runs=[replace(run, point=point) for run in results.runs])
         axes = list(dict.fromkeys([*(axis.name for axis in results.header.axes), *(name for run in results.runs for name in run.point)]))
-        if any(len(run.point) < len(axes) for run in results.runs):     # what a point does not say is that of the plan, or nothing
+        if any(len(run.point) < len(axes) for run in results.runs):     # axes that a point lacks are the plan's, or empty
             results = replace(results, runs=[replace(run, point={
                 name: run.point.get(name, results.header.constants.get(name)) for name in axes}) for run in results.runs])
         self.results = results
@@ -138,7 +138,7 @@ class Sweep:
                        and all(value % 1024 == 0 for value in values if is_number(value))}
 
     def varying(self) -> "List[str]":
-        """The axes that tell points apart."""
+        """The axes that distinguish points."""
         return [name for name, values in self.values.items() if len(values) > 1]
 
     def single(self) -> "Dict[str, Any]":
@@ -148,13 +148,13 @@ class Sweep:
         return str({**self.constants, **self.single(), **point}.get("test") or "")
 
     def points(self) -> "Iterator[Dict[str, Any]]":
-        """Those of the plan, in its order, then others that were measured."""
+        """The plan's points in order, then others that were measured."""
         names = list(self.values)
         for choice in itertools.product(*self.values.values()):
             yield dict(zip(names, choice))
 
     def planned(self, point: "Dict[str, Any]") -> Optional[bool]:
-        """Whether the plan has a point with these values; None where the file does not tell."""
+        """Whether the plan has a point with these values; None if the file does not say."""
         skips = self.results.header.skips
         if skips is None:
             return None
@@ -164,7 +164,8 @@ class Sweep:
         return any(self._meet(one) and not any(matches(one, skip) for skip in skips) for one in whole)
 
     def _meet(self, point: "Dict[str, Any]") -> bool:
-        """Whether its client and server are a pair of the plan: no host is measured with itself, and some plans name their pairs."""
+        """Whether client and server are a pair of the plan: no host is measured with itself, and a plan may list its
+        pairs."""
         ends = [point.get(name) for name in ("client", "server")]
         pairs = (self.results.header.more.get("settings") or {}).get("pairs") if None not in ends else None
         return (ends in pairs) if pairs else ends[0] is None or engines.named(ends[0]) != engines.named(ends[1] or point.get("host"))
@@ -174,8 +175,8 @@ class Sweep:
 
     @functools.lru_cache(maxsize=None)
     def ceiling(self, cell: Cell) -> Optional[float]:
-        """In the unit of its throughput. What plan and command line do not say of the link is the
-        interface's."""
+        """The ceiling in the unit of the cell's throughput. Link properties come from the command line, else the
+        plan, else the interface."""
         good = cell.good()
         link = good[0].near_device if good else {}
         found = ceiling.of_point(cell.point, {**link, **self.constants}, good[0].result if good else None)
@@ -183,18 +184,18 @@ class Sweep:
         return found.value if found and fits else None
 
     def share(self, cell: Cell, figure: str = "THROUGHPUT") -> "List[float]":
-        """The figure of each run as percent of the point's ceiling; none where it has none."""
+        """Each run's figure in percent of the point's ceiling; empty if there is no ceiling."""
         most = self.ceiling(cell)
         return [100 * value / most for value in cell.values(figure)] if most and cell.unit(figure) == cell.unit() else []
 
     def doubts(self, cell: Cell, ceilings: bool = False, figure: str = "") -> "Iterator[str]":
-        """What has to be said of a point's good runs: that they are not sure, were disturbed, above its ceiling, or too
-        short for a percentile."""
+        """Remarks about a point's good runs: unsure, disturbed, above the ceiling, or too short for a percentile."""
         yield from filter(None, [cell.unsure(), cell.disturbed(), self.beyond(cell) if ceilings else "",
                                  cell.too_few(figure)])
 
     def told(self, cells: "Sequence[Cell]", ceilings: bool = False, figure: str = "") -> "List[str]":
-        """The doubts of these points, a line each; of many one line of all that were disturbed, and one of the others."""
+        """These points' remarks, one line each; if there are many, one line for all disturbed points and one for the
+        others."""
         found = [(cell, words) for cell in cells for words in self.doubts(cell, ceilings, figure)]
         if len({id(cell) for cell, _ in found}) <= MOST_LISTED:
             return [f"{self.said(cell.point)}: {words}" for cell, words in found]
@@ -205,7 +206,7 @@ class Sweep:
             *(rest if len(rest) <= MOST_LISTED else [f"{len(rest)} points ({DOUBT}) not sure or above their ceiling, such as {rest[0]}"])]
 
     def beyond(self, cell: Cell) -> str:
-        """How a run can be above its ceiling, if one is."""
+        """Why a run may be above its ceiling, if one is."""
         most = max(self.share(cell), default=0.0)
         if most < LEAST_BEYOND:
             return ""
@@ -220,7 +221,7 @@ class Sweep:
         return any(cell.values(figure) for cell in self.cells.values())
 
     def figures(self) -> "List[str]":
-        """Which figures the runs have as numbers."""
+        """The names of all numeric figures."""
         names = dict.fromkeys(name for run in self.results.runs if run.ok for name in run.result)
         return [name for name in dict.fromkeys([*names, *DERIVED]) if self.has(name)]
 
@@ -237,13 +238,13 @@ class Sweep:
         return units.printable(engines.named(value) if name in ("client", "server") and value is not None else show_value(value))
 
     def said(self, point: "Dict[str, Any]") -> str:
-        """What tells it from the others; of the only one what it is."""
+        """How a point differs from the others; a single point is described in full."""
         return self.describe(point, self.varying() or None)
 
     def describe(self, point: "Dict[str, Any]", names: "Optional[Sequence[str]]" = None,
                  called: "Dict[str, str]" = {}) -> str:
-        """A point in words: the test, the label and the file by their names alone, the rest as NAME
-        VALUE. called has the names of axes that are not to go by their own."""
+        """A point in words: test, label and file by their values alone, the rest as NAME VALUE. `called` renames
+        axes."""
         words = []
         for name, value in point.items():
             if names is not None and name not in names:
@@ -276,8 +277,8 @@ def require_axis(sweep: Sweep, option: str, name: str) -> None:
 
 def choose(sweep: Sweep, rows: Optional[str] = None, columns: Optional[str] = None,
            groups: "Optional[List[str]]" = None, mixed: bool = False) -> Layout:
-    """Which axis the rows, the columns and the tables are of. mixed says that the tests' units
-    differ, so that tests cannot share a table. Raises ResultsError for an axis that is none."""
+    """Choose the axes of rows, columns and tables. `mixed` means that the tests' units differ, so that tests cannot
+    share a table. Raises ResultsError for an unknown axis."""
     for option, name in [("--rows", rows), ("--columns", columns),
                          *[("--group", name) for name in groups or []]]:
         if name:
@@ -308,13 +309,13 @@ def choose(sweep: Sweep, rows: Optional[str] = None, columns: Optional[str] = No
 
 @dataclass
 class Entry:
-    """What stands in one place of a table."""
+    """A cell of a table."""
     value: Optional[float] = None
-    spread: Optional[float] = None      # standard deviation, of two runs or more
+    spread: Optional[float] = None      # standard deviation, if there are two runs or more
     count: int = 0
-    mark: str = ""                      # MARK: some of the point's runs failed or lack the figure; DOUBT
+    mark: str = ""                      # MARK: some runs failed or lack the figure; DOUBT: there are remarks
     left_out: bool = False              # by the plan
-    between: "Optional[Tuple[float, float]]" = None     # where a percentile of a single run lies
+    between: "Optional[Tuple[float, float]]" = None     # the interval of a single run's percentile
 
 
 @dataclass
@@ -325,36 +326,35 @@ class Table:
     row_labels: "List[str]"
     column_labels: "List[str]"
     entries: "List[List[Entry]]"
-    gaps: "List[str]"                    # what failed or is missing, and why
-    row_keys: "List[str]"                # the labels for programs: 16384 where they say 16 KiB
+    gaps: "List[str]"                    # failed or missing points, and why
+    row_keys: "List[str]"                # row labels for programs: 16384 instead of 16 KiB
     column_keys: "List[str]"
-    across: bool                         # does an average of a row mean something?
+    across: bool                         # whether the average of a row makes sense
     down: bool
-    counted: bool = False                # are the numbers of runs shown?
+    counted: bool = False                # whether the numbers of runs are shown
 
 
 def average(entries: "Iterator[Entry]") -> Entry:
-    """Of those that are there."""
+    """The average of the entries that have a value."""
     there = [entry.value for entry in entries if entry.value is not None]
     return Entry(statistics.fmean(there) if there else None)
 
 
 def alike(sweep: Sweep, name: Optional[str]) -> bool:
-    """Whether an average along an axis means something: along sizes. That of two hosts, builds or
-    processors is the throughput of no one."""
+    """Whether an average along an axis makes sense: it does along sizes, but not over hosts, builds or processors."""
     return bool(name) and (name in SIZES or sweep.units.get(str(name)) == "bytes") and len(
         [v for v in sweep.values[str(name)] if is_number(v)]) > 1
 
 
 @dataclass
 class Wanted:
-    """What the tables of a sweep are of."""
+    """The choices that apply to all tables of a sweep."""
     sweep: Sweep
     figure: str
     layout: Layout
     of_ceiling: bool
     statistic: str
-    spread: bool        # whether standard deviations and differing numbers of runs are shown
+    spread: bool        # show standard deviations, and numbers of runs that differ
 
     def values(self, cell: Cell) -> "List[float]":
         return self.sweep.share(cell, self.figure) if self.of_ceiling else cell.values(self.figure)
@@ -362,8 +362,8 @@ class Wanted:
 
 def build(sweep: Sweep, figure: str = "THROUGHPUT", layout: Optional[Layout] = None,
           of_ceiling: bool = False, statistic: str = "mean", spread: bool = True) -> "List[Table]":
-    """The tables of a figure, one a group. Raises ResultsError when no run has the figure, or with
-    of_ceiling when no point has a ceiling."""
+    """The tables of a figure, one for each group. Raises ResultsError if no run has the figure or, with of_ceiling,
+    if no point has a ceiling."""
     if any(cell.good() for cell in sweep.cells.values()) and not sweep.has(figure):
         raise ResultsError(f"--figure {figure}: no run has it (try {', '.join(sweep.figures()) or 'another file'})")
     if of_ceiling and figure not in THROUGHPUTS:
@@ -385,8 +385,8 @@ def build(sweep: Sweep, figure: str = "THROUGHPUT", layout: Optional[Layout] = N
 
 
 def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> Table:
-    """Rows and columns that the plan leaves out in this group are not its; where the plan is not known
-    those of which nothing was tried."""
+    """Rows and columns that the plan leaves out of this group are omitted; if the plan is unknown, those where
+    nothing was tried."""
     sweep, layout = wanted.sweep, wanted.layout
     chosen = [layout.rows] + ([layout.columns] if layout.columns else [])
     places: "Dict[Any, List[Cell]]" = {}
@@ -440,7 +440,7 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
 
 
 def title_of(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]", counts: "List[int]") -> str:
-    """What a table is of: "UDP_STREAM: THROUGHPUT in Mbit/s, mean \u00b1 standard deviation of 5 runs"."""
+    """A table's title, such as "UDP_STREAM: THROUGHPUT in Mbit/s, mean \u00b1 standard deviation of 5 runs"."""
     sweep = wanted.sweep
     unit = PERCENT if wanted.of_ceiling else ", ".join(
         {cell.unit(wanted.figure): 0 for cell in inside if cell.good()})
@@ -454,7 +454,7 @@ def title_of(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]", coun
 
 
 def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
-    """What stands in a place of a table, and what failed there."""
+    """A cell of a table, and what failed there."""
     values = [value for cell in cells for value in wanted.values(cell)]
     failures = [reason for cell in cells for reason in cell.failures()]
     runs = sum(len(cell.tried()) for cell in cells)
@@ -476,11 +476,11 @@ def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
 
 GAP = "-"
 LEFT_OUT = "n/a"
-MARK, DOUBT = "*", "!"  # after a value of which some runs failed, or of which something is to be said
+MARK, DOUBT = "*", "!"  # after values with failed runs, and after values with remarks
 
 
 class Words(NamedTuple):
-    """A place of a table as words: the value, what stands after it, and of what kind it is."""
+    """A cell as text: the value, its suffix, and its kind."""
     value: str
     rest: str = ""
     kind: str = ""
@@ -491,24 +491,24 @@ class Words(NamedTuple):
 
 @dataclass
 class Block:
-    """A table as words, in whatever form: columns in left are words, the others numbers."""
+    """A table as text, for all output formats: the columns in `left` are text, the others numbers."""
     title: str
     head: "List[str]"
     rows: "List[List[Union[str, Words]]]"
     notes: "List[str]" = field(default_factory=list)
     left: "Sequence[int]" = (0,)
-    down: bool = False      # is the last row the average?
-    across: bool = False    # is the last column?
+    down: bool = False      # the last row is the average
+    across: bool = False    # the last column is the average
 
     @property
     def letters(self) -> int:
-        """How wide it is, with what stands between columns."""
+        """The width in characters, with column separators."""
         return sum(2 + max(len(str(row[i])) for row in [self.head, *self.rows]) for i in range(len(self.head)))
 
 
 def digits_for(tables: "Sequence[Table]") -> int:
-    """The digits after the point: enough that the largest has four digits or more, no fewer than two
-    where there is room: 94.15, 812.4, 68681; and that the least does not look like 0."""
+    """Digits after the decimal point: none if the largest value has five digits before it, one if four, two if fewer, four
+    if it is below 1; more if the smallest value would look like 0."""
     values = [abs(entry.value) for table in tables for line in table.entries for entry in line if entry.value] or [0.0]
     most, least = max(values), min(values)
     return max(0 if most >= 10000 else 1 if most >= 1000 else 2 if most >= 1 else 4,
@@ -560,7 +560,7 @@ def csv_text(rows: "Sequence[Sequence[Any]]") -> str:
 
 
 def as_csv(tables: "Sequence[Table]", digits: int, averages: bool = True) -> str:
-    """One table of all groups, whose axes are the first columns."""
+    """A single table of all groups, whose axes are the first columns."""
     columns = list({key: 0 for table in tables for key in table.column_keys})
     if all(key.isdigit() for key in columns):
         columns.sort(key=int)
@@ -593,12 +593,12 @@ LATEX = str.maketrans({"\\": r"\textbackslash{}", "~": r"\textasciitilde{}",
 
 
 def latex(text: Any) -> str:
-    """A negative number has a minus, not a hyphen."""
+    """Escape for LaTeX; negative numbers get a minus sign, not a hyphen."""
     return re.sub(r"^-(?=\d)", "$-$", str(text).translate(LATEX))
 
 
 def as_latex(made: Block) -> str:
-    """With the rules of the package booktabs."""
+    """With rules from the package booktabs."""
     form = "".join("l" if i in made.left else "r" for i in range(len(made.head)))
     body = ["    " + " & ".join(map(latex, row)) + r" \\" for row in [list(made.head), *made.rows]]
     body.insert(1, r"    \midrule")
@@ -616,7 +616,7 @@ FORMATS = (*FORMS, "csv")
 
 
 def write(blocks: "Sequence[Block]", form: str) -> str:
-    """Tables in one of FORMATS; in CSV without titles and notes."""
+    """Tables in one of FORMATS; CSV has no titles and notes."""
     if form == "csv":
         return "\n".join(csv_text([made.head, *made.rows]) for made in blocks)
     return "\n\n".join(units.printable(FORMS[form](made), "\n") for made in blocks) + "\n"

@@ -1,4 +1,4 @@
-"""The runs of sweeps as a tidy table, a row a run, for R, pandas and the like."""
+"""The runs of sweeps as a tidy table, one row per run, for R, pandas and the like."""
 
 import io
 from typing import Any, Dict, List, Sequence
@@ -9,12 +9,12 @@ from netkit.shown import reading
 from netkit.tables import Sweep, csv_text
 
 ENDS = ("near", "far")
-EVIDENCE = ("moved.ethtool.", "moved.nic.", "moved.qdisc.", "tc.")     # that columns are made of
+EVIDENCE = ("moved.ethtool.", "moved.nic.", "moved.qdisc.", "tc.")     # evidence that gets columns
 
 
 def row_of(sweep: Sweep, run: Run) -> "Dict[str, Any]":
-    """Axes and constants, what became of the run, its figures as netperf gave them, what follows from
-    them, and what the ends' counters moved by."""
+    """Axes and constants, the run's status, figures as netperf printed them, derived figures, and changes of counters
+    at both ends."""
     cell = sweep.cells.get(run.place)
     more = {f"{end}.{name}": value for end in ENDS for name, value in run.evidence(end).items()
             if name.startswith(EVIDENCE) and is_number(value)}
@@ -30,7 +30,7 @@ def row_of(sweep: Sweep, run: Run) -> "Dict[str, Any]":
 
 
 def rows(sweeps: "Sequence[Sweep]") -> "List[Dict[str, Any]]":
-    """All with the same columns, counters last; those that nobody has are left out."""
+    """All rows with the same columns, counters last; empty columns are omitted."""
     made = []
     for sweep in sweeps:
         with reading(sweep.results.path):
@@ -42,7 +42,7 @@ def rows(sweeps: "Sequence[Sweep]") -> "List[Dict[str, Any]]":
 
 
 def as_csv(sweeps: "Sequence[Sweep]") -> str:
-    """Missing values are empty, true and false in words."""
+    """As CSV; missing values are empty, booleans are words."""
     made = rows(sweeps)
     cells = [[str(value).lower() if isinstance(value, bool) else value for value in row.values()] for row in made]
     return csv_text([list(made[0]), *cells])
@@ -51,7 +51,7 @@ def as_csv(sweeps: "Sequence[Sweep]") -> str:
 def as_parquet(sweeps: "Sequence[Sweep]") -> bytes:
     pandas = python.need("pandas", "python3-pandas", "--tidy FILE.parquet")
     frame = pandas.DataFrame(rows(sweeps))
-    for name in frame.columns:      # a column is of one kind there
+    for name in frame.columns:      # a column has a single type there
         kinds = {type(value) for value in frame[name].dropna()}
         if len(kinds - {int, float}) > 0 and len(kinds) > 1:
             frame[name] = frame[name].map(lambda value: None if value is None else str(value))

@@ -1,4 +1,4 @@
-"""Rates, times and points as people write and read them: the one place for it."""
+"""Parses and formats rates, times and points."""
 
 import json
 import re
@@ -12,8 +12,8 @@ TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def rate(given: Any, unit: bool = False) -> Optional[float]:
-    """Bits a second of 100000000, "100mbit", "2.5gbit", "500k"; None for "none" and what is no rate.
-    unit: a text has to end in "bit"."""
+    """Parse a rate such as 100000000, "100mbit", "2.5gbit" or "500k" into bits/s; None for "none" and invalid ones.
+    unit: text must end in "bit"."""
     if isinstance(given, (int, float)):
         return float(given) if given > 0 and not isinstance(given, bool) else None
     found = RATE.fullmatch(str(given).lower())
@@ -23,8 +23,8 @@ def rate(given: Any, unit: bool = False) -> Optional[float]:
 
 
 def seconds(given: Any, unit: bool = False) -> Optional[float]:
-    """Seconds of 0.01, "10", "10ms", "50us", "1m30s", "1h"; None for what is no time.
-    unit: a text has to have units, but for "0"."""
+    """Parse a time such as 0.01, "10", "10ms", "50us", "1m30s" or "1h" into seconds; None if invalid. unit: text must
+    have units, except "0"."""
     if isinstance(given, (int, float)):
         return float(given) if given >= 0 and not isinstance(given, bool) else None
     text = str(given)
@@ -36,19 +36,20 @@ def seconds(given: Any, unit: bool = False) -> Optional[float]:
 
 
 def printable(text: str, but: str = "") -> str:
-    """Without what a terminal obeys, what turns or hides text, and what UTF-8 cannot have: a file may be anybody's. A tab is a blank."""
+    """Replace control, bidirectional and invisible characters, and what UTF-8 can't encode, by "?", since a file may come
+    from anybody. A tab becomes a blank."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() or one in but + "\u00a0" else " " if one == "\t" else "?" for one in text)
 
 
 def show_figure(value: float) -> str:
-    """To five digits, without a power of ten."""
+    """Five significant digits, without exponent."""
     return f"{value:.5g}" if abs(value) < 1e5 else f"{value:.0f}"
 
 
 def show_rate(bits: float) -> str:
-    """"94.1 Mbit/s"."""
+    """Such as "94.1 Mbit/s"."""
     for size, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
         if bits >= size:
             break
@@ -56,7 +57,7 @@ def show_rate(bits: float) -> str:
 
 
 def show_time(time: float) -> str:
-    """"250 us", "5 ms", "2 s": one unit, for what a link or a machine takes."""
+    """Such as "250 us", "5 ms", "2 s": a single unit, for short times."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if time >= size:
             return f"{time / size:.6g} {unit}"
@@ -64,7 +65,7 @@ def show_time(time: float) -> str:
 
 
 def show_duration(time: float) -> str:
-    """"12 s", "1 min 05 s", "2 h 10 min": whole seconds, for what somebody waits for."""
+    """Such as "12 s", "1 min 05 s", "2 h 10 min": whole seconds, for waiting times."""
     whole = int(time + 0.5)
     hours, minutes = whole // 3600, whole // 60 % 60
     if hours:
@@ -73,7 +74,7 @@ def show_duration(time: float) -> str:
 
 
 def flatten(value: Any, name: str = "", between: str = " ") -> "Iterator[Tuple[str, Any]]":
-    """The single values of an object, and its lists, with the names that lead to them."""
+    """The single values and lists of a nested object, with their full names."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from flatten(inner, f"{name}{between}{key}" if name else str(key), between)
@@ -82,7 +83,7 @@ def flatten(value: Any, name: str = "", between: str = " ") -> "Iterator[Tuple[s
 
 
 def show_value(value: Any) -> str:
-    """A value of an axis as people read it."""
+    """A value of an axis for people to read."""
     if value is None:
         return "default"
     if isinstance(value, bool):
@@ -91,5 +92,5 @@ def show_value(value: Any) -> str:
 
 
 def show_point(point: "Dict[str, Any]") -> str:
-    """"test=TCP_STREAM size=64"."""
+    """Such as "test=TCP_STREAM size=64"."""
     return " ".join(f"{name}={show_value(value)}" for name, value in point.items()) or "the point"

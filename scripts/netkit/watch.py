@@ -1,5 +1,6 @@
-"""A plan that is run for ever (netsweep --every): when each cycle begins, what Prometheus reads, and the files of its history, which
-netgate --history reads."""
+"""Repeats a plan forever (netsweep --every): when each cycle begins, metrics for Prometheus, and files for netgate
+--history.
+"""
 
 import bisect
 import contextlib
@@ -17,14 +18,14 @@ from netkit import calls, machine, python, results, sweep
 from netkit.plan import Plan
 from netkit.units import show_duration, show_value
 
-JITTER = 0.1        # of the period, so that the cycles of several hosts do not meet for ever
-KEPT = 1000         # files of a history: the newest
-BOUNDS = [round(10.0 ** (exponent / 10), 3) * 1e-6 for exponent in range(71)]   # of buckets: 1 us to 10 s, ten a decade
+JITTER = 0.1        # of the period, so that cycles of several hosts do not stay in step
+KEPT = 1000         # newest files that are kept in a history
+BOUNDS = [round(10.0 ** (exponent / 10), 3) * 1e-6 for exponent in range(71)]   # of buckets: 1 us to 10 s, ten per decade
 Labels = Tuple[str, ...]
 
 
 def check(plan: Plan, period: float, budget: Optional[float]) -> str:
-    """Why this plan can't be run so; empty: it can. The budget is in percent of the time."""
+    """Why this plan can't be repeated with this period; empty if it can. The budget is in percent of the time."""
     busy: "Counter[str]" = Counter()
     for task in plan.tasks():
         busy.update(dict.fromkeys(plan.ends(task.point), plan.run_seconds(task.point)))
@@ -39,14 +40,14 @@ def check(plan: Plan, period: float, budget: Optional[float]) -> str:
 
 
 class Metrics:
-    """Of all cycles so far, by the plan's axes. Another thread may ask."""
+    """Metrics of all cycles so far, labelled by the plan's axes. They may be read by another thread."""
 
     def __init__(self, plan: Plan) -> None:
         self._names = [axis.name for axis in plan.axes]
         self._lock = threading.Lock()
         self._runs: "Dict[Labels, int]" = {}
         self._seconds: "Dict[Labels, float]" = {}
-        self._last: "Dict[Labels, Tuple[float, str, float]]" = {}       # throughput, its unit, when
+        self._last: "Dict[Labels, Tuple[float, str, float]]" = {}       # throughput, its unit, time
         self._cells: "Dict[Labels, List[int]]" = {}
         self._sums: "Dict[Labels, float]" = {}
         self._core = python.need("prometheus_client.core", "python3-prometheus-client", "what Prometheus reads")
@@ -64,7 +65,7 @@ class Metrics:
                 self._last[labels] = value, str(run.result.get("THROUGHPUT_UNITS", "")), time.time()
 
     def take(self, run: results.Run, ends: "List[calls.Ended]") -> None:
-        """The latencies of its transactions."""
+        """Add the latencies of a run."""
         for told in [end.last.get("latency") for end in ends]:
             if not isinstance(told, dict) or not told.get("cells"):
                 continue
@@ -75,7 +76,7 @@ class Metrics:
                 self._sums[self._labels(run)] = self._sums.get(self._labels(run), 0.0) + told["sum"] * 1e-9
 
     def collect(self) -> "Iterator[Any]":
-        """For prometheus_client."""
+        """The interface of prometheus_client's collectors."""
         core, names = self._core, self._names
         with self._lock:
             runs = core.CounterMetricFamily("netperf_runs", "Runs, by what became of them.", labels=[*names, "status"])
@@ -96,7 +97,7 @@ class Metrics:
         yield from (runs, seconds, last, when, latency)
 
     def serve(self, address: str) -> None:
-        """At HOST:PORT, or :PORT at all addresses. Raises MachineError."""
+        """Serve them at HOST:PORT, or at :PORT on all addresses. Raises MachineError."""
         client = python.need("prometheus_client", "python3-prometheus-client", "--metrics-listen")
         host, _, port = address.rpartition(":")
         try:
@@ -105,7 +106,7 @@ class Metrics:
             raise machine.MachineError(f"--metrics-listen {address}: {getattr(fault, 'strerror', None) or 'try 127.0.0.1:9464'}") from None
 
     def write(self, path: str) -> None:
-        """A file for node_exporter's textfile collector, replaced as a whole. Raises OSError."""
+        """Atomically replace a file for node_exporter's textfile collector. Raises OSError."""
         client = python.need("prometheus_client", "python3-prometheus-client", "--metrics-file")
         client.write_to_textfile(path, self._registry())
 
@@ -116,7 +117,7 @@ class Metrics:
 
 
 class Log:
-    """What the runs of a cycle are written to."""
+    """Where the runs of a cycle are written."""
 
     def __init__(self, writer: Optional[results.Writer], metrics: Optional[Metrics]) -> None:
         self._writer, self._metrics = writer, metrics
@@ -149,7 +150,8 @@ def prune(folder: str, plan: Plan) -> None:
 
 
 def begins(period: float) -> "Iterator[None]":
-    """The begin of each cycle: one a period, at a random place in its first tenth. What a long cycle has missed is left out."""
+    """Yields at the start of each cycle, once per period, at a random time in its first tenth. Cycles that were
+    missed because one took too long are skipped."""
     since, number = time.monotonic(), 0
     while True:
         machine.pause(max(0.0, since + (number + random.uniform(0, JITTER) * (number > 0)) * period - time.monotonic()))

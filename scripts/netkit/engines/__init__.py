@@ -1,4 +1,4 @@
-"""The engines of a fleet: they start, place, limit and end what runs; a row each. A new one is a file here and a line below."""
+"""The engines of a fleet, which start, place, limit and end commands. A new one is a file here and a line below."""
 
 import contextlib
 import functools
@@ -19,7 +19,7 @@ ROWS: "Dict[str, Engine]" = {row.KIND: row for row in (Ssh(), Netns(), Local(), 
 
 
 def split(end: str) -> "List[str]":
-    """Kind, name and, where one is given, its address in tests. Raises UsageError."""
+    """Split an end into kind, name and optional address for tests. Raises UsageError."""
     kind, _, rest = end.partition(":")
     name, equals, address = rest.partition("=")
     row = ROWS.get(kind)
@@ -30,9 +30,9 @@ def split(end: str) -> "List[str]":
     return [kind, name, address]
 
 
-@functools.lru_cache(maxsize=None)      # of each point of a mesh
+@functools.lru_cache(maxsize=None)      # called for each point of a mesh
 def named(end: Any) -> str:
-    """An end without an address for tests."""
+    """An end without the address for tests."""
     with contextlib.suppress(UsageError):
         return ":".join(split(str(end))[:2])
     return str(end)
@@ -40,20 +40,20 @@ def named(end: Any) -> str:
 
 @functools.lru_cache(maxsize=None)
 def host(end: str) -> str:
-    """Its address in tests; empty: it has to be given. Raises UsageError."""
+    """The address for tests; empty if it must be given. Raises UsageError."""
     kind, name, address = split(end)
     try:
         return address or ROWS[kind].address(name)
     except machine.MachineError:
-        return name     # its runs say what is wrong
+        return name     # its runs will report what is wrong
 
 
 def plain(end: str) -> "List[str]":
-    """What a user would type in front of a command."""
+    """The words that a user would type before a command."""
     kind, name, _ = split(end) if end else ("", "", "")
     return ROWS[kind].before(name) if end else []
 
 
 def is_local(end: str) -> bool:
-    """Are our programs there?"""
+    """Whether the host has our programs."""
     return not end or ROWS[split(end)[0]].SHARED

@@ -1,4 +1,4 @@
-"""Containers of this machine, by podman or docker."""
+"""Local containers, by podman or docker."""
 
 import functools
 import json
@@ -9,7 +9,7 @@ from netkit.engines.engine import Engine, Host, answer
 
 
 class Podman(Engine):
-    """podman:NAME,NAME are hosts, and podman:label=LABEL are all that run with it."""
+    """podman:NAME,NAME are hosts; podman:label=LABEL are all containers with that label."""
     KIND = "podman"
 
     def before(self, name: str) -> "List[str]":

@@ -1,41 +1,43 @@
-"""What reaches hosts, starts commands there and ends them: each file of this folder is one, by what differs from this one."""
+"""The base class of engines, which reach hosts and start and end commands there. Each file in this directory
+overrides what is different.
+"""
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
 from netkit import machine
 
-LIMIT = 10      # seconds for an answer of a program of the engine's
+LIMIT = 10      # seconds for an answer from the engine's program
 
 
 class Host(NamedTuple):
-    """One that a mesh may have: its name after the colon of an end, the groups it is in, and what the cluster calls its machine."""
+    """A host for a mesh: its name, as after the colon of an end; its groups; the cluster's name for its machine."""
     name: str
     groups: "Tuple[str, ...]" = ()
     node: str = ""
-    address: str = ""       # in tests, where the engine is not to be asked
+    address: str = ""       # for tests, if known without asking the engine
 
 
 class Engine:
-    KIND = ""                           # what an end begins with
+    KIND = ""                           # what an end starts with
     NAME = r"[^\s/=-][^\s/=]*"          # what may follow the colon
-    SHARED = False                      # do its hosts have our files? Then nothing is copied there
-    ROOT = False                        # does it need root?
-    BETWEEN = "\n"                      # names of nodes, for the command that keeps work away from them
+    SHARED = False                      # hosts have our files, so nothing is copied
+    ROOT = False                        # needs root
+    BETWEEN = "\n"                      # separator of node names, for the command that drains them
 
     def before(self, name: str) -> "List[str]":
-        """What goes before a command to have it run at a host, its standard input and output being ours."""
+        """The command prefix that runs a command on a host with our stdin and stdout."""
         raise NotImplementedError
 
     def command(self, name: str, words: Sequence[str]) -> "List[str]":
-        """These words there."""
+        """The full command that runs these words there."""
         return [*self.before(name), *words]
 
     def address(self, name: str) -> str:
-        """For tests; empty: it has to be given. Raises MachineError."""
+        """The address for tests; empty if it must be given. Raises MachineError."""
         return ""
 
     def trouble(self, name: str) -> str:
-        """What the cluster says against a host that failed; empty: nothing, or there is none to ask. Raises MachineError."""
+        """What the cluster reports about a failed host; empty if nothing. Raises MachineError."""
         return ""
 
     def listed(self, what: str, options: "Dict[str, str]") -> "List[Host]":
@@ -44,16 +46,16 @@ class Engine:
         return [Host(name, address=address) for name, _, address in pairs]
 
     def again(self, what: str) -> str:
-        """WHAT for the same hosts once more."""
+        """A WHAT that gives the same hosts again."""
         return what
 
     def of_inventory(self, name: str, known: "Dict[str, Any]") -> str:
-        """The name of a host of Ansible's, of the variables of its connection."""
+        """The host's name, from an Ansible host's connection variables."""
         return str(known.get("ansible_host") or name)
 
 
 def answer(*command: str, limit: float = LIMIT) -> str:
-    """What a program of the engine's prints. Raises MachineError with its complaint."""
+    """The output of an engine's program. Raises MachineError with the last line of its stderr."""
     if not machine.find(command[0]):
         raise machine.MachineError(f"{command[0]}: not installed here")
     done = machine.run(command, limit)

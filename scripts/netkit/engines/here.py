@@ -1,4 +1,4 @@
-"""Hosts that are this machine: its network namespaces, and itself."""
+"""Hosts on this machine: network namespaces, and the machine itself."""
 
 from typing import Any, Dict, List
 
@@ -13,7 +13,7 @@ class Netns(Engine):
 
 
 class Local(Engine):
-    """Ansible's connection local. The name is only a name."""
+    """Ansible's connection "local". The name has no meaning."""
     KIND, SHARED = "local", True
 
     def before(self, name: str) -> "List[str]":

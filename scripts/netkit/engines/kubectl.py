@@ -1,4 +1,6 @@
-"""Pods, by kubectl: kubectl:[[CONTEXT/]NAMESPACE/]POD is one, and kubectl:SELECTOR are those with these labels."""
+"""Pods, by kubectl: kubectl:[[CONTEXT/]NAMESPACE/]POD is a single one, kubectl:SELECTOR are those that match a label
+selector.
+"""
 
 import functools
 import json
@@ -12,13 +14,13 @@ ZONE = "topology.kubernetes.io/zone"
 
 
 def call(name: str) -> "List[str]":
-    """kubectl, and where that pod is."""
+    """The kubectl command with the pod's context and namespace."""
     where, _, namespace = name.rpartition("/")[0].rpartition("/")
     return ["kubectl", *([f"--context={where}"] if where else []), *([f"--namespace={namespace}"] if namespace else [])]
 
 
 def pod(name: str) -> "Dict[str, Any]":
-    """What the cluster says of it. Raises MachineError."""
+    """The pod's description by the cluster. Raises MachineError."""
     found: "Dict[str, Any]" = json.loads(answer(*call(name), "get", "pod", name.rpartition("/")[2], "--output=json"))
     return found
 
@@ -56,7 +58,7 @@ class Kubectl(Engine):
         return hosts
 
     def zones(self, asked: "List[str]") -> "Dict[str, str]":
-        """Of the nodes; none for those who may not ask."""
+        """The zones of nodes; empty without the permission to ask."""
         try:
             nodes: "List[Dict[str, Any]]" = json.loads(answer(*asked, "nodes"))["items"]
         except machine.MachineError:

@@ -9,12 +9,12 @@ from typing import Dict, List, Sequence
 from netkit import machine
 from netkit.engines.engine import LIMIT, Engine, Host, answer
 
-OURS = 'env | grep ^SLURM_; echo; read -r _'        # in salloc: stays for as long as we do
+OURS = 'env | grep ^SLURM_; echo; read -r _'        # run by salloc: holds the allocation until our end of the pipe closes
 BAD = re.compile("DOWN|DRAIN|FAIL|NOT_RESPONDING|POWER|MAINT|UNKNOWN")
 
 
 def shown(*words: str) -> "List[Dict[str, str]]":
-    """What scontrol shows, a row a line."""
+    """The output of scontrol, one dict per line."""
     return [dict(word.split("=", 1) for word in line.split() if "=" in word)
             for line in answer("scontrol", "--oneliner", "show", *words).splitlines()]
 
@@ -23,7 +23,7 @@ class Slurm(Engine):
     KIND, BETWEEN = "slurm", ","
 
     def before(self, name: str) -> "List[str]":
-        """A step that shares all of the node, without the binding to one core that a task gets."""
+        """A step that shares the whole node, without being bound to one core like a task."""
         return ["srun", "--overlap", "--no-kill", "--nodes=1", "--ntasks=1", f"--nodelist={name}", "--cpu-bind=none", "--chdir=/", "--quiet"]
 
     def command(self, name: str, words: Sequence[str]) -> "List[str]":
@@ -53,12 +53,12 @@ class Slurm(Engine):
         return what or os.environ.get("SLURM_JOB_NODELIST", "")
 
     def allocate(self, what: str, options: "Dict[str, str]") -> None:
-        """The allocation lives as long as the standard input of its command, so it ends with us, whatever ends us."""
+        """Get an allocation. It lasts as long as the stdin of its command, so it ends when we do, however we end."""
         asked = [f"--{name}={value}" for name, value in (("nodelist", what), *options.items()) if value and name in ("nodelist", "nodes", "partition")]
         if not asked or not machine.find("salloc"):
             why = "slurm: no allocation here: run netmesh within salloc, or give --nodes N (--partition P)"
             raise machine.MachineError("salloc: not installed here" if asked else why)
-        self.ours = process = subprocess.Popen(      # kept, and with it its standard input
+        self.ours = process = subprocess.Popen(      # kept, as its stdin must stay open
             ["salloc", "--exclusive", "--no-kill", f"--immediate={LIMIT - 2}", "--quiet", *asked, "sh", "-c", OURS], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, preexec_fn=machine.free_signals)
         said = b""

@@ -1,4 +1,4 @@
-"""Measures a slot: sees to the place and to the side, runs netperf there, reads what it gave."""
+"""Measures a slot: prepares the place and the side, runs netperf, and reads its results."""
 
 import math
 import re
@@ -12,13 +12,13 @@ from netkit.gate import differ, keeper
 from netkit.gate.model import GateError, Point, Side, Slot
 from netkit.sweep import now
 
-GRACE = 30.0            # seconds beyond its length that a netperf may take: it gives up after 15
-COMMAND_LIMIT = 30.0    # and a command of the user's, unless told otherwise
-FAILURES = 3            # slots of a side in a row without a result, after which going on is pointless
-REHEARSED = 4           # settings at most that are tried before the first slot
+GRACE = 30.0            # seconds that netperf may take beyond the slot's length: it gives up after 15
+COMMAND_LIMIT = 30.0    # for a user's command, unless told otherwise
+FAILURES = 3            # failed slots of a side in a row, after which netgate gives up
+REHEARSED = 4           # at most this many settings are tried before the first slot
 SAMPLE_S = 0.1
-OUTSIDE = ("steal", "processor")    # reasons that are not the test's own doing, nor that of what it measures
-EMULATOR = "(netlab-link)"          # in the words for a lab's link
+OUTSIDE = ("steal", "processor")    # disturbances caused neither by the test nor by what it measures
+EMULATOR = "(netlab-link)"          # in the description of a lab's link
 OF_PROCESSORS = re.compile(r"(LOCAL|REMOTE)_(CPU_|SD$)")
 RATES = {"10^3bits": "kbit/s", "10^6bits": "Mbit/s", "10^9bits": "Gbit/s", "Trans": "trans/s"}
 UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL", "%"),
@@ -28,19 +28,19 @@ UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL", "%
 
 @dataclass
 class Site:
-    """Where slots run: a place, the far end's address for each version of IP, and what goes before a
-    command that is to run at an end."""
+    """Where slots run: a place, the far end's address for each IP version, and command prefixes that lead to the
+    ends."""
     place: machine.Place
     hosts: "Dict[int, str]"
     port: Optional[int] = None
     lab: "Optional[List[str]]" = None
     device: str = ""                                    # the near end's interface
-    far: "Optional[List[str]]" = None                   # in front of a command for the far end, where one runs
-    client: str = ""                                    # where the near end is, if not here (netkit/far.py)
+    far: "Optional[List[str]]" = None                   # command prefix for the far end, if commands can be run there
+    client: str = ""                                    # where the near end is, if it is remote (netkit/far.py)
 
     @property
     def near(self) -> "List[str]":
-        """In front of a command for the near end."""
+        """Command prefix for the near end."""
         return engines.plain(self.client) if self.client else list(self.place.prefix)
 
     def family(self, side: Side) -> int:
@@ -52,22 +52,22 @@ class Site:
 
 @dataclass
 class Bench:
-    """A side is made by its commands, then by its settings, and taken back in the
-    opposite order; either happens only where the next slot wants another one."""
+    """Prepares a side by its commands, then its settings, and undoes them in the reverse order, each only when the
+    next slot needs something else."""
     site: Site
     netperf: str = "netperf"
     warm_up: float = 0.0
     command_limit: float = COMMAND_LIMIT
     _made: "Tuple[Any, ...]" = ()       # letter, before, after: whose commands were run
-    _whole: bool = False                # all of them, to a good end
-    _set: "Tuple[Any, ...]" = ()        # the settings that are in force
+    _whole: bool = False                # all of them succeeded
+    _set: "Tuple[Any, ...]" = ()        # the settings in effect
     _keeper: "Optional[keeper.Keeper]" = None
-    _why: str = ""                      # the last slot that failed did
+    _why: str = ""                      # why the last slot failed
     _looked: "set[Tuple[str, str]]" = field(default_factory=set)
-    _failed: "Dict[Tuple[str, str], int]" = field(default_factory=dict)     # slots in a row
+    _failed: "Dict[Tuple[str, str], int]" = field(default_factory=dict)     # failed slots in a row
 
     def slot(self, point: Point, side: str, seconds: float) -> Slot:
-        """One that gave nothing says why in `failed`. Raises GateError when going on is pointless."""
+        """Measure a slot. If it failed, `failed` says why. Raises GateError if the side keeps failing."""
         key, made = (point.name, side), Slot(point.name, side, started=now())
         if self._failed.get(key, 0) >= FAILURES:
             raise GateError(f"{point.name}: {FAILURES} slots of {side} in a row failed: {self._why}")
@@ -84,10 +84,10 @@ class Bench:
         return made
 
     def rehearse(self, points: "Sequence[Point]", compares: bool = False) -> "List[str]":
-        """Sets what the sides want to be set, and puts it back: what can't be is told before anything is
-        measured, and returned is what makes no difference between A and B. A side whose commands may bring its interface
-        about has to wait for them, and of many settings the first ones will do. Raises GateError where A and B are to be
-        compared and nothing of what is set makes a difference."""
+        """Try the settings of the sides before anything is measured, and restore them. Returns remarks about settings
+        that make no difference between A and B. Sides with commands are not tried, as their commands may create the
+        interface; of many settings only the first are. Raises GateError if A and B are to be compared and no setting
+        makes a difference."""
         wanted = dict.fromkeys(side.settings for point in points for side in (point.a, point.b)
                                if side.settings and not side.before)
         idle: "Dict[Tuple[str, str], str]" = {}
@@ -101,8 +101,7 @@ class Bench:
                                   and (one in point.a.settings) != (one in point.b.settings)))
 
     def leave(self) -> None:
-        """Takes the side back and leaves the place. What does not work is said by GateError, after
-        everything else has been tried."""
+        """Undo the side and leave the place. All steps are tried; failures are then raised as one GateError."""
         faults: "List[str]" = []
         for step in (self._put_back, self._take_back, self._keeper and self._keeper.leave, self.site.place.leave):
             try:
@@ -113,7 +112,7 @@ class Bench:
             raise GateError("; ".join(faults))
 
     def _make(self, wanted: Side, letter: str, made: Slot) -> None:
-        """The place, the commands and the settings that a slot wants."""
+        """Prepare the place, the commands and the settings of a slot."""
         machine.check()
         self.site.place.ready(self.site.lab, self.site.family(wanted))
         key = (letter, wanted.before, wanted.after) if wanted.before or wanted.after else ()
@@ -129,7 +128,7 @@ class Bench:
             self._hold(wanted.settings)
 
     def _take_back(self, made: Optional[Slot] = None) -> None:
-        """Runs the commands that take a side back, also one that was made in part only."""
+        """Run the commands that undo a side, even if it was prepared only in part."""
         if not self._made:
             return
         letter, _, after = self._made
@@ -138,7 +137,7 @@ class Bench:
             self._command(text, letter, made, heed=made is not None)
 
     def _command(self, text: str, letter: str, made: Optional[Slot], heed: bool = True) -> None:
-        """Runs a shell command at the near end, and keeps what it said."""
+        """Run a shell command at the near end and keep its output."""
         known = {"SIDE": letter, "LAB": getattr(self.site.place, "name", ""), "NETPERF": self.netperf, "DEVICE": self.site.device,
                  "FAR": machine.shown(self.site.far or []), "HOST": next(iter(self.site.hosts.values()), "")}
         words = ["env", *(f"NETGATE_{name}={value}" for name, value in known.items()), "/bin/sh", "-c", text]
@@ -150,7 +149,7 @@ class Bench:
             raise machine.MachineError(f"command of {letter}: {text}: {done.complaint()}")
 
     def _hold(self, settings: "Tuple[Tuple[str, str], ...]") -> "Dict[Tuple[str, str], str]":
-        """Has the keeper set what a side wants to be set. Returns what has no effect, and why."""
+        """Apply a side's settings. Returns those that make no difference, with the reason."""
         if settings and self._keeper is None:
             self._keeper = keeper.Keeper(self.site.near, self.site.far)
         self._set = settings
@@ -162,13 +161,13 @@ class Bench:
             self._keeper.put_back()
 
     def command(self, point: Point, side: str, seconds: float) -> "List[str]":
-        """The netperf of a slot. Raises OptionError."""
+        """The netperf command of a slot. Raises OptionError."""
         mine = point.side(side)
         more = ["--warm-up", f"{self.warm_up:g}"] if self.warm_up else []
         names = [metric.name for metric in point.metrics]
         known = {"host": self.site.host(mine, self.site.family(mine)), "port": self.site.port,
                  "test": point.test,
-                 # Another netperf takes whole seconds.
+                 # Another netperf takes whole seconds only.
                  "length": round(seconds, 3) if self._both_know(point, "--warm-up") else math.ceil(seconds),
                  "interval": SAMPLE_S if self._both_know(point, "--json") else None,
                  "cpu_figures": any(map(OF_PROCESSORS.match, names)),
@@ -184,16 +183,16 @@ class Bench:
     def _measure(self, point: Point, side: str, seconds: float, made: Slot) -> None:
         made.command = self.command(point, side, seconds)
         limit = math.ceil(seconds) + self.warm_up + GRACE
-        # Evidence takes time, of both or of neither.
+        # Collecting evidence takes time: either both sides do it or neither.
         end = calls.run_one(self.site.place, made.command, limit, self._both_know(point, "--json"))
         read(made, point, end.done, end.document, self.site.place.link)
         if (point.name, side) not in self._looked:
             self._looked.add((point.name, side))
-            made.settings = differ.look(self.site.near, self.site.device)     # for those who ask later what differed
+            made.settings = differ.look(self.site.near, self.site.device)     # for explaining a difference later
 
 
 def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]", link: str = "") -> None:
-    """Fills a slot in. Raises MachineError when a figure that is to be compared is not there."""
+    """Fill in a slot from netperf's results. Raises MachineError if a figure that is to be compared is missing."""
     if done.exit != 0 or done.reason or document.get("result", "complete") != "complete":
         said = (done.stderr.strip().splitlines() or [""])[-1].strip()
         raise machine.MachineError(done.reason or said or str(document.get("reason") or "") or f"netperf ended with status {done.exit}")
@@ -203,7 +202,7 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
     names = [metric.name for metric in point.metrics]
     for name in dict.fromkeys([*names, *options.selectors(known)]):
         value = final.get(name, printed.get(name))
-        # What was not measured is null in documents, and -1 in what netperf prints.
+        # What was not measured is null in documents and -1 in netperf's own output.
         if isinstance(value, (int, float)) and value >= 0:
             made.figures[name] = float(value)
             unit = unit_of(name, {**printed, **final})
@@ -214,7 +213,7 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
     made.length = made.figures.get("ELAPSED_TIME", 0.0)
     made.samples = [(at, rate) for at, rate in documents.interim(document) or options.interim(done.stdout)]
     iterations = document.get("iterations") or [{}]
-    # Single values that both ends knew; series would be most of a file and nobody compares them.
+    # Single values that both ends have. Series would be most of the file, and are not compared.
     made.evidence = {end: {name: value for name, value in iterations[-1][end].items() if not isinstance(value, list)}
                      for end in ("near", "far") if isinstance(iterations[-1].get(end), dict)}
     told = iterations[-1].get("disturbed") or {}
@@ -231,7 +230,8 @@ def unit_of(name: str, figures: "Dict[str, Any]") -> str:
 
 
 def taken_of(told: "Dict[str, Any]", link: str) -> "Optional[float]":
-    """The share of the time in which something outside the test had processors; an emulator's work goes with the traffic."""
+    """The share of the time for which something outside the test used the processors. An emulated link's work counts
+    as the test's."""
     if not told.get("seconds"):
         return None
     reasons = told.get("reasons") or {}

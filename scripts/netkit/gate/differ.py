@@ -1,5 +1,6 @@
-"""What else differs between A and B where one is worse: settings of the machine, options, and what both ends
-counted. The names of counters are those of doc/evidence.md."""
+"""What else differs between A and B where one is worse: machine settings, options, and counters of both ends.
+Counters are named as in doc/evidence.md.
+"""
 
 import difflib
 import importlib
@@ -18,11 +19,11 @@ from netkit.gate.model import BETTER, WORSE, A, B, Gate, Slot
 from netkit.results import is_figure
 
 MOST_LINES = 10
-LEAST_RATIO = 1.03      # counters that differ by less explain nothing
-MOST_ERROR = 0.05       # of all counters together
-FEW = 12                # slots of a side
+LEAST_RATIO = 1.03      # smaller differences between counters explain nothing
+MOST_ERROR = 0.05       # error probability of all counters together
+FEW = 12                # slots of a side, below which ranks cannot be significant
 
-# One shell, since there may be a network between; what a host lacks says nothing.
+# A single shell, as the host may be remote. What a host lacks prints nothing.
 SCRIPT = r"""
 exec 2> /dev/null
 PATH=$PATH:/usr/sbin:/sbin
@@ -67,10 +68,10 @@ Found = "Iterator[Tuple[str, str]]"
 
 
 def look(prefix: "Sequence[str]", dev: str) -> "Dict[str, str]":
-    """The settings of one end and its interface, by name. prefix is what goes before a command there: in
-    a namespace, or over ssh. What could not be read at all is told as "unread"."""
+    """The settings of one end and its interface, by name. prefix leads there: a namespace, or ssh. If nothing can be
+    read, the only name is "unread", with the reason."""
     script = f"dev={shlex.quote(dev)}\n{SCRIPT}"
-    try:    # the script by standard input: ssh would have it quoted twice
+    try:    # the script goes to stdin: as an argument to ssh it would need quoting twice
         done = machine.ask([*prefix, "sh"], 30, script.encode(), preexec_fn=machine.free_signals)
     except OSError as fault:
         return {"unread": f"{machine.shown([*prefix, 'sh'])}: {fault.strerror}"}
@@ -81,7 +82,8 @@ def look(prefix: "Sequence[str]", dev: str) -> "Dict[str, str]":
 
 
 def read(text: str) -> Found:
-    """Those of interfaces below the first one, of which a bond or a VLAN consists, have their names in front."""
+    """Parse the output of the script. Names of lower interfaces, of which a bond or VLAN consists, are prefixed with
+    the interface."""
     devices: "List[str]" = []
     for part in re.split(r"^@@ ", text, flags=re.M)[1:]:
         name, _, body = part.partition("\n")
@@ -94,7 +96,7 @@ def read(text: str) -> Found:
 
 
 def of_files(kind: str, body: str) -> Found:
-    """Lines "path:value". Those that differ by numbers alone, as of processors and queues, are one."""
+    """Lines "path:value". Those whose paths differ only in a number, such as a queue's, are merged."""
     several: "Dict[str, List[str]]" = {}
     for line in body.splitlines():
         path, _, value = line.partition(":")
@@ -108,7 +110,7 @@ def of_files(kind: str, body: str) -> Found:
 
 
 def of_ethtool(kind: str, body: str) -> Found:
-    """Lines "name: value"; of rings and the like what is set, not the most that can be."""
+    """Lines "name: value"; for rings and the like, the current values and not the maximum."""
     body = body.rpartition("Current hardware settings:")[2]
     parent = ""
     for line in body.splitlines():
@@ -138,7 +140,7 @@ def of_link(kind: str, body: str) -> Found:
 
 
 def of_traffic_control(kind: str, body: str) -> Found:
-    """Queueing disciplines or classes, without the numbers that they go by; equal ones are counted."""
+    """Queueing disciplines or classes without their handles; equal ones are counted."""
     found = Counter(words({name: value for name, value in one.items() if name not in (
         "handle", "dev", "root", "parent", "refcnt", "leaf")}) for one in objects(body))
     if found:
@@ -150,7 +152,7 @@ JSON_READERS: "Dict[str, Callable[[str, str], Found]]" = {
 
 
 def words(value: Any) -> str:
-    """An object of JSON as a line to read: {"kind": "tbf", "options": {"rate": 1}} is "tbf rate 1"."""
+    """A JSON object as readable text: {"kind": "tbf", "options": {"rate": 1}} is "tbf rate 1"."""
     if isinstance(value, dict):
         return " ".join(words(one) if name in ("kind", "class", "options") else f"{name} {words(one)}"
                         for name, one in value.items() if one != {})
@@ -163,7 +165,7 @@ def short(text: Any) -> str:
 
 
 def changed(a: "Dict[str, Any]", b: "Dict[str, Any]", before: str = "") -> "Iterator[str]":
-    """ "offload tso: on -> off". Of a feature that is several the parts are left out."""
+    """Lines such as "offload tso: on -> off". Parts of a group of features are left out."""
     for name in [*a, *(name for name in b if name not in a)]:
         parent = name.partition("/")[0]
         if a.get(name) != b.get(name) and (parent == name or a.get(parent) == b.get(parent)
@@ -177,7 +179,7 @@ def of_commands(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
     one, other = ([word for word in slots[0].command if not word.startswith("--json")] for slots in (a, b))
     for kind, i, j, k, m in difflib.SequenceMatcher(None, one, other, False).get_opcodes():
         if kind != "equal":
-            first = i - 1 if i and one[i - 1].startswith("-") and one[i - 1] != "--" else i  # the option of a value
+            first = i - 1 if i and one[i - 1].startswith("-") and one[i - 1] != "--" else i  # the option that the value belongs to
             k -= i - first
             yield f"command: {machine.shown(one[first:j]) or 'none'} -> {machine.shown(other[k:m]) or 'none'}"
 
@@ -194,13 +196,13 @@ PASSED = re.compile(r"tcp\.(bytes|unacked|notsent|delivery|pacing|timestamps|sac
 SETTINGS = re.compile(r"host\.|tc\.(out|in)\.(?!drops|overlimits)|tcp\.congestion$|thread\.cpu$|engine\.name$|"
                       r"flow\.device$")
 PASSED_SETTINGS = re.compile(r"host\.(load|cpu\.mhz|cpu\.steal_share|nic\.other_packets_per_s|name)$")
-# What each unit has to have for a difference to be one: a hundredth of a processor, ten a second ...
+# In each unit, a smaller difference is ignored: a hundredth of a processor, ten a second ...
 NOTHING = {"of the time": 0.01, "bytes/s": 1e4, "/s": 10.0, "us": 5.0, "processors": 0.02, "": 1.0}
 FIRST = ("tcp.", "thread.", "cpu.", "moved.nic.", "moved.ethtool.", "moved.qdisc.", "moved.snmp.")
 
 
 class Counted(NamedTuple):
-    """What one counter was in slots of A and of B: in its own unit, and per unit of work."""
+    """A counter in the slots of A and of B: in its own unit, and per unit of work."""
     end: str
     name: str
     unit: str
@@ -215,7 +217,7 @@ class Counted(NamedTuple):
 
     @property
     def size(self) -> float:
-        """How far apart the medians are, as the logarithm of their ratio; 0 where that is nothing."""
+        """The logarithm of the ratio of the medians; 0 if they hardly differ."""
         (a, b), nothing = self.medians, NOTHING[self.unit]
         size = abs(math.log((max(0.0, b) + nothing) / (max(0.0, a) + nothing)))
         return size if size >= math.log(LEAST_RATIO) and abs(b - a) >= nothing else 0.0
@@ -239,7 +241,7 @@ def unit_of(name: str, gauge: bool) -> str:
 
 
 def sums(bag: "Dict[str, Any]") -> "Dict[str, float]":
-    """The numbers of a bag; those of single processors are put together, softirqs stay apart as well."""
+    """Counters and gauges of an evidence bag. Those of single processors are added up; softirqs are also kept apart."""
     found: "Dict[str, float]" = {}
     for name, value in bag.items():
         if is_figure(value) and not PASSED.match(name) and (GAUGES.match(name) or COUNTS.match(name)):
@@ -272,8 +274,8 @@ def counted(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[Counted]":
 
 
 def rates(name: str, gauge: bool, one: "Dict[str, float]", bag: "Dict[str, Any]") -> "Optional[Tuple[float, float]]":
-    """A figure of a slot, and the same per unit of work; None: not known. Counters that stood still are
-    not in the bag."""
+    """A figure of a slot, per second and per unit of work; None if unknown. Counters that did not move are not in the
+    bag."""
     value = one.get(name)
     if value is None and not name.startswith(("moved.", "engine.")) or name in (bag.get("unread") or {}):
         return None
@@ -286,26 +288,26 @@ def rates(name: str, gauge: bool, one: "Dict[str, float]", bag: "Dict[str, Any]"
 
 
 def error_of(a: "Sequence[float]", b: "Sequence[float]") -> float:
-    """How likely values so far apart are where nothing differs: by ranks, or by Welch's test of slots too
-    few for ranks to tell anything."""
-    from scipy import stats     # takes as long to import as all else: only where there is a difference to explain
+    """The p-value of the difference between two samples: by rank, or by Welch's test if there are too few slots for
+    ranks to be significant."""
+    from scipy import stats     # slow to import: only where there is a difference to explain
     if min(len(a), len(b)) < 2:
         return 1.0
     if len({*a}) == len({*b}) == 1:
         return float(a[0] == b[0])
     if min(len(a), len(b)) >= FEW:
         return float(stats.mannwhitneyu(a, b, alternative="two-sided").pvalue)
-    with warnings.catch_warnings():     # of values that are nearly the same
+    with warnings.catch_warnings():     # values that are nearly equal
         warnings.simplefilter("ignore", RuntimeWarning)
         return float(stats.ttest_ind(a, b, equal_var=False).pvalue)
 
 
 def of_counters(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
-    """Counters whose rates per second and per work both differ, so that those which only follow the time
-    or the traffic are none; the biggest difference first, of several that moved alike one."""
+    """Counters that differ both per second and per unit of work, so that those that only follow time or traffic are
+    left out. Largest difference first; of counters that moved alike, only one."""
     try:
         importlib.import_module("scipy.special")
-    except ImportError:     # said before the gate began
+    except ImportError:     # the gate has already reported that it is missing
         return
     from netkit.gate import stats
     found = [one for one in counted(a, b) if one.size]
@@ -321,12 +323,12 @@ def of_counters(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
 
 
 def constants(slots: "Sequence[Slot]", end: str) -> "Dict[str, Any]":
-    """What the ends' evidence says of settings, as far as it was the same in all slots of a side."""
+    """Settings in the evidence of one end that were the same in all slots of a side."""
     whole = bags(slots, end)
     return {name: value for name, value in (whole[0] if whole else {}).items()
             if SETTINGS.match(name) and not PASSED_SETTINGS.match(name)
             and all(bag.get(name) == value for bag in whole)
-            and (name != "thread.cpu" or len(whole) >= 5)}  # of few slots it is by chance
+            and (name != "thread.cpu" or len(whole) >= 5)}  # in a few slots it is the same by chance
 
 
 def of_constants(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
@@ -338,7 +340,7 @@ def of_constants(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
 
 def differences(a: "Sequence[Slot]", b: "Sequence[Slot]", settings_a: "Dict[str, Any]",
                 settings_b: "Dict[str, Any]") -> "List[str]":
-    """What differs between the slots of A and of B, a line each: options, settings, counters."""
+    """What differs between the slots of A and B, one line each: options, settings, counters."""
     a, b = ([slot for slot in slots if not slot.failed] for slots in (a, b))
     known = bool(settings_a) and bool(settings_b) and not {"unread"} & {*settings_a, *settings_b}
     lines = [*of_commands(a, b), *(changed(settings_a, settings_b) if known else ()),

@@ -1,5 +1,6 @@
-"""The two ends as the kernel's selftests name them (tools/testing/selftests/drivers/net): an interface here,
-and a far end in another namespace or behind ssh."""
+"""The two ends in the format of the kernel's selftests (tools/testing/selftests/drivers/net): an interface here, and
+a far end in another namespace or behind ssh.
+"""
 
 import json
 import os
@@ -15,20 +16,20 @@ from .model import GateError, Lacking
 
 VARIABLES = ("NETIF", "LOCAL_V4", "LOCAL_V6", "REMOTE_V4", "REMOTE_V6", "REMOTE_TYPE", "REMOTE_ARGS")
 CONFIG = "net.config"
-PORTS = range(20000, 30000)     # of daemons at the far end: below those that kernels hand out
-LAB = ("--mtu", "9000")         # of netlab up, where there is no interface
+PORTS = range(20000, 30000)     # of daemons at the far end: below the kernel's ephemeral ports
+LAB = ("--mtu", "9000")         # of netlab up, if no interface is named
 
 
 def variables(environ: "Mapping[str, str]", folders: Sequence[str]) -> "Dict[str, str]":
-    """Those of the environment and of the first net.config of these folders, which goes before, as with the
-    kernel's tests. Empty ones are none."""
+    """Variables from the environment and from the first net.config in these directories, which takes precedence, as
+    in the kernel's tests. Empty values are ignored."""
     path = next(filter(os.path.exists, (os.path.join(folder, CONFIG) for folder in folders)), "")
     found = {**environ, **(config(path) if path else {})}
     return {name: found[name] for name in VARIABLES if found.get(name)}
 
 
 def config(path: str) -> "Dict[str, str]":
-    """NAME=VALUE a line, as a shell reads it: quotes go, # begins a comment."""
+    """Read lines NAME=VALUE like a shell: quotes are removed, # begins a comment."""
     found = {}
     with open(path, encoding="utf-8", errors="replace") as file:
         for number, line in enumerate(file, 1):
@@ -45,7 +46,7 @@ def config(path: str) -> "Dict[str, str]":
 
 
 def check(known: "Mapping[str, str]") -> None:
-    """That all is there, and of both ends."""
+    """Check that the variables are complete for both ends."""
     pairs = [version for version in "46" if f"LOCAL_V{version}" in known or f"REMOTE_V{version}" in known]
     wanted = [f"{end}_V{version}" for version in pairs or "4" for end in ("LOCAL", "REMOTE")]
     missing = [name for name in (*wanted, "REMOTE_TYPE", "REMOTE_ARGS") if name not in known]
@@ -57,7 +58,7 @@ def check(known: "Mapping[str, str]") -> None:
 
 
 class FarEnd(far.Ends):
-    """A netserver at the far end, in a namespace or behind ssh, for commands that run here."""
+    """A netserver at the far end, in a namespace or behind ssh, and commands that run here."""
 
     def __init__(self, ends: "Ends", netperf: str, netserver: str) -> None:
         words = list(ends.far or ())
@@ -69,14 +70,14 @@ class FarEnd(far.Ends):
             ssh.words = words[:-1]
 
     def _way(self, end: str, which: str) -> "Tuple[fleet.Way, List[str]]":
-        """The program there has the name that --netserver says."""
+        """The program there is called what --netserver says."""
         way, key = super()._way(end, which)
         return way._replace(program=self._programs[which]), key
 
 
 @dataclass
 class Ends(bench.Site):
-    far_device: str = ""                    # whose addresses the far end's are
+    far_device: str = ""                    # the interface with the far end's addresses
 
     @property
     def over_ssh(self) -> bool:
@@ -85,8 +86,8 @@ class Ends(bench.Site):
 
 def find(environ: "Mapping[str, str]", folders: Sequence[str], netperf: str, netlab: str,
          netserver: str = "", port: int = 0) -> Ends:
-    """The ends that the environment or a net.config names; where they name no interface, a pair of
-    namespaces of our own. Raises GateError."""
+    """The ends that the environment or a net.config defines; without an interface, a pair of namespaces of our own.
+    Raises GateError."""
     known = variables(environ, folders)
     if "NETIF" not in known:
         if os.geteuid():
@@ -115,7 +116,7 @@ def of_lab(place: machine.LabPlace, words: Sequence[str]) -> Ends:
 
 
 def check_near(ends: Ends, local: "Dict[int, str]") -> None:
-    """That the interface is up, has these addresses, and that packets to the far end go by it."""
+    """Check that the interface is up, has these addresses, and carries the packets to the far end."""
     there = keeper.interface(ends.near, ends.device)
     if "UP" not in there.get("flags", ()):
         raise GateError(f"NETIF={ends.device} is not up (ip link set dev {ends.device} up)")

@@ -1,10 +1,10 @@
-"""The history of a machine: a mean for each session, and where it changed for good.
+"""The history of a machine: the mean of each session, and where it changed for good.
 
-Change points are found by E-divisive: the split whose two parts differ most by the energy statistic, then
-the like within the parts, as long as a permutation test says that chance gives no such split. If nothing
-ever changed, what is new in a session could be exchanged with that of another, and the first test finds something
-with the probability that it is allowed, whatever the distribution is. What a session has from the one before it, as in
-an autoregressive series of order one, is estimated within the segments, without the bias that their means cause.
+Change points are found by E-divisive: split where the two parts differ most by the energy statistic, then split the
+parts likewise, as long as a permutation test rejects chance. If nothing ever changed, the innovations of sessions are
+exchangeable, and the first test finds a change with at most its nominal probability, whatever the distribution.
+Correlation between successive sessions is estimated as that of an autoregressive series of order one within the
+segments, corrected for the bias that subtracting their means causes.
 
     D. S. Matteson, N. A. James, A nonparametric approach for multiple change point analysis of multivariate
     data, Journal of the American Statistical Association 109 (2014).
@@ -33,26 +33,28 @@ from netkit.gate.past import Session
 from netkit.gate.trial import FAILING
 
 HISTORY_SCHEMA = "plumbline-history/1"
-LEAST = 2               # sessions of a segment
-MOST = 300              # that are looked at: the newest
-EXCEEDANCES = 10        # permutations as good as the split, after which it is none
-PERMUTATIONS = 499      # at least, where there are fewer of them
-AT_ONCE = 200_000       # distances that are held at a time
-LEANING = 0.3           # a correlation of sessions in a row that is worth a word
+LEAST = 2               # sessions in a segment
+MOST = 300              # the newest sessions that are examined
+EXCEEDANCES = 10        # permutations at least as good as the split that make it insignificant
+PERMUTATIONS = 499      # number of permutations, if fewer than EXCEEDANCES are as good
+AT_ONCE = 200_000       # distances held in memory at a time
+LEANING = 0.3           # lag-1 correlation of sessions that is worth a note
 MOST_CORRELATION = 0.9
-SEGMENT = 10            # sessions between two changes that correlation is not to be taken for
-# What a reading may spend of the error, so that those of every night share it: a part, and as the number of sessions
-# grows, this many sessions' part.
+SEGMENT = 10            # sessions per candidate segment, so that changes are not taken for correlation
+# The share of the error probability that one reading may spend, so that readings every night share it: at most SPENT,
+# and SPENT_SESSIONS / n with n sessions.
 SPENT, SPENT_SESSIONS = 0.5, 16
 FORMS = ("svg", "png", "pdf")
-# Percent of a session's slots that gave something: a series of its own, where it is not always 100. A logarithm has no 0.
+# Percentage of a session's slots that gave a result: a series of its own where it is not always 100. Zero has no
+# logarithm.
 GIVING, NOTHING = Metric("SLOTS_WITH_RESULT", 100 * FAILING), 0.1
 
 
 @functools.lru_cache(maxsize=64)
 def weights(n: int) -> "Tuple[Any, Any, Any]":
-    """What the sums of distances count with n values: of both parts and, less, within the first, and from the beginning to
-    where the second ends; for each end of the first part (rows) and of the second (columns). 0 where a part is too short."""
+    """Weights of the sums of distances, for n values: of both parts and, negative, within the first and from the
+    beginning to the end of the second. Rows are the ends of the first part, columns those of the second; 0 where a
+    part is too short."""
     first = np.arange(n + 1.0)[:, None] + np.zeros(n + 1)
     second = first.T - first
     there = (first >= LEAST) & (second >= LEAST)
@@ -64,8 +66,8 @@ def weights(n: int) -> "Tuple[Any, Any, Any]":
 
 
 def divergence(series: "Any") -> "Any":
-    """The energy statistic of each two neighbouring parts of several series: those up to a row, and from
-    there to a column. The second part need not go to the end, so that a dip is no less visible."""
+    """The energy statistic of each pair of adjacent parts, for several series: the first part ends at the row, the
+    second at the column. The second part need not reach the end, so that a temporary dip is found as well."""
     sums = np.zeros((len(series), series.shape[1] + 1, series.shape[1] + 1))
     distances = np.abs(series[:, :, None] - series[:, None, :])
     np.cumsum(np.cumsum(distances, axis=1), axis=2, out=sums[:, 1:, 1:])
@@ -78,8 +80,8 @@ def divergence(series: "Any") -> "Any":
 
 
 def best_split(series: "Any", ends: "Sequence[int]") -> "Tuple[Any, Any, Any]":
-    """Of several series alike cut at these ends: the greatest statistic within the segments, where the second part begins,
-    and where it ends."""
+    """For several series that are split at the same ends: the greatest statistic within the segments, where its
+    second part begins, and where it ends."""
     most, where, until = np.full(len(series), -1.0), *np.zeros((2, len(series)), dtype=int)
     for begin, end in zip(ends, ends[1:]):
         if end - begin < 2 * LEAST:
@@ -94,7 +96,7 @@ def best_split(series: "Any", ends: "Sequence[int]") -> "Tuple[Any, Any, Any]":
 
 
 def splits(series: "Any", ends: "Sequence[int]") -> "List[int]":
-    """These ends with the best further ones, tested or not: a segment for each SEGMENT sessions."""
+    """The ends plus the best further splits, significant or not, up to one segment per SEGMENT sessions."""
     made = list(ends)
     while len(made) - 1 < max(len(ends), len(series) // SEGMENT):
         most, where, until = best_split(series[None, :], made)
@@ -105,8 +107,8 @@ def splits(series: "Any", ends: "Sequence[int]") -> "List[int]":
 
 
 def correlation(values: "Any", ends: "Sequence[int]") -> float:
-    """How much a session tells of the next one in the same segment: lag 1, 0 at least. Each mean that is taken off makes it
-    less, by (1 + 3 r) / n; ends that were chosen for what they take off count as one more each."""
+    """Lag-1 correlation of sessions within segments, at least 0. Each subtracted mean lowers it by (1 + 3 r) / n, and
+    each end that was chosen to fit counts as one more mean."""
     rests = [values[begin:end] - np.mean(values[begin:end]) for begin, end in zip(ends, ends[1:])]
     total, n, means = sum(float(rest @ rest) for rest in rests), len(values), 2 * len(rests)
     if total <= 1e-12 * n * max(1e-12, float(np.var(values))) or n <= len(rests):
@@ -116,7 +118,7 @@ def correlation(values: "Any", ends: "Sequence[int]") -> float:
 
 
 def permuted(series: "Any", ends: "Sequence[int]", lean: float, times: int, rng: "Any") -> "Any":
-    """The series `times` times, what is new in a session exchanged within each segment."""
+    """Copies of the series with the innovations of sessions permuted within each segment."""
     made = np.tile(series, (times, 1))
     for begin, end in zip(ends, ends[1:]):
         part, mean = made[:, begin:end], np.mean(series[begin:end])
@@ -132,7 +134,7 @@ def permuted(series: "Any", ends: "Sequence[int]", lean: float, times: int, rng:
 
 
 def chance(series: "Any", ends: "Sequence[int]", lean: float, most: float, level: float, rng: "Any") -> float:
-    """How probable as good a split is where there is none."""
+    """The p-value of a split: how often chance gives one as good."""
     total = max(PERMUTATIONS, math.ceil(5 / level) - 1)
     done = as_good = 0
     while done < total:
@@ -146,30 +148,31 @@ def chance(series: "Any", ends: "Sequence[int]", lean: float, most: float, level
 
 
 def least_p(count: int, part: int) -> float:
-    """The p of the greatest step there can be, of `part` among `count` sessions: chance puts these at either end."""
+    """The smallest possible p-value of a step that has `part` of `count` sessions, which chance may put at either
+    end."""
     return 2 / math.comb(count, part)
 
 
 def spent(level: float, count: int) -> float:
-    """What a reading of this number of sessions may spend of the error of all readings."""
+    """The error probability that a reading with this number of sessions may spend."""
     return level * min(SPENT, SPENT_SESSIONS / count)
 
 
 def fewest(level: float) -> int:
-    """Sessions among which chance can be told from a change at all."""
+    """The smallest number of sessions with which a change can be significant."""
     return next(count for count in itertools.count(2 * LEAST) if least_p(count, count // 2) <= spent(level, count))
 
 
 def change_points(values: "Sequence[float]", level: float = 0.05, seed: int = 1) -> "List[Tuple[int, float]]":
-    """Where a new segment begins, and the p of it. Without a change the list is empty, but for a share `level`
-    of all series, and twice that at any of the readings while they grow to 90 values."""
+    """Where new segments begin, with their p-values. If nothing changed, the list is empty except with probability
+    `level`, and twice that over all readings while a series grows to 90 values."""
     series, rng = np.asarray(values, dtype=float), np.random.default_rng(seed)
     found: "Dict[int, float]" = {}
     now = spent(level, max(1, len(series)))
     while len(series) >= fewest(level):
         ends = [0, *sorted(found), len(series)]
         most, where, until = best_split(series[None, :], ends)
-        if most[0] <= 0:    # no segment that could be split, or all values are the same
+        if most[0] <= 0:    # no segment can be split, or all values are equal
             break
         lean = correlation(series, splits(series, ends))
         p = chance(series, ends, lean, float(most[0]), now, rng)
@@ -181,13 +184,13 @@ def change_points(values: "Sequence[float]", level: float = 0.05, seed: int = 1)
 
 @dataclass
 class Change:
-    """Where a series goes on at another height."""
-    index: int                          # of the first session that has it
+    """A step in a series."""
+    index: int                          # of the first session after the step
     before: float                       # geometric means of the segments
     after: float
     p: float
-    verdict: str                        # equal: less than the margin
-    differs: "List[str]" = field(default_factory=list)      # kernels, versions: as the files know them
+    verdict: str                        # equal: smaller than the margin
+    differs: "List[str]" = field(default_factory=list)      # kernels, versions and options that changed with it, as far as the files say
 
     @property
     def percent(self) -> float:
@@ -196,17 +199,17 @@ class Change:
 
 @dataclass
 class Series:
-    """A metric at a point, session by session."""
+    """A metric of a point, session by session."""
     point: str
     metric: Metric
     sessions: "List[Session]" = field(default_factory=list)
-    means: "List[float]" = field(default_factory=list)      # of logarithms, and their standard deviations
+    means: "List[float]" = field(default_factory=list)      # mean logarithm of each session, and standard deviation
     spreads: "List[float]" = field(default_factory=list)
-    counts: "List[int]" = field(default_factory=list)       # of slots
+    counts: "List[int]" = field(default_factory=list)       # slots in each session
     changes: "List[Change]" = field(default_factory=list)
     unit: str = ""
-    worse: "Optional[Change]" = None    # after which the newest segment was never as good again
-    missing: int = 0                    # sessions like the newest ones, until a step can be told that they may be
+    worse: "Optional[Change]" = None    # the change since which the series has been worse
+    missing: int = 0                    # further sessions like the newest ones that would make a possible step significant
 
     @property
     def name(self) -> str:
@@ -225,7 +228,7 @@ class Series:
         return list(zip(self.ends(), self.ends()[1:]))
 
     def noise(self) -> float:
-        """Percent by which sessions of a segment differ: their standard deviation."""
+        """Standard deviation of the sessions within segments, in percent."""
         inside = [np.var(self.means[begin:end]) * (end - begin) for begin, end in self.segments()]
         free = max(1, len(self.means) - len(inside))
         return 100 * math.sqrt(sum(inside) / free)
@@ -234,8 +237,8 @@ class Series:
         return correlation(np.asarray(self.means), self.ends())
 
     def find(self, level: float, seed: int, since: str = "", accepted: str = "") -> None:
-        """The changes, and whether the newest segment is worse than one before a change that counts: one since that
-        day, and not of the sessions that were accepted."""
+        """Find the changes, and whether the newest segment is worse than one before a change that counts, which is
+        one since that day and not among the accepted sessions."""
         for index, p in change_points(self.means, level, seed):
             self.changes.append(Change(index, 0.0, 0.0, p, EQUAL))
         heights = [math.exp(np.mean(self.means[begin:end])) for begin, end in self.segments()]
@@ -260,7 +263,8 @@ class Series:
         return BETTER if (after > before) == self.metric.more_is_better else WORSE
 
     def _missing(self, level: float, counted: "Sequence[bool]") -> int:
-        """Where the newest sessions are all worse than the others of their segment, and chance does that too often."""
+        """If the newest sessions are all worse than the rest of their segment, but not significantly: how many more
+        it takes."""
         sign = 1 if self.metric.more_is_better else -1
         segment = sign * np.asarray(self.means[self.segments()[-1][0]:])
         for part in range(LEAST, len(segment) - LEAST + 1):
@@ -288,8 +292,8 @@ class History:
 
 def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidence: float = 95.0,
          since: str = "", other_machine: bool = False, seed: int = 1, clean: bool = True) -> History:
-    """The history in a folder, with its change points. Without metrics the criteria of the newest file count,
-    and for sweeps the throughput. Raises GateError."""
+    """Read the history in a directory and find its change points. Without metrics, the criteria of the newest file
+    apply, or the throughput for sweeps. Raises GateError."""
     sessions, notes = past.read(folder, side)
     accepted = past.accepted(folder)
     sessions = [session for session in sessions if any(session.slots.values()) or session.failed]
@@ -344,7 +348,7 @@ def series_of(point: str, metric: Metric, sessions: "Sequence[Session]", clean: 
 
 
 def shares_of(point: str, metric: Metric, counts: "Sequence[Tuple[Session, int, int]]") -> Series:
-    """Of each session's slots, in percent."""
+    """A series of the percentage of slots with a result."""
     made = Series(point, metric, unit="%")
     for session, some, tried in counts:
         if tried:
@@ -408,8 +412,8 @@ def as_json(history: History) -> str:
 
 
 def figure(history: History) -> plots.Figure:
-    """A panel for each series: session means with the spread of their slots, the segments, and at each change
-    by how much it is and what else was new."""
+    """A plot with a panel for each series: session means with the spread of their slots, the segments, and the size
+    of each change with what else changed."""
     return plots.Figure("history", "", [[panel(one)] for one in history.series],
                         "bars: how far the slots of a session are apart")
 
@@ -437,8 +441,8 @@ def panel(one: Series) -> plots.Panel:
 
 def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, out: TextIO = sys.stdout,
         accept: str = "", **choices: Any) -> int:
-    """netgate --history: prints, draws, and returns the exit status. choices are those of read(). With accept, a
-    pattern of points, what these are now is accepted first."""
+    """netgate --history: prints, plots, and returns the exit status. choices are the arguments of read(). accept is a
+    pattern of points whose present level is accepted first."""
     form_of = plot.rpartition(".")[2].lower()
     if plot and form_of not in FORMS:
         raise GateError(f"--plot {plot}: the name has to end in .{', .'.join(FORMS)}")
@@ -456,7 +460,7 @@ def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, o
 
 
 def accept_points(folder: str, history: History, pattern: str) -> None:
-    """Writes down that what has become of some points is right: from where on, and up to which session. Raises
+    """Record that the present level of some points is accepted, with the first and last session it applies to. Raises
     GateError."""
     begins: "Dict[str, str]" = {}
     for one in history.series:
@@ -473,7 +477,7 @@ def accept_points(folder: str, history: History, pattern: str) -> None:
 
 
 def since_day(words: str, today: "Optional[datetime.date]" = None) -> str:
-    """What --since means, as files write time: a date, or a number of days ago. Raises GateError."""
+    """The date that --since means, in the format of the files: a date, or a number of days ago. Raises GateError."""
     days = re.fullmatch(r"([0-9]{1,5})d", words)
     if days:
         day = (today or datetime.datetime.now(datetime.timezone.utc).date())

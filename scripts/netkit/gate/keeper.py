@@ -1,8 +1,8 @@
-"""Settings of the machine for the time of a slot: the old value is noted, the new one is set and read back,
-and the old one is put back, whatever ends netgate.
+"""Changes settings of the machine for the duration of a slot: saves the old value, sets the new one and reads it
+back, and restores the old value however netgate ends.
 
-Each setting has a journal while a netgate uses it, on disk before the change. The journal is locked as long as
-its owner lives, or a command that the owner started: who gets the lock may put back.
+Each setting in use has a journal file, which is on disk before the setting changes. The journal stays locked while
+its owner, or a command that the owner started, is alive. Only the holder of the lock may restore the setting.
 """
 
 import contextlib
@@ -26,14 +26,14 @@ from .model import GateError
 
 note = functools.partial(progress.say, "netgate")
 COMMAND_LIMIT = 30.0        # seconds that a command may take
-LOCK_LIMIT = 60.0           # seconds until the journal of a dead owner is free
-SETTLE_LIMIT = 20.0         # seconds until an interface carries packets again
+LOCK_LIMIT = 60.0           # seconds until the journal of a dead owner must be unlocked
+SETTLE_LIMIT = 20.0         # seconds until an interface must carry packets again
 JOURNAL = "setting-*.journal"
 BOOT_ID, PIDS = "/proc/sys/kernel/random/boot_id", "/proc/self/ns/pid"
-FIRST_PIDS = "pid:[4026531836]"     # the namespace of processes that contains all others
+FIRST_PIDS = "pid:[4026531836]"     # the initial PID namespace, which contains all others
 GONE = re.compile(r"does not exist|[Nn]o such device|Cannot find device|cannot stat /proc/sys")
 NAMELESS = re.compile(r"Cannot open network namespace .*No such file|lab \S+ is not up")
-# What writing a sysctl changes beside it, and writing the old value does not undo.
+# Sysctls with side effects that restoring the old value does not undo.
 LASTING = (
     (r"net/ipv4/ip_forward|net/ipv[46]/conf/[^/]+/forwarding",
      "the kernel resets other settings with it (forwarding and redirects of all interfaces, LRO, learned routes)"),
@@ -45,7 +45,7 @@ LASTING = (
      "another sysctl shows the same in a finer unit, or is reset by it"),
     (r"net/netfilter/nf_hooks_lwtunnel|net/mpls/platform_labels|vm/drop_caches|kernel/(modules_disabled"
      r"|kexec_load_disabled|unprivileged_bpf_disabled|yama/ptrace_scope)", "the kernel does not take it back"))
-# ethtool -k shows these by another name than ethtool -K best takes; the first four have parts of their own.
+# ethtool -K prefers other names than ethtool -k prints; the first four are groups of features.
 SHORT = {"tx-checksumming": "tx", "scatter-gather": "sg", "tcp-segmentation-offload": "tso",
          "udp-fragmentation-offload": "ufo", "rx-checksumming": "rx", "generic-segmentation-offload": "gso",
          "generic-receive-offload": "gro", "large-receive-offload": "lro", "rx-vlan-offload": "rxvlan",
@@ -58,14 +58,14 @@ KNOWN = ", ".join(" ".join((kind, *words)) for kind, words in FORMS.items())
 
 
 def wrapped(prefix: Sequence[str], command: Sequence[str]) -> "List[str]":
-    """A command after what leads to its place: nothing, "ip netns exec NAME" or "ssh HOST"."""
-    if prefix and os.path.basename(prefix[0]) == "ssh":     # whose far shell takes one text
+    """The command to run at an end, given the prefix that leads there: nothing, "ip netns exec NAME" or "ssh HOST"."""
+    if prefix and os.path.basename(prefix[0]) == "ssh":     # ssh passes one string to the remote shell
         return [*prefix, FAR_PATH + shlex.join(command)]
     return [*prefix, machine.find(command[0]) or command[0], *command[1:]]
 
 
 def call(prefix: Sequence[str], command: Sequence[str], fds: Sequence[int] = ()) -> str:
-    """What a command prints. Raises GateError with the last line of its complaint."""
+    """Run a command and return its stdout. Raises GateError with the last line of its stderr."""
     with files.raising(GateError, (*prefix, *command)[0]):
         done = machine.ask(wrapped(prefix, command), COMMAND_LIMIT, env={**os.environ, "LC_ALL": "C"}, pass_fds=fds,
                            preexec_fn=machine.tied())
@@ -75,7 +75,7 @@ def call(prefix: Sequence[str], command: Sequence[str], fds: Sequence[int] = ())
 
 
 def interface(prefix: Sequence[str], dev: str) -> "Dict[str, Any]":
-    """ip's view of an interface: mtu, address, operstate, addr_info and the rest."""
+    """What ip prints about an interface: mtu, address, operstate, addr_info and so on."""
     try:
         return dict(next(one for one in json.loads(call(prefix, ["ip", "-j", "-d", "addr", "show", "dev", dev]))
                          if one))
@@ -85,15 +85,15 @@ def interface(prefix: Sequence[str], dev: str) -> "Dict[str, Any]":
 
 @dataclass(frozen=True)
 class Feature:
-    """A line of ethtool -k."""
+    """One line of ethtool -k."""
     active: bool
     requested: bool
     fixed: bool
-    parts: bool = False     # it stands for the features after it
+    parts: bool = False     # a group: the indented features after it are its parts
 
 
 def features(prefix: Sequence[str], dev: str) -> "Dict[str, Feature]":
-    """The offloads of an interface, by the short names of ethtool -K where there are such."""
+    """The offloads of an interface, by ethtool -K's short names where they exist."""
     found: "Dict[str, Feature]" = {}
     group = ""
     for line in call(prefix, ["ethtool", "-k", dev]).splitlines():
@@ -104,7 +104,7 @@ def features(prefix: Sequence[str], dev: str) -> "Dict[str, Feature]":
         requested = {"requested on": True, "requested off": False}.get(note, active)
         if not one[1]:
             group = name
-        else:       # fixed, when all of its parts are
+        else:       # a group is fixed if all its parts are
             whole = found[group]
             found[group] = Feature(whole.active, whole.requested,
                                    note == "fixed" and (whole.fixed or not whole.parts), True)
@@ -113,12 +113,12 @@ def features(prefix: Sequence[str], dev: str) -> "Dict[str, Feature]":
 
 
 def one_queue(dev: str, queue: str, *words: str) -> "List[str]":
-    """ethtool's command for the coalescing of a single queue."""
+    """The ethtool command for the coalescing of a single queue."""
     return ["ethtool", "-Q", dev, "queue_mask", hex(1 << int(queue)), *words]
 
 
 def parameters(prefix: Sequence[str], command: Sequence[str]) -> "Dict[str, str]":
-    """What ethtool -c, -g, -l or -Q shows as the present value, by the names that it takes to set it."""
+    """The current values that ethtool -c, -g, -l or -Q prints, by the names that ethtool takes to set them."""
     text = call(prefix, command).rpartition("Current hardware settings:")[2]
     text = re.sub(r"^(Adaptive|CQE mode) +RX: (\S+) +TX: (\S+)", r"\1 RX: \2\n\1 TX: \3", text, flags=re.M)
     found = {}
@@ -131,7 +131,7 @@ def parameters(prefix: Sequence[str], command: Sequence[str]) -> "Dict[str, str]
 
 @dataclass(frozen=True)
 class Setting:
-    """What can be set, and where: prefix leads there."""
+    """A setting, and the command prefix that leads to its end."""
     kind: str
     item: "Tuple[str, ...]"
     prefix: "Tuple[str, ...]" = ()
@@ -146,18 +146,19 @@ class Setting:
 
     @property
     def path(self) -> str:
-        """Of a sysctl, below /proc/sys: the first separator of a name says which kind it has."""
+        """The path of a sysctl below /proc/sys. As in sysctl(8), the first separator in a name says which kind it
+        uses."""
         name = self.item[0]
         return name if re.match(r"[^./]*/", name) else name.translate(str.maketrans("./", "/."))
 
     def place(self) -> str:
-        """Boot and network namespace; the boot alone of a sysctl that all namespaces share."""
+        """Boot ID and network namespace; for a sysctl that is not per namespace, the boot ID alone."""
         text = call(self.prefix, ["sh", "-c", f"cat {BOOT_ID}; readlink /proc/self/ns/net"])
         boot, net = text.split()
         return boot if self.kind == "sysctl" and not self.path.startswith("net/") else f"{boot} {net}"
 
     def journal(self, place: str) -> str:
-        """The name of its journal. Settings with the same one can't be had by two at a time."""
+        """The name of its journal. Settings that share a journal cannot be changed by two netgates at once."""
         item = {"offload": self.item[:1], "sysctl": (self.path,)}.get(self.kind, self.item)
         return f"setting-{hashlib.sha256(json.dumps([place, self.kind, item]).encode()).hexdigest()[:16]}.journal"
 
@@ -165,7 +166,7 @@ class Setting:
         return {} if self.kind == "sysctl" else interface(self.prefix, self.item[0])
 
     def look(self) -> Any:
-        """What value() and the like read: one look at the machine."""
+        """Read the state of the machine, once, for value(), check() and differs()."""
         dev = self.item[0]
         if self.kind == "mtu":
             return interface(self.prefix, dev)
@@ -177,8 +178,8 @@ class Setting:
                           ["ethtool", ETHTOOL[self.kind][0], dev])
 
     def value(self, seen: Any) -> Any:
-        """What command() takes to make it so again. Of an offload it is what is asked of all offloads of
-        the interface, since one takes others with it."""
+        """The value that command() takes to restore it. For an offload that is the requested state of all offloads of
+        the interface, since changing one may change others."""
         if self.kind == "mtu":
             return str(seen["mtu"])
         if self.kind == "sysctl":
@@ -190,7 +191,7 @@ class Setting:
         return seen[self.item[-1]]
 
     def check(self, value: str, seen: Any) -> None:
-        """Refuses what could not be put back exactly, or would not take."""
+        """Refuse a value that could not be restored exactly or would have no effect."""
         if self.kind == "mtu":
             least, most = seen.get("min_mtu", 0), seen.get("max_mtu", 0) or 1 << 32
             if not re.fullmatch("[0-9]{1,9}", value) or not least <= int(value) <= most:
@@ -209,7 +210,7 @@ class Setting:
                 raise GateError("the driver has it fixed (leave it out)")
 
     def differs(self, value: str, seen: Any) -> str:
-        """The present value when it is another than this one of a user, else ""."""
+        """The present value if it differs from the one that a user asked for, else ""."""
         if self.kind == "offload":
             active = seen[self.feature].active
             return "" if active == (value == "on") else "on" if active else "off"
@@ -217,13 +218,13 @@ class Setting:
         return "" if now == " ".join(value.split()) else now
 
     def idle(self, value: str) -> str:
-        """Why it does nothing though it is set, where that can be seen."""
+        """Why the value, although set, makes no difference, where that can be seen; else ""."""
         if self.kind != "offload" or self.feature not in ("tso", "gso") or self.where().get("gso_max_segs") != 1:
             return ""
         return f"makes nothing of {self.feature}={value}: its gso_max_segs is 1, a packet has one segment"
 
     def command(self, value: Any) -> "List[str]":
-        """What makes it this value: one of a user, or one that value() gave. Empty: there is nothing to do."""
+        """The command that sets a value, either a user's or one from value(). Empty if there is nothing to do."""
         dev = self.item[0]
         if self.kind == "mtu":
             return ["ip", "link", "set", "dev", dev, "mtu", str(value)]
@@ -246,8 +247,8 @@ def carries(there: "Dict[str, Any]") -> bool:
 
 
 def settle(settings: "Sequence[Setting]") -> None:
-    """Waits until interfaces carry packets again: drivers restart the link for some changes, and IPv6 then
-    looks for duplicates of its addresses."""
+    """Wait until the interfaces carry packets again: some drivers restart the link for a change, and IPv6 then
+    repeats duplicate address detection."""
     end = time.monotonic() + SETTLE_LIMIT
     for prefix, dev in {(one.prefix, one.item[0]): None for one in settings if one.kind != "sysctl"}:
         while True:
@@ -261,7 +262,7 @@ def settle(settings: "Sequence[Setting]") -> None:
 
 
 def parse(name: str, near: Sequence[str], far: Optional[Sequence[str]]) -> Setting:
-    """A setting of its name: "mtu lab0", or of the far end, "far mtu lab0"."""
+    """Parse the name of a setting: "mtu lab0", or "far mtu lab0" for the far end."""
     words = name.split()
     there = words[:1] == ["far"]
     kind, *item = words[1:] if there else words or [""]
@@ -284,8 +285,8 @@ def parse(name: str, near: Sequence[str], far: Optional[Sequence[str]]) -> Setti
 
 
 def folder() -> str:
-    """Where the journals are: with the system's, or with the user's. Commands in them are run again, so
-    nobody else may write there."""
+    """The directory of the journals: the system's if writable, else the user's. Commands in a journal are run again,
+    so no other user may write there."""
     base = "/run" if os.access("/run", os.W_OK) else os.environ.get("XDG_RUNTIME_DIR", "")
     if not base:
         raise GateError("no place for the journal of settings: neither /run nor XDG_RUNTIME_DIR can be "
@@ -297,15 +298,15 @@ def folder() -> str:
 
 
 def lives(owner: "Dict[str, Any]") -> bool:
-    """Whether the owner of a journal does, as far as can be seen from here."""
+    """Whether the owner of a journal is alive, as far as can be seen from here."""
     return owner.get("pids") != os.readlink(PIDS) or machine.start_time(owner["pid"]) == owner["start"]
 
 
 def held(net: str) -> bool:
-    """Whether a network namespace of this machine has processes or a name; also when that can't be seen."""
+    """Whether a network namespace has processes or a name; also true when that can't be determined."""
     if os.readlink(PIDS) != FIRST_PIDS:
         return True
-    for one in {*glob.glob("/proc/[0-9]*")} - {"/proc/1"}:    # whose namespaces the kernel's threads have
+    for one in {*glob.glob("/proc/[0-9]*")} - {"/proc/1"}:    # kernel threads are in init's namespaces
         try:
             if os.readlink(f"{one}/ns/net") == net:
                 return True
@@ -314,25 +315,25 @@ def held(net: str) -> bool:
                     return True
         except PermissionError:
             return True
-        except OSError:     # it has just ended
+        except OSError:     # the process has just ended
             continue
     return False
 
 
 class Overruled(GateError):
-    """Somebody has changed the setting since, and it is left so."""
+    """The setting was changed by something else since, and is left alone."""
 
 
 class Held(GateError):
-    """A netgate that lives has the journal, or nobody has one."""
+    """Another running netgate holds the journal, or the journal does not exist."""
 
 
 @dataclass
 class Change:
-    """What a setting was, and what netgate made of it: None while that is under way."""
+    """The old value of a setting and what netgate changed it to (None while the change is under way)."""
     setting: Setting
     place: str
-    identity: str       # the address of the interface
+    identity: str       # MAC address of the interface
     old: Any
     now: Any = None
 
@@ -342,7 +343,8 @@ class Change:
                 "identity": self.identity, "old": self.old}
 
     def _reach(self) -> str:
-        """Finds the way to the setting; why it is gone, else "". Raises GateError when it is elsewhere."""
+        """Find a way to the setting. Returns why the setting no longer exists, else "". Raises GateError if it is out
+        of reach."""
         one, here = self.setting, ""
         boot, _, net = self.place.partition(" ")
         over_ssh = one.prefix and os.path.basename(one.prefix[0]) == "ssh"
@@ -363,18 +365,18 @@ class Change:
                         "lsns -t net shows who is in it)")
 
     def put_back(self, fds: Sequence[int]) -> str:
-        """Why there is nothing to put back, else "". Raises GateError when it can't be."""
+        """Restore the old value. Returns why there is nothing to restore, else "". Raises GateError on failure."""
         why = self._reach()
         if why:
             return why
         one, wanted = self.setting, self.old
-        if isinstance(wanted, dict) and self.now:   # those that netgate changed
+        if isinstance(wanted, dict) and self.now:   # only those that netgate changed
             wanted = {name: on for name, on in wanted.items() if self.now.get(name) != on}
         try:
             if one.where().get("address", "") != self.identity:
                 return "its interface is gone, and this is another one"
             seen = one.value(one.look())
-            # Whoever has changed an offload since has made it what it was. Coalescing changes by itself.
+            # An offload that was changed since already has its old value. Adaptive coalescing changes by itself.
             known = seen if self.now is None or one.kind in ("coalesce", "queue") else self.now
             if isinstance(seen, str) and seen not in (known, wanted):
                 raise Overruled(f"somebody has set it to {seen} since, which stays")
@@ -397,15 +399,15 @@ class Change:
 
 
 def contains(seen: Any, wanted: Any) -> bool:
-    """Whether a value is this one; of offloads, whether these are so."""
+    """Whether a value is the wanted one; for offloads, whether all the wanted ones are as wanted."""
     return bool(wanted.items() <= seen.items() if isinstance(wanted, dict) else seen == wanted)
 
 
 class Journal:
-    """The file of a setting, locked. It has a line for the owner, one for the change, and then one whenever that
-    goes on: null before, the value that it came to after. A line that is not whole was not acted on.
+    """The locked journal file of a setting. The first line names the owner, the second the change; each later step
+    adds a line: null before the setting is changed, the resulting value after. An incomplete line was not acted on.
 
-    Raises Held, and GateError when the lock outlasts its owner."""
+    Raises Held if another netgate holds it, and GateError if the lock outlasts its owner."""
 
     def __init__(self, path: str, make: bool = False) -> None:
         self.path, self.owner = path, {}    # type: str, Dict[str, Any]
@@ -435,7 +437,7 @@ class Journal:
 
     @property
     def fds(self) -> "Tuple[int]":
-        """For a command that changes the setting: as long as it runs the journal stays locked."""
+        """For pass_fds of a command that changes the setting: the journal stays locked while the command runs."""
         return (self._fd,)
 
     def _read(self) -> None:
@@ -452,7 +454,7 @@ class Journal:
                                  row["identity"], row["old"], now)
 
     def _write(self, row: Any) -> None:
-        """Adds a line, for good; none when that fails."""
+        """Append a line and sync it; on failure the file is as before."""
         size, line = os.fstat(self._fd).st_size, (json.dumps(row) + "\n").encode()
         try:
             if os.write(self._fd, line) != len(line):
@@ -463,13 +465,13 @@ class Journal:
             raise GateError(f"{self.path}: {fault.strerror}") from None
 
     def own(self) -> None:
-        """Makes it this process's."""
+        """Make this process the owner."""
         os.ftruncate(self._fd, 0)
         self.owner = {"pid": os.getpid(), "start": machine.start_time(os.getpid()), "pids": os.readlink(PIDS)}
         self._write(self.owner)
 
     def begin(self, change: Change) -> None:
-        """Before the setting is changed. What it was at first is what counts."""
+        """Note the old value before a change. If there were several changes, the first old value counts."""
         self._write(None if self.change else change.row())
         self.change = self.change or change
         self.change.now = None
@@ -480,8 +482,8 @@ class Journal:
         self.change.now = value
 
     def put_back(self) -> str:
-        """Puts back and forgets: why there was nothing to put back, else "". Raises GateError when that is still
-        to be done, Overruled when it is not."""
+        """Restore the setting and clear the journal. Returns why there was nothing to restore, else "". Raises
+        GateError if it failed and is still to be done, Overruled if it must not be done."""
         try:
             why = self.change.put_back(self.fds) if self.change else ""
         except Overruled:
@@ -495,7 +497,7 @@ class Journal:
         self.change = None
 
     def recover(self) -> "List[str]":
-        """Puts back what a dead owner left; what was done, in a line."""
+        """Restore what a dead owner left behind; returns lines that say what was done."""
         if not self.change:
             return []
         shown, ended = self.change.shown(), f"netgate {self.owner['pid']} ended with it changed"
@@ -515,12 +517,12 @@ class Journal:
 
 
 def recover(pid: Optional[int] = None) -> "List[str]":
-    """Puts back what dead owners left, or one of them, the last change first, and says what, in lines. Every
-    netgate begins with this."""
+    """Restore what dead owners (or only the one with this pid) left behind, the latest change first; returns lines
+    that say what was done. Every netgate begins with this."""
     try:
         home = folder()
     except GateError:
-        return []       # no journals can be there either
+        return []       # then there can be no journals either
     said = []
     for path in sorted(glob.glob(os.path.join(glob.escape(home), JOURNAL)), key=changed_at, reverse=True):
         try:
@@ -548,18 +550,18 @@ WATCHDOG = ("import sys; sys.dont_write_bytecode = True; sys.path.insert(0, sys.
 
 
 class Keeper:
-    """Sets, and puts back. near and far are what leads to the two ends: words before a command."""
+    """Changes settings and restores them. near and far are the command prefixes that lead to the two ends."""
 
     def __init__(self, near: Sequence[str] = (), far: Optional[Sequence[str]] = None) -> None:
         self._near, self._far = found(near), None if far is None else found(far)
-        self._journals: "Dict[str, Journal]" = {}   # that are ours until we leave
+        self._journals: "Dict[str, Journal]" = {}   # ours until leave()
         self._changed: "List[Journal]" = []
-        self._carry: "List[Setting]" = []       # of interfaces that carried packets
-        self._watchdog: Optional[machine.Guard] = None     # looks after the journals
+        self._carry: "List[Setting]" = []       # interfaces that carried packets before the change
+        self._watchdog: Optional[machine.Guard] = None     # restores the settings if this process is killed
 
     def set(self, settings: "Sequence[Tuple[str, str]]") -> "Dict[Tuple[str, str], str]":
-        """Sets what is not so yet. Returns the settings without effect, and why. Raises GateError; what was set until then
-        stays until put_back()."""
+        """Apply settings that are not yet in effect. Returns those that make no difference, with the reason. Raises
+        GateError; what was set by then stays until put_back()."""
         idle = {}
         for name, value in settings:
             try:
@@ -573,7 +575,7 @@ class Keeper:
         return idle
 
     def _set_one(self, setting: Setting, value: str) -> str:
-        """What it is already, if it is."""
+        """Apply one setting. Returns a remark if it already had the value, else ""."""
         place = setting.place()
         journal = self._journal(os.path.join(folder(), setting.journal(place)))
         seen = setting.look()
@@ -595,7 +597,7 @@ class Keeper:
         return ""
 
     def _journal(self, path: str) -> Journal:
-        """The journal of a setting, which nobody else has until we leave. What a dead one left is put back."""
+        """The journal of a setting, ours until leave(). What a dead owner left in it is restored first."""
         one = self._journals.get(path)
         if not one:
             home = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -612,11 +614,11 @@ class Keeper:
         return one
 
     def put_back(self) -> None:
-        """Makes everything what it was, the last change first. Raises GateError for what could not be, which its
-        journal keeps, and for what somebody else has changed."""
+        """Restore everything, the latest change first. Raises GateError for what could not be restored (its journal
+        stays) and for what something else changed meanwhile."""
         if not self._changed:
             return
-        held = signal.pthread_sigmask(signal.SIG_BLOCK, machine.ENDS)   # half of it is worth nothing
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, machine.ENDS)   # must not be interrupted half-way
         said = []
         try:
             for journal in reversed(self._changed):
@@ -632,7 +634,7 @@ class Keeper:
             signal.pthread_sigmask(signal.SIG_SETMASK, held)
         if said:
             raise GateError("; ".join(said))
-        with contextlib.suppress(GateError):    # an interface that went, or one that has no partner now
+        with contextlib.suppress(GateError):    # an interface that is gone, or whose peer is
             settle(links)
 
     def leave(self) -> None:
@@ -648,7 +650,7 @@ class Keeper:
 
 
 def found(prefix: Sequence[str]) -> "Tuple[str, ...]":
-    """A prefix whose program is found from any folder: the watchdog is in another one."""
+    """The prefix with its program's absolute path: the watchdog runs in another directory."""
     if not prefix:
         return ()
     program = machine.find(prefix[0])

@@ -1,5 +1,6 @@
-"""What the parts of a gate hand to each other: points, slots, judgements. No part of them measures, judges
-or prints; trial.py judges, bench.py measures, output.py prints."""
+"""The data that the parts of a gate share: points, slots, judgements. trial.py judges, bench.py measures, output.py
+prints.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -16,30 +17,30 @@ VERDICT_SCHEMA = "plumbline-verdict/1"  # a judgement
 
 
 class GateError(Fault):
-    """A gate that cannot go on; one line that names the fault and the remedy."""
+    """Why a gate cannot go on: one line with the fault and its remedy."""
 
 
 class Lacking(GateError):
-    """This machine has not what the test takes: a test of the kernel's framework is then skipped."""
+    """This machine lacks what the test needs: in the kernel's test framework the test is then skipped."""
     status = 77
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure to compare, by netperf's name of it, and the criterion."""
+    """A figure to compare, by netperf's name, and the criterion."""
     name: str = "THROUGHPUT"
-    margin: float = 2.0             # percent: a smaller difference is none
+    margin: float = 2.0             # percent: smaller differences count as equal
     more_is_better: bool = True
 
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two configurations at a point."""
+    """One of the two configurations of a point."""
     options: "Tuple[str, ...]" = ()     # of the test, after the --
     globals: "Tuple[str, ...]" = ()     # before the --
     before: "Tuple[str, ...]" = ()      # shell commands, run before a slot when the side changes
-    after: "Tuple[str, ...]" = ()       # and what takes them back
-    settings: "Tuple[Tuple[str, str], ...]" = ()    # of keeper.py: ("mtu lab0", "9000"): set, and put back
+    after: "Tuple[str, ...]" = ()       # and those that undo them
+    settings: "Tuple[Tuple[str, str], ...]" = ()    # ("mtu lab0", "9000"), applied and restored by keeper.py
     netperf: str = ""                   # another binary
     host: str = ""                      # another far end
 
@@ -82,40 +83,40 @@ class Slot:
 
 @dataclass
 class Judgement:
-    """What became of one metric at one point. Changes are percent of A, as B against A."""
+    """The result for one metric at one point. Changes are in percent, of B relative to A."""
     point: str
     metric: Metric
     verdict: str = CANT_TELL
     change: Optional[float] = None      # estimate: +1.5 is B 1.5 % above A
-    low: Optional[float] = None         # the confidence sequence's bounds of it
+    low: Optional[float] = None         # bounds of its confidence sequence
     high: Optional[float] = None
     value: Optional[float] = None       # median of B, in the metric's unit
     base: Optional[float] = None        # and of A
     unit: str = ""
     pairs: int = 0
-    left_out: int = 0                   # pairs with a slot that failed, or whose processors were taken
-    failing: str = ""                   # where one side gave nothing more often than the other
+    left_out: int = 0                   # pairs with a slot that failed or was disturbed
+    failing: str = ""                   # if one side failed more often than the other: how often
     noise: Optional[float] = None       # percent: standard deviation of the ratio of the pairs that count
-    noise_all: Optional[float] = None   # with those whose processors were taken; None: none is left out for it
-    more_pairs: Optional[int] = None    # about, for a verdict, where there is none
-    seconds: float = 0.0                # that this point took
-    words: str = ""                     # the verdict, where it is not of pairs
+    noise_all: Optional[float] = None   # of all pairs, including the disturbed ones; None: none was left out for that
+    more_pairs: Optional[int] = None    # how many more a verdict takes, roughly, where there is none
+    seconds: float = 0.0                # spent on this point
+    words: str = ""                     # the verdict, where it does not come from pairs
     notes: "List[str]" = field(default_factory=list)
     differs: "List[str]" = field(default_factory=list)  # what else differs between A and B (differ.py)
 
 
 @dataclass
 class Learned:
-    """What the A/A part found."""
+    """What the A/A slots showed."""
     slots: int = 0
     noise: "Dict[str, float]" = field(default_factory=dict)     # by point: percent, of a pair's ratio
     correlation: "Dict[str, float]" = field(default_factory=dict)   # lag 1, of slots in a row
-    length: "Dict[str, float]" = field(default_factory=dict)    # seconds of a slot from here on
+    length: "Dict[str, float]" = field(default_factory=dict)    # seconds of a slot from then on
 
 
 @dataclass
 class Gate:
-    """A finished gate, for the views. Slots stand in the order in which they were measured."""
+    """A finished gate, for the views. Slots are in the order of measurement."""
     points: "List[Point]"
     judgements: "List[Judgement]"
     slots: "List[Slot]" = field(default_factory=list)
@@ -127,17 +128,18 @@ class Gate:
     command: "List[str]" = field(default_factory=list)
     environment: "Dict[str, Any]" = field(default_factory=dict)
     notes: "List[str]" = field(default_factory=list)
-    skipped: "List[Tuple[str, str]]" = field(default_factory=list)  # points that can't be had here, and why
-    over: str = ""                      # why it ended before its time: a signal, a far end that went
-    failed: bool = False                # because it could not go on: what is not told is no doubt then
-    program: str = "netgate"            # by which readers of JUnit group
+    skipped: "List[Tuple[str, str]]" = field(default_factory=list)  # points that can't run here, and why
+    over: str = ""                      # why it ended early: a signal, a far end that vanished
+    failed: bool = False                # it ended early because of a failure: open verdicts are then failures, too
+    program: str = "netgate"            # by which JUnit readers group results
 
     def told(self) -> bool:
-        """Whether there is a verdict at all."""
+        """Whether there is any verdict."""
         return any(one.verdict != CANT_TELL for one in self.judgements)
 
     def status(self, strict: bool = False, one_will_do: bool = False) -> int:
-        """The exit status: 1 when one is worse, else 77 when one can't be told, or none of them, else 0."""
+        """The exit status: 1 if something is worse; else 77 if any verdict is open (with one_will_do: if all are);
+        else 0."""
         verdicts = [one.verdict for one in self.judgements]
         if WORSE in verdicts:
             return 1
@@ -147,13 +149,13 @@ class Gate:
 
 
 class View:
-    """What is reported of a gate while it runs and at its end; nothing, where a view does not say otherwise."""
+    """Reports a gate while it runs and at its end. The methods here do nothing."""
 
     def begin(self, gate: Gate) -> None:
         pass
 
     def next(self, point: Point, side: str) -> None:
-        """This slot begins."""
+        """A slot begins."""
 
     def slot(self, slot: Slot, gate: Gate, judgements: "Sequence[Judgement]") -> None:
         pass

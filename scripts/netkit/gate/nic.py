@@ -1,5 +1,6 @@
-"""The suite for a network interface: the usual tests, over both versions of IP, at several MTUs, with
-offloads turned; A and B are compared at each of these settings."""
+"""The suite for a network interface: the usual tests over IPv4 and IPv6, at several MTUs, with offloads toggled. A
+and B are compared at each of these settings.
+"""
 
 import fnmatch
 import itertools
@@ -18,13 +19,13 @@ from .model import Metric, Point, Side
 from .points import side as side_of
 
 MTUS = (1500, 9000)
-LEAST_SECONDS = 15.0        # of a point: A/A slots, and pairs enough for a verdict where there is no noise
+LEAST_SECONDS = 15.0        # of a point: A/A slots, and enough pairs for a verdict if there is no noise
 HEADERS = {version: size + options.UDP_HEADER for version, size in options.IP_HEADER.items()}
 
 
 @dataclass(frozen=True)
 class Test:
-    """A test, what is compared, and the offloads that its direction goes through."""
+    """A test, the metric to compare, and the offloads that its traffic uses."""
     name: str
     metric: str = "THROUGHPUT"
     offloads: "Tuple[str, ...]" = ()
@@ -37,20 +38,20 @@ TESTS = (Test("TCP_STREAM", offloads=("tso", "gso", "tx")), Test("TCP_MAERTS", o
 @dataclass
 class Suite:
     points: "List[Point]" = field(default_factory=list)
-    skipped: "List[Tuple[str, str]]" = field(default_factory=list)     # names, and what is lacking
+    skipped: "List[Tuple[str, str]]" = field(default_factory=list)     # names, and what is missing
 
 
 @dataclass(frozen=True)
 class Way:
-    """A setting that a point may have: its part of the name, how it is set, and why it can't be."""
+    """A setting that points may have: its part of their name, how it is made, and why it can't be."""
     name: str
     settings: "Tuple[Tuple[str, str], ...]" = ()
     lacking: str = ""
-    changes: bool = True        # it differs from what is there now
+    changes: bool = True        # False: it is in effect already
 
 
 def mtus(ends: Ends) -> "List[Tuple[int, Way]]":
-    """1500, 9000 and the present one, set at both ends where commands run at both."""
+    """1500, 9000 and the present MTU, set at both ends if commands can be run at both."""
     here = keeper.interface(ends.near, ends.device)
     there = keeper.interface(ends.far or (), ends.far_device) if ends.far is not None and ends.far_device else None
     present, ways = int(here["mtu"]), []
@@ -70,7 +71,7 @@ def mtus(ends: Ends) -> "List[Tuple[int, Way]]":
 
 
 def offloads(ends: Ends, names: Sequence[str]) -> "List[Way]":
-    """Each offload turned: the point without it has it as it is."""
+    """Each offload, toggled. The point without it has the present state."""
     known = keeper.features(ends.near, ends.device)
     ways = []
     for name in names:
@@ -82,7 +83,7 @@ def offloads(ends: Ends, names: Sequence[str]) -> "List[Way]":
 
 
 def side(of: Side, test: Test, family: int, mtu: int, settings: "Sequence[Tuple[str, str]]") -> Side:
-    """A user's side at a point; what the user says comes last, and goes before."""
+    """A user's side at a point. The suite's options precede the user's, which therefore prevail."""
     own = [name for name, _ in of.settings]
     size = ("-m", str(mtu - HEADERS[family])) if test.name == "UDP_STREAM" else ()     # one packet each
     return replace(of, globals=(f"-{family}", *of.globals), options=(*size, *of.options),
@@ -90,8 +91,8 @@ def side(of: Side, test: Test, family: int, mtu: int, settings: "Sequence[Tuple[
 
 
 def suite(ends: Ends, args: Namespace) -> Suite:
-    """All points of the interface that the user chooses, and those that it cannot have. Raises UsageError, and GateError of
-    the interface."""
+    """All points of the interface that the user selected, and those that it can't have. Raises UsageError, or
+    GateError about the interface."""
     for option, given in (("--test", args.test), ("--metric", args.metric), ("--host-a", args.host_a), ("--host-b", args.host_b)):
         if given:
             raise UsageError(f"nic has its own tests, metrics and ends: no {option} beside it")
@@ -123,7 +124,7 @@ def suite(ends: Ends, args: Namespace) -> Suite:
 
 
 def listing(made: Suite) -> "List[str]":
-    """A line a point, for --list."""
+    """For --list: a line for each point."""
     lines = []
     for point in made.points:
         settings = dict.fromkeys(f"{name}={value}" for side in (point.a, point.b) for name, value in side.settings)
@@ -132,7 +133,7 @@ def listing(made: Suite) -> "List[str]":
 
 
 def shares(made: Suite, budget: float) -> str:
-    """How long each point is measured, in a line. Raises UsageError where that tells nothing."""
+    """A line that says how long each point is measured. Raises UsageError if that is too short."""
     count = len(made.points)
     each = budget / count
     if each < LEAST_SECONDS:
@@ -143,8 +144,8 @@ def shares(made: Suite, budget: float) -> str:
 
 
 def ends_of(args: Namespace, netlab: str) -> Ends:
-    """The ends that netgate's options name, else the environment. What the rest of netgate asks of the
-    place stands in the options from here on."""
+    """The ends that netgate's options name, or else the environment. Sets the options that the rest of netgate reads.
+    """
     if args.local:
         raise UsageError("nic: --local has no network interface (NETIF names one, or --lab or --host leads to one)")
     if args.server:
@@ -164,7 +165,7 @@ def ends_of(args: Namespace, netlab: str) -> Ends:
 
 
 def of_host(host: str, port: int) -> Ends:
-    """A far end where a netserver runs, and no commands can be run."""
+    """A far end with a netserver but without a way to run commands."""
     with files.raising(UsageError, f"--host {host}"):
         rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     remote = {6 if row[0] == socket.AF_INET6 else 4: str(row[4][0]) for row in reversed(rows)}

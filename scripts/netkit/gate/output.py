@@ -1,5 +1,6 @@
-"""What a gate has to say: as JSON lines, which are read again, too; as text, KTAP and JUnit XML; while it
-goes on; and the criteria, which stand in a file of their own. doc/gate.md has the formats."""
+"""The output of a gate: JSON lines, which are also read back; text, KTAP and JUnit XML; progress; and criteria, which
+have a file of their own. doc/gate.md describes the formats.
+"""
 
 import dataclasses
 import functools
@@ -21,13 +22,13 @@ from netkit.plan import read_toml
 from netkit.results import disturbances
 from netkit.units import flatten
 
-END_SCHEMA = "plumbline-gate-end/1"     # the last line of a gate that ended in order
+END_SCHEMA = "plumbline-gate-end/1"     # the last line of a gate that ended regularly
 HEADER = ("started", "command", "environment", "confidence", "budget", "points")
 ENDING = ("seconds", "learned", "notes", "skipped", "over")
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: what is not finite was not measured."""
+    """A value for JSON: infinities and NaN become null."""
     value = dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
     if isinstance(value, dict):
         return {str(name): plain(one) for name, one in value.items()}
@@ -37,12 +38,12 @@ def plain(value: Any) -> Any:
 
 
 class Writer(View):
-    """A view that writes a gate's file: a header, a line a slot as it ends, the judgements. The evidence of slots, most of the
-    bytes, only if it is wanted."""
+    """A view that writes a gate's file: a header, a line for each slot when it ends, the judgements. Slots' evidence,
+    which is most of the bytes, is written only on request."""
 
     def __init__(self, path: str, evidence: bool = False, mode: str = "xb") -> None:
         self._lines, self._evidence = files.Lines(path, mode, GateError, "netgate", "another --output writes elsewhere"), evidence
-        if mode == "a+b":       # after what is whole there
+        if mode == "a+b":       # append after the last complete line
             self._lines.file.seek(0)
             self._lines.file.truncate(self._lines.file.read().rfind(b"\n") + 1)
 
@@ -75,7 +76,8 @@ def one_of(name: str, choices: "Sequence[str]", known: "Dict[str, Any]", where: 
 
 
 def objects(data: bytes, path: str) -> "Iterator[Tuple[str, Dict[str, Any]]]":
-    """The lines of a file with their places. What a crash left of a last line is left out."""
+    """The objects in a file of JSON lines, with their positions. An incomplete last line, left by a crash, is
+    skipped."""
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         where = f"{path}: line {number}"
@@ -91,7 +93,7 @@ def objects(data: bytes, path: str) -> "Iterator[Tuple[str, Dict[str, Any]]]":
 
 
 def sessions(path: str) -> "List[Gate]":
-    """The gates of a file, in its order: one, or more where files were put together. What was killed reads as far as it got,
+    """The gates in a file, in order: several if files were concatenated. A gate that was killed has what it got to,
     and says so in `over`. Raises GateError."""
     with files.raising(GateError, path), open(path, "rb") as file:
         data = file.read()
@@ -118,7 +120,7 @@ def sessions(path: str) -> "List[Gate]":
 
 @dataclasses.dataclass
 class Criterion:
-    """What is asked of the metrics and points that its patterns fit; None: what was."""
+    """A criterion for the metrics and points that match its patterns. None: as it was."""
     point: str = "*"
     metric: str = "*"
     margin: "Optional[float]" = None
@@ -130,14 +132,14 @@ class Criterion:
 
 @dataclasses.dataclass
 class Criteria:
-    """Of a file of their own: the later ones count."""
+    """Criteria from a file; later ones take precedence."""
     path: str = ""
     confidence: "Optional[float]" = None    # percent
     criteria: "List[Criterion]" = dataclasses.field(default_factory=list)
 
 
 def load_criteria(path: str) -> Criteria:
-    """Raises GateError."""
+    """Read a file of criteria. Raises GateError."""
     known = read_toml(path, GateError)
     default, several = known.pop("default", {}), known.pop("criterion", [])
     if known or not isinstance(default, dict) or not isinstance(several, list):
@@ -165,7 +167,7 @@ def criterion(known: Any, where: str, names: "Sequence[str]") -> Criterion:
 
 
 def apply(points: "Sequence[Point]", criteria: Criteria) -> "List[Point]":
-    """The points with the criteria of the file in place of their own."""
+    """The points, with the file's criteria in place of their own."""
     return [dataclasses.replace(point, metrics=tuple(asked(point, metric, criteria) for metric in point.metrics))
             for point in points]
 
@@ -179,14 +181,14 @@ def asked(point: Point, metric: Metric, criteria: Criteria) -> Metric:
 
 
 def unused(points: "Sequence[Point]", criteria: Criteria) -> "List[str]":
-    """A line for each criterion that nothing is measured for: a name that is wrong must not pass."""
+    """A line for each criterion that matches nothing measured: a wrong name must not go unnoticed."""
     return [f"{criteria.path}: [[criterion]] {number}: nothing is measured that {one.point}, {one.metric} fits"
             for number, one in enumerate(criteria.criteria) if number and not any(
                 one.fits(point, metric) for point in points for metric in point.metrics)]
 
 
 def write_criteria(path: str, points: "Sequence[Point]", confidence: float) -> None:
-    """A file of the criteria that were in force, to be edited. Raises GateError."""
+    """Write the criteria in force to a file that users may edit. Raises GateError."""
     lines = ["# Criteria of a gate: netgate --criteria FILE. margin is in percent; * fits anything.",
              "[default]", f"confidence = {confidence:g}"]
     for point in points:
@@ -222,7 +224,8 @@ def percent(value: "Optional[float]", sign: str = "+") -> str:
 
 
 def interval(one: Judgement, sign: str = "+") -> str:
-    """ "-3.1 % (-3.8 to -2.4)"; without a sign by how much, the lesser bound first; without bounds the change."""
+    """Such as "-3.1 % (-3.8 to -2.4)"; without signs, the absolute values in ascending order; the change alone if
+    there are no bounds."""
     values = [one.change, one.low, one.high]
     if not sign:
         bounds = sorted((one.low, one.high), key=lambda bound: math.inf if bound is None else abs(bound))
@@ -232,7 +235,7 @@ def interval(one: Judgement, sign: str = "+") -> str:
 
 
 def name_of(one: Judgement, gate: Gate) -> str:
-    """A point's name; with the metric where there are several."""
+    """The point's name, with the metric if the point has several."""
     several = sum(other.point == one.point for other in gate.judgements) > 1
     return f"{one.point}.{one.metric.name.lower()}" if several else one.point
 
@@ -266,7 +269,7 @@ def doubt(one: Judgement) -> str:
 
 
 def left_out(one: Judgement, gate: Gate) -> "List[str]":
-    """What of a point's slots is not in the verdict, and why."""
+    """Which slots of a point the verdict leaves out, and why."""
     slots = [slot for slot in gate.slots if slot.point == one.point]
     lines = [f"{number} of {len(slots)} slots failed: {why}"
              for why, number in Counter(slot.failed for slot in slots if slot.failed).most_common()]
@@ -280,7 +283,7 @@ def left_out(one: Judgement, gate: Gate) -> "List[str]":
 
 
 def arithmetic(one: Judgement) -> "List[str]":
-    """How the change was computed, where A's and B's figures don't show it."""
+    """How the change was computed, if it does not follow from the figures of A and B."""
     if not one.base or one.value is None or one.change is None:
         return []
     ratio = 100 * (one.value / one.base - 1)
@@ -290,13 +293,14 @@ def arithmetic(one: Judgement) -> "List[str]":
 
 
 def remarks(one: Judgement, gate: Gate) -> "List[str]":
-    """What stands beneath a judgement, each in one line."""
+    """The remarks below a judgement, one line each."""
     differs = [f"differs: {line}" for line in one.differs] if one.verdict in (WORSE, BETTER) else []
     return [" ".join(line.split()) for line in (*arithmetic(one), *one.notes, *left_out(one, gate), *differs)]
 
 
 def summary(gate: Gate) -> "List[str]":
-    """What became of it: a line for each that is not equal, the worse ones first; then how many are what."""
+    """The verdict in words: a line for each result that is not equal, the worse ones first, then the number of each
+    verdict."""
     order = [WORSE, CANT_TELL, BETTER] if len(gate.judgements) > 1 else list(VERDICTS)
     lines = [sentence(one, name_of(one, gate)) for verdict in order for one in gate.judgements
              if one.verdict == verdict]
@@ -315,7 +319,7 @@ WORDS = ("point", "metric", "change", "verdict")    # the other columns are numb
 
 
 def text(gate: Gate, strict: bool = False, colour: bool = False) -> str:
-    """For people: a line a judgement, with what is to be said of it beneath; then the verdict in words."""
+    """A table for people: a line for each judgement with remarks below it, then the summary."""
     rows = [HEADS] + [
         (one.point, one.metric.name, figure(one.base, one.unit), figure(one.value, one.unit),
          interval(one) if one.pairs else "-", f"{one.metric.margin:g} %",
@@ -333,7 +337,7 @@ def text(gate: Gate, strict: bool = False, colour: bool = False) -> str:
             cells[at] = f"{COLOURS[one.verdict]}{cells[at]}\033[0m"
         lines.append("  ".join(cells).rstrip())
         for line in remarks(one, gate) if one else ():
-            if (one.point, line) not in told:   # what is of a point's slots stands there once
+            if (one.point, line) not in told:   # remarks about a point's slots appear once
                 lines.append(f"    {line}")
             told.add((one.point, line))
     ended = [f"ended early: {gate.over}"] if gate.over else []
@@ -342,14 +346,14 @@ def text(gate: Gate, strict: bool = False, colour: bool = False) -> str:
 
 
 def judgements_of(gate: Gate) -> "List[Judgement]":
-    """For readers that take a list of no tests for an error."""
+    """The judgements. For readers to whom a list without tests is an error, it is never empty."""
     return gate.judgements or [Judgement("netgate", Metric())]
 
 
 def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
-    """The kernel's test protocol, or TAP 13, which its selftests write: a line a judgement, in one level,
-    as not all readers know subtests. To some readers one SKIP is that of the whole program: it is there only where
-    nothing is told."""
+    """KTAP, the kernel's test protocol, or TAP 13, as its selftests write: a line for each judgement, without
+    subtests, which not all readers know. Some readers take one SKIP for that of the whole program, so it is used only
+    if there is no verdict at all."""
     judged = judgements_of(gate)
     lines = ["TAP version 13" if tap13 else "KTAP version 1", f"1..{len(judged)}"]
     lines += [f"# {line}" for line in (*gate.notes, *(f"left out: {name}: {why}" for name, why in gate.skipped))]
@@ -365,7 +369,7 @@ def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
 
 
 def pairs_of(one: Judgement) -> str:
-    """ "value=9412.3 unit=Mbit/s lo=-0.40 ...": what is not known is not there."""
+    """Such as "value=9412.3 unit=Mbit/s lo=-0.40 ..."; unknown values are left out."""
     found = {"value": figure(one.value), "unit": one.unit.replace(" ", "_"), "lo": percent(one.low, ""),
              "hi": percent(one.high, ""), "base": figure(one.base),
              "verdict": one.verdict.replace("'", "").replace(" ", "_"), "time": f"{1000 * one.seconds:.0f}ms"}
@@ -376,7 +380,7 @@ UNPRINTABLE = re.compile("[^\\t\\n\\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def junit(gate: Gate, strict: bool = False) -> str:
-    """What Jenkins, GitLab and others read: a test case a judgement."""
+    """JUnit XML for Jenkins, GitLab and others: a test case for each judgement."""
     tops = ET.Element("testsuites")
     suite = ET.SubElement(tops, "testsuite", name=gate.program, timestamp=gate.started.rstrip("Z"),
                           time=f"{gate.seconds:.3f}", tests=str(len(judgements_of(gate)) + len(gate.skipped)))
@@ -413,7 +417,7 @@ def junit(gate: Gate, strict: bool = False) -> str:
 
 
 def ksft_status(status: int) -> int:
-    """netgate's exit status as the kernel's test framework counts it: passed, skipped, failed."""
+    """The exit status for the kernel's test framework: passed, skipped, failed."""
     return {0: 0, 77: 4}.get(status, 1)
 
 
@@ -422,7 +426,7 @@ FORMATS = {"text": text, "ktap": ktap, "tap": tap, "junit": junit}
 
 
 class Printed(View):
-    """A view that prints a gate in one of FORMATS at its end."""
+    """A view that prints the finished gate in one of FORMATS."""
 
     def __init__(self, form: str, strict: bool = False) -> None:
         self._form, self._strict = form, strict
@@ -434,8 +438,8 @@ class Printed(View):
 
 
 class Live(View):
-    """A view on standard error: a line that is redrawn with the budget that is left, or a line a slot. kind is
-    bar, plain or never."""
+    """A view on stderr: either one line that is redrawn with the remaining budget (kind "bar"), or a line for each
+    slot ("plain"), or nothing ("never")."""
 
     def __init__(self, kind: str = "plain", stream: Optional[TextIO] = None) -> None:
         self._line, self._since, self._budget, self._last = progress.Progress(kind, stream=stream), 0.0, 1.0, ""
@@ -467,7 +471,7 @@ class Live(View):
 
 
 def so_far(slot: Slot, judgements: "Sequence[Judgement]") -> str:
-    """A slot that ended and what is known of its point: of the metric that is furthest from a verdict."""
+    """A finished slot, and the state of the metric that is furthest from a verdict."""
     name, value = next(iter(slot.figures.items()), ("", None))
     words = f"{slot.point} {slot.side}: " + (f"failed: {slot.failed}" if slot.failed else
                                              figure(value, slot.units.get(name, "")))
@@ -478,7 +482,8 @@ def so_far(slot: Slot, judgements: "Sequence[Judgement]") -> str:
 
 def views(form: str, live: View, path: "Optional[str]" = None, strict: bool = False,
           mode: str = "xb", evidence: bool = False) -> "List[View]":
-    """What netgate's options ask for: progress, a file, and a form, of FORMATS or json. Raises GateError."""
+    """The views that netgate's options ask for: progress, a file, and a form (one of FORMATS, or json). Raises
+    GateError."""
     made: "List[View]" = [live]
     if path:
         made.append(Writer(path, evidence, mode))

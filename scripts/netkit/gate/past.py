@@ -1,10 +1,11 @@
-"""What earlier sessions measured: files of netgate's and netsweep's, as slots of the side that counts; and
-a judgement of slots measured now against them.
+"""Earlier sessions, read from files of netgate or netsweep as slots of one side, and the comparison of new slots with
+them.
 
-Slots of now and of then share no noise, as a pair's do, and what a day does to a machine is done to all slots
-of it. So a session counts as one value, its mean, and the present session is compared with the spread of the
-earlier ones by Student's t: for gaussian session means the error is exact, with as many degrees of freedom as there
-are sessions but one. One session tells no spread: it is guessed by that of its slots.
+Old and new slots share no noise, as the slots of a pair do, and whatever a day does to a machine affects all slots of
+that day. So a session counts as a single value, its mean, and the new session is compared with the spread of the
+earlier means by Student's t test. For Gaussian session means the error is exact, with one degree of freedom fewer
+than there are sessions. A single session says nothing about the spread: it is then guessed from the spread of the
+session's slots.
 """
 
 import contextlib
@@ -30,24 +31,24 @@ from netkit.gate.model import (A, B, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Gate,
                                Slot, View)
 from netkit.gate.points import DEFAULTS
 
-LEAST_SLOTS = 4         # of a session, where there is no other one, and of the one now
-MOST_SLOTS = 200        # of a point, now
-# Standard deviation of session means where nothing tells it: times that of slots, where 0.5 to 1.2 were seen
-# (doc/gate.md), and the least, as a log.
+LEAST_SLOTS = 4         # in a session that is the only one, and in the new one
+MOST_SLOTS = 200        # of a point in the new session
+# Where the spread of session means is unknown: how many times that of the slots it is taken to be (0.5 to 1.2 were
+# measured, doc/gate.md), and its lower bound, as a log.
 BETWEEN, LEAST_BETWEEN = 1.5, 0.01
 MOST_CORRELATION = 0.9
-NARROW = 1.1            # times the variance that any number of slots would leave: more of them are a waste of time
-FEW_SESSIONS = 5        # with fewer the interval is mostly their fault
+NARROW = 1.1            # stop when the variance is within this factor of what infinitely many slots would leave
+FEW_SESSIONS = 5        # with fewer, most of the interval's width comes from their number
 A_DAY = 20 * 3600.0     # seconds
-# What tells one machine from another, of the names of facts().
-OWN = "seed"            # of the order of slots: never the same
-ACCEPTED, ACCEPTED_SCHEMA = "accepted", "plumbline-accepted/1"     # a file of a folder, and its lines
+# Which names of facts() distinguish one machine from another.
+OWN = "seed"            # of the order of slots: differs in every session
+ACCEPTED, ACCEPTED_SCHEMA = "accepted", "plumbline-accepted/1"     # a file in a history's directory, and the schema of its lines
 MACHINE = re.compile(r"(^|\.)(hostname|cpu|interface\.(name|driver|speed))$")
 
 
 class Slots:
-    """Slots of a point as columns: the figures (not a number: none), the share of the time in which something outside the test
-    had processors, seconds, and the unit of each figure."""
+    """The slots of a point as columns: figures (NaN where there is none), the share of the time for which something
+    outside the test used the processors, lengths in seconds, and the unit of each figure."""
 
     def __init__(self, figures: "Dict[str, Any]", taken: "Sequence[float | None]", lengths: "Sequence[float]",
                  units: "Dict[str, str]", failed: int = 0) -> None:
@@ -94,7 +95,7 @@ class Slots:
         return self._figures.get(name, np.full(len(self), math.nan))
 
     def all(self, metric: Metric) -> "List[float]":
-        """The figures of those that have one, 0 too."""
+        """All figures, zeros included."""
         values = self._column(metric.name)
         return values[values >= 0].tolist()
 
@@ -104,12 +105,12 @@ class Slots:
         return values[(values > 0) & ~(clean & (self.taken > trial.MUCH))].tolist()
 
     def silent(self, metric: Metric) -> int:
-        """How many gave nothing."""
+        """How many slots gave no result."""
         return len(self) - int(np.sum(self._column(metric.name) > 0)) if metric.more_is_better else self.failed
 
 
 def in_mbits(result: "Dict[str, Any]") -> "Dict[str, Any]":
-    """Throughputs in the unit of gates, whatever a sweep's -f was."""
+    """The result with throughputs in 10^6 bits/s, as a gate has them, whatever -f a sweep was run with."""
     told = str(result.get("THROUGHPUT_UNITS") or "")
     return result if ceiling.factor_of(told) == 1 else {
         **{name: ceiling.in_unit(value, told) if name.endswith("THROUGHPUT") and results.is_number(value) else value
@@ -121,34 +122,34 @@ NO_SLOTS = Slots({}, [], [], {})
 
 @dataclass
 class Session:
-    """What a file holds of one side: its good slots by point. A session is the unit of everything that
-    is said of the past, as what a day does to a machine is done to all slots of it."""
+    """One side of a session, as read from a file: its good slots by point. A session is the unit of all statistics
+    about the past, as whatever a day does to a machine affects all slots of that day."""
     path: str
     started: str = ""
     environment: "Dict[str, Any]" = field(default_factory=dict)
     slots: "Dict[str, Slots]" = field(default_factory=dict)
-    points: "Dict[str, Point]" = field(default_factory=dict)    # of a gate
+    points: "Dict[str, Point]" = field(default_factory=dict)    # if it is a gate's session
     side: str = B
-    bad: "set[str]" = field(default_factory=set)                # points of a gate at which this side was worse
-    failed: "Dict[str, int]" = field(default_factory=dict)      # slots that failed, by point
+    bad: "set[str]" = field(default_factory=set)                # points of a gate where this side was worse
+    failed: "Dict[str, int]" = field(default_factory=dict)      # failed slots, by point
 
     @property
     def day(self) -> str:
         return self.started[:16].replace("T", " ")
 
     def figures(self, point: str, metric: Metric, clean: bool = True) -> "List[float]":
-        """Of the slots that count; of all, where processors were taken in most."""
+        """Figures of the slots that count; of all slots, if the processors were disturbed in most of them."""
         slots = self.slots.get(point, NO_SLOTS)
         found = slots.usable(metric, clean)
         return found if 2 * len(found) >= len(slots) else slots.usable(metric, False)
 
     def silent(self, point: str, metric: Metric) -> "Tuple[int, int]":
-        """How many slots gave nothing, and of how many."""
+        """How many slots gave no result, and of how many."""
         slots, failed = self.slots.get(point, NO_SLOTS), self.failed.get(point, 0)
         return failed + slots.silent(metric), failed + len(slots)
 
     def metrics(self, point: str) -> "Tuple[Metric, ...]":
-        """What is judged there: a gate's criteria, a sweep's throughput."""
+        """The metrics judged at a point: a gate's criteria; for a sweep, the throughput."""
         if point in self.points:
             return self.points[point].metrics
         name = DEFAULTS.get(self.test(point), "")
@@ -165,8 +166,8 @@ def mean(figures: "Sequence[float]") -> "Tuple[float, float]":
 
 
 def read(path: str, side: str) -> "Tuple[List[Session], List[str]]":
-    """The sessions of a file, or of all files of a folder, the oldest first, and what has to be said of
-    them. Raises GateError, of a folder only where nothing in it can be used."""
+    """Sessions of a file, or of all files in a directory, oldest first, with notes about files left out. Raises
+    GateError; for a directory only if none of its files can be used."""
     if not os.path.isdir(path):
         return in_order(read_file(path, side)), []
     found: "List[Session]" = []
@@ -182,7 +183,7 @@ def read(path: str, side: str) -> "Tuple[List[Session], List[str]]":
 
 
 def accepted(folder: str) -> "Dict[str, Dict[str, str]]":
-    """By point: from which session on, and up to which, what it became was accepted. Raises GateError."""
+    """For each point, the first and last session of the change that was accepted there. Raises GateError."""
     path = os.path.join(folder, ACCEPTED)
     with files.raising(GateError, path), contextlib.suppress(FileNotFoundError, NotADirectoryError), open(path, "rb") as file:
         return {known.get("point", ""): known for _, known in output.objects(file.read(), path)}
@@ -190,7 +191,7 @@ def accepted(folder: str) -> "Dict[str, Dict[str, str]]":
 
 
 def in_order(found: "Sequence[Session]") -> "List[Session]":
-    """By their beginning. A copy of a session is no further session."""
+    """Sort sessions by their start. Copies of a session are dropped."""
     one_each = {(session.started, json.dumps(session.environment, sort_keys=True)): session
                 for session in reversed(found)}
     return sorted(one_each.values(), key=lambda session: session.started)
@@ -208,7 +209,7 @@ def read_file(path: str, side: str) -> "List[Session]":
 
 
 def of_gate(path: str, gate: Any, side: str) -> Session:
-    """Without the slots from which the gate learned: they may have another length."""
+    """A gate's session, without the A/A slots, whose length may differ."""
     made = Session(path, gate.started, gate.environment, points={point.name: point for point in gate.points}, side=side,
                    bad={one.point for one in gate.judgements if side == B and one.verdict == WORSE})
     mine = [slot for slot in gate.slots if slot.side == side and slot.pair]
@@ -219,7 +220,8 @@ def of_gate(path: str, gate: Any, side: str) -> Session:
 
 
 def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Session:
-    """Each run is a slot; a point is called by its test and its axes, as "tcp_stream.mtu9000"."""
+    """A sweep as a session: each run is a slot. A point is named after its test and axes, as in "tcp_stream.mtu9000".
+    """
     made, called = Session(sweep.path, sweep.header.started, sweep.header.environment), {}
     good: "Dict[str, List[results.Run]]" = defaultdict(list)
     for run in sweep.runs:
@@ -234,7 +236,7 @@ def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Se
 
 
 def sweep_point(header: results.Header, run: results.Run, names: "Sequence[str] | None" = None) -> str:
-    """Of its test and its axes, or of these names."""
+    """The name of a run's point: test and axes, or test and the given names."""
     known = {**header.constants, **run.point}
     test = str(known.get("test", "run")).lower()
     axes = [f"{name}{units.show_value(known.get(name))}" for name in (
@@ -243,7 +245,7 @@ def sweep_point(header: results.Header, run: results.Run, names: "Sequence[str] 
 
 
 def facts(environment: "Dict[str, Any]") -> "Dict[str, str]":
-    """What is known of a place, by names such as "client.kernel"; of two ends that are one, once."""
+    """What is known of the environment, by names such as "client.kernel"; once if both ends are the same."""
     alike = environment.get("client") == environment.get("server")
     known = {name: value for name, value in environment.items() if name not in (OWN, "server" if alike else OWN)}
     return {name: value if isinstance(value, str) else json.dumps(value)
@@ -251,7 +253,8 @@ def facts(environment: "Dict[str, Any]") -> "Dict[str, str]":
 
 
 def differing(old: "Dict[str, Any]", new: "Dict[str, Any]") -> "Tuple[List[str], List[str]]":
-    """What both know and is not the same: of what makes it another machine, and the rest."""
+    """What differs between two environments that both know it: lines about what makes it another machine, and the
+    others."""
     before, after = facts(old), facts(new)
     lines: "Tuple[List[str], List[str]]" = [], []
     for name in before:
@@ -262,7 +265,7 @@ def differing(old: "Dict[str, Any]", new: "Dict[str, Any]") -> "Tuple[List[str],
 
 
 class Against(NamedTuple):
-    """The session of now against earlier ones, as a log ratio with its standard error."""
+    """The new session against earlier ones: a log ratio with its standard error."""
     margin: float
     more_is_better: bool
     change: float
@@ -270,7 +273,7 @@ class Against(NamedTuple):
     free: float             # degrees of freedom
 
     def beyond(self, sign: float, edge: float) -> float:
-        """The error at which the change is above an edge (sign 1) or below it (-1), both sides being looked at."""
+        """The two-sided error probability of the claim that the change is above an edge (sign 1) or below it (-1)."""
         return min(1.0, 2 * float(stdtr(self.free, -sign * (self.change - edge) / self.error)))
 
     def best(self) -> "Tuple[str, float]":
@@ -282,15 +285,15 @@ class Against(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """What session means differ by, and slots of a session, as variances of logarithms."""
+    """How much session means differ, and slots within a session; variances of logarithms."""
     means: "List[float]"
-    between: float          # of session means, what their slots make of it included
-    own: float              # the part of it that their slots make
-    slot: float             # of a slot of now
-    known: bool             # else between is a guess
+    between: float          # variance of session means, including what the variance of their slots contributes
+    own: float              # that contribution
+    slot: float             # variance of one new slot
+    known: bool             # False: between is a guess
 
     def variance(self, count: float) -> float:
-        """Of the difference to a session of that many slots."""
+        """Variance of the difference between the past and a session of that many slots."""
         more = max(0.0, self.slot / count - self.own) if count else math.inf
         return self.between * (1 + 1 / len(self.means)) + more
 
@@ -300,7 +303,8 @@ class Spread(NamedTuple):
 
 
 def spread(sessions: "Sequence[Sequence[float]]", now: "Sequence[float]", least: float = LEAST_BETWEEN) -> Spread:
-    """Of the figures of each session. Slots of now have as much noise as those of then at least."""
+    """The spread, from the figures of each session. New slots are taken to have at least as much noise as the old
+    ones."""
     logs = [np.log(one) for one in sessions]
     then, slot = variance(logs), variance([np.log(now)])
     own = then * float(np.mean([1 / len(one) for one in logs]))
@@ -311,7 +315,7 @@ def spread(sessions: "Sequence[Sequence[float]]", now: "Sequence[float]", least:
 
 
 def variance(sessions: "Sequence[Any]") -> float:
-    """Of a slot within its session, what it tells of the next one counted in."""
+    """Variance of a slot within its session, corrected for the correlation of slots in a row."""
     free = max(1, sum(len(one) for one in sessions) - len(sessions))
     residues = [one - np.mean(one) for one in sessions]
     found = sum(float(np.sum(one ** 2)) for one in residues) / free
@@ -322,19 +326,19 @@ def variance(sessions: "Sequence[Any]") -> float:
 
 @dataclass
 class Row:
-    """A metric of a point against its past."""
+    """A metric of a point compared with its past."""
     point: str
     metric: Metric
     spread: Spread
     now: "List[float]"
     against: Against
-    best: "Tuple[str, float]"       # the verdict that has most for it, and its error
+    best: "Tuple[str, float]"       # the verdict with the smallest error probability, and that probability
     left_out: int
-    doubted: bool = False           # by who looks at clean slots alone
+    doubted: bool = False           # the slots with undisturbed processors give another verdict
     notes: "List[str]" = field(default_factory=list)
 
     def agree(self, other: "Row | None") -> None:
-        """Only what both say stands."""
+        """Keep only what both verdicts support."""
         verdict, error = other.best if other else (CANT_TELL, 1.0)
         self.doubted = verdict != self.best[0]
         self.best = (CANT_TELL, 1.0) if self.doubted else (verdict, max(error, self.best[1]))
@@ -353,8 +357,8 @@ class Baseline:
     least: float = LEAST_BETWEEN
 
     def check(self, environment: "Dict[str, Any]") -> "List[str]":
-        """What has to be said of the difference between then and now. Sessions of another machine are left out.
-        Raises GateError when there are only such, or too few slots."""
+        """Check that the past can be compared with the present; returns notes about differences. Sessions of other
+        machines are left out. Raises GateError if no others are left, or too few slots."""
         self.checked, notes = True, list(self.notes)
         if not self.other_machine:
             apart = [differing(one.environment, environment)[0] for one in self.sessions]
@@ -395,7 +399,7 @@ class Baseline:
                        "narrower")
 
     def _options(self, point: Point) -> "Iterator[str]":
-        """What is given to netperf now, and was not then."""
+        """Notes about options of netperf that differ from then."""
         old = self.sessions[-1].points.get(point.name)
         if not old:
             return
@@ -405,7 +409,8 @@ class Baseline:
             yield f"{point.name}: {line}"
 
     def length(self, point: Point) -> float:
-        """Seconds of a slot: as long as they were, since a short one has a larger share of its beginning."""
+        """The length of a slot in seconds: as long as the old ones, since a shorter slot has a larger share of
+        start-up."""
         known = self.then(point).lengths
         return max(0.1, round(float(np.median(known[known > 0])), 1)) if any(known > 0) else trial.LEAST_SLOT
 
@@ -413,8 +418,9 @@ class Baseline:
         return Slots.joined([one.slots[point.name] for one in self.sessions if point.name in one.slots])
 
     def row(self, point: Point, metric: Metric, now: Slots, error: float) -> "Row | None":
-        """None before there are two slots. Where processors are taken more than in the past, or less, nobody can tell
-        whether B does that or a neighbour: a verdict has to hold of all slots and of the others."""
+        """The comparison; None before there are two slots. If the processors are disturbed more, or less, than in the
+        past, B may be the cause or a neighbour: the verdict must then hold both for all slots and for the undisturbed
+        ones."""
         unlike = leaning(self.then(point), now, error) if self.clean else ""
         most = self.clean and 2 * len(now.usable(metric)) < len(now)
         made = self._row(point, metric, now, clean=self.clean and not (unlike or most))
@@ -426,7 +432,7 @@ class Baseline:
         silent, before = now.silent(metric), self._silent(point, metric)
         if made and silent > len(now) * (trial.FAILING + before[0] / max(1, before[1])):
             made.notes.insert(0, f"{silent} of {len(now)} slots gave nothing, and {before[0]} of {before[1]} in the past")
-            if made.best[0] == EQUAL:   # what gives nothing more often is not equal
+            if made.best[0] == EQUAL:   # a side that fails more often is not equal
                 made.best, made.doubted = (CANT_TELL, 1.0), True
         return made
 
@@ -444,7 +450,7 @@ class Baseline:
 
     def judge_all(self, asked: "Sequence[Tuple[Point, Metric, Slots]]", confidence: float
                   ) -> "List[Judgement]":
-        """All together, by Holm's steps."""
+        """Judge all rows together by Holm's procedure."""
         error = 1 - confidence / 100
         rows = [self.row(*one, error) for one in asked]
         told = stats.judge([row.best if row else self._nothing(*one) for row, one in zip(rows, asked)], error)
@@ -459,11 +465,12 @@ class Baseline:
                          words=f"{point.name}: all {len(now)} slots gave nothing, and {silent} of {tried} in the past")
 
     def _silent(self, point: Point, metric: Metric) -> "List[int]":
-        """How many slots of the past gave nothing, and of how many."""
+        """How many slots of the past gave no result, and of how many."""
         return [sum(of) for of in zip(*(one.silent(point.name, metric) for one in self.sessions))]
 
     def _nothing(self, point: Point, metric: Metric, now: Slots) -> "Tuple[str, float]":
-        """The verdict on slots that all gave nothing, and its error by Fisher's exact test of how many did in the past."""
+        """The verdict if all new slots gave no result, with its error probability by Fisher's exact test against the
+        past."""
         silent, tried = self._silent(point, metric)
         if len(now) < LEAST_SLOTS or now.silent(metric) < len(now):
             return CANT_TELL, 1.0
@@ -471,7 +478,7 @@ class Baseline:
 
 
 def given(old: Side, new: Side) -> "Iterator[str]":
-    """What was asked for, where it is not the same."""
+    """How the options and settings of two sides differ."""
     for what in ("globals", "options", "settings", "before"):
         then, now = getattr(old, what), getattr(new, what)
         if then != now:
@@ -479,7 +486,7 @@ def given(old: Side, new: Side) -> "Iterator[str]":
 
 
 def span(sessions: "Sequence[Session]") -> float:
-    """Seconds from the first to the last; endless where a file does not say when."""
+    """Seconds from the first session to the last; infinite if a file does not say when."""
     try:
         first, last = (datetime.datetime.fromisoformat(one.started.replace("Z", "+00:00"))
                        for one in (sessions[0], sessions[-1]))
@@ -493,11 +500,11 @@ def words(of: "Sequence[Any]") -> str:
 
 
 def leaning(then: Slots, now: Slots, error: float) -> str:
-    """A note where processors are taken more now than they were, or less, more than chance does it."""
+    """A note, if processors were disturbed significantly more now than in the past, or less; else ""."""
     shares = [slots.taken[slots.taken >= 0].tolist() for slots in (then, now)]
     if not all(shares) or not any(map(any, shares)):
         return ""
-    from scipy.stats import mannwhitneyu    # takes as long to import as all else: only where it is needed
+    from scipy.stats import mannwhitneyu    # slow to import: only where it is needed
     if not mannwhitneyu(*shares, alternative="two-sided").pvalue <= error:
         return ""
     old, new = (100 * sum(one) / len(one) for one in shares)
@@ -523,8 +530,7 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
 
 
 def more_slots(row: Row, error: float) -> "int | None":
-    """About how many slots are missing until a verdict, were they all like these; None where no number of
-    them would do, or hardly so."""
+    """About how many more slots a verdict needs if all are like these; None if no number of slots would do."""
     done = len(row.now)
     if row.spread.narrow(done):
         return None
@@ -536,8 +542,8 @@ def more_slots(row: Row, error: float) -> "int | None":
 
 def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine: bool = False,
              clean: bool = True) -> Baseline:
-    """Earlier sessions, of a file or a folder, to hold these points against: of a folder without those before what was
-    accepted, and without candidates that were worse, unless they were accepted. Raises GateError."""
+    """The sessions to compare these points with, from a file or a directory. From a directory, sessions before an
+    accepted change are left out, as are candidates that were worse and not accepted. Raises GateError."""
     sessions, notes = read(path, side)
     known, left_out = accepted(path), 0
     for one in sessions if os.path.isdir(path) else []:
@@ -559,8 +565,9 @@ def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine:
 
 
 class Alone(trial.Trial):
-    """Slots of one side alone, a round of all points at a time: of A for a later day, of B against the past. When a point
-    has enough of them depends on their spread and never on what they say, so that looking costs nothing."""
+    """Slots of one side alone, one round of all points after another: of A for later use, of B against the past. The
+    number of slots of a point depends on their spread only, never on the verdict, so that looking at each slot costs
+    no error probability."""
 
     def __init__(self, gate: Gate, bench: Bench, view: View, options: trial.Options, past: "Baseline | None",
                  **more: Any) -> None:
@@ -574,7 +581,7 @@ class Alone(trial.Trial):
         """There are no pairs."""
 
     def _learn(self) -> None:
-        """The past has told it."""
+        """The noise is known from the past."""
 
     def _pairs(self) -> None:
         number = 0
@@ -615,7 +622,7 @@ class Alone(trial.Trial):
 
 
 def run_alone(gate: Gate, bench: Bench, view: View, options: trial.Options, past: "Baseline | None" = None) -> None:
-    """As trial.run(), of B against the past; without one, of A."""
+    """As trial.run(), but of B against the past; without a past, of A."""
     if past and not past.checked:
         gate.notes += past.check(gate.environment)
     Alone(gate, bench, view, options, past).run()

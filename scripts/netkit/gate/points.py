@@ -1,4 +1,4 @@
-"""What a gate compares: the points that options or a plan's tables name, their sides and their metrics."""
+"""What a gate compares: the points that options or a plan's tables define, with their sides and metrics."""
 
 import itertools
 import math
@@ -9,16 +9,16 @@ from typing import Any, Dict, Iterator, List, Tuple
 from netkit import UsageError, options, plan as plans
 from netkit.gate.model import Metric, Point, Side
 
-# Which figures are to be small, and which large; of the others somebody has to say it.
+# Which figures are better when smaller, and which when larger; for others the user has to say.
 LESS = re.compile(r"_LATENCY$|^CONNECT_|_CPU_(UTIL|PERCENT_\w+|PEAK_UTIL)$|_SD$|_RETRANS$|^(FAILED|LOST|LATE|STRAY|"
                   r"DUPLICATE|SURPLUS)_|^RECEIVER_SPAN$|^DISTURBED_SHARE$")
 MORE = re.compile(r"THROUGHPUT$|^TRANSACTION_RATE$|^JAIN_INDEX$|^UNIQUE_DATAGRAMS$")
-DEFAULTS = {"UDP_STREAM": "REMOTE_RECV_THROUGHPUT"}     # what arrived; THROUGHPUT is what was sent
+DEFAULTS = {"UDP_STREAM": "REMOTE_RECV_THROUGHPUT"}     # what was received; THROUGHPUT is what was sent
 MOST_MARGIN = 50.0
-MOST = 10000        # points of a table
+MOST = 10000        # points from one table
 NAME = re.compile(r"[A-Za-z0-9._-]+")
 
-# Options of netperf that the gate gives by itself, and what to take instead.
+# netperf options that the gate sets itself, and what to use instead.
 OWN = {"-H": "--host", "-p": "--port", "-l": "--slot", "-t": "--test", "-P": "", "-D": "", "-I": "--confidence",
        "-i": "--budget", "-f": "", "-N": "", "--host": "--host", "--port": "--port", "--length": "--slot",
        "--test": "--test", "--json": "--output", "--warm-up": "--warm-up", "--interim": "", "--units": ""}
@@ -26,7 +26,7 @@ OF_TEST = {"-k": "--metric", "-o": "--metric", "-O": "--metric"}
 
 
 def split(option: str, text: str) -> "Tuple[Tuple[str, ...], Tuple[str, ...]]":
-    """Options of netperf, and those of the test after the --. Raises UsageError."""
+    """Split options into netperf's and those of the test, after the --. Raises UsageError."""
     try:
         words = shlex.split(text)
     except ValueError as fault:
@@ -61,7 +61,7 @@ def metric(text: str, margin: float) -> Metric:
 
 
 def setting(option: str, text: str) -> "Tuple[str, str]":
-    """"mtu lab0=1400" as name and value."""
+    """Split "mtu lab0=1400" into name and value."""
     name, equals, value = text.partition("=")
     name = " ".join(name.split())
     if not equals or not name or not value.strip():
@@ -79,7 +79,7 @@ def side(given: "Dict[str, Any]", letter: str) -> Side:
 
 
 def points(given: "Dict[str, Any]", name: str = "") -> "Iterator[Point]":
-    """A point for each test of these options. Raises UsageError."""
+    """A point for each test that the options name. Raises UsageError."""
     a, b = side(given, "a"), side(given, "b")
     if given.get("aa") and b != Side():
         raise UsageError("--aa compares A with itself: no --b, --before-b, --set-b and so on beside it")
@@ -95,7 +95,7 @@ def points(given: "Dict[str, Any]", name: str = "") -> "Iterator[Point]":
 
 
 def check(made: "List[Point]") -> None:
-    """That every point can be told from the others by its name."""
+    """Check that all points have different names."""
     for point in made:
         if not NAME.fullmatch(point.name):
             raise UsageError(f"point {point.name!r}: a name is of letters, digits, \".\", \"_\" and \"-\"")
@@ -108,7 +108,7 @@ OF_A_POINT = {"name", "axes", "test", "margin", "metric", *(f"{word}{letter}" fo
 
 
 def words_of(table: "Dict[str, Any]", where: str) -> "List[str]":
-    """A table as options: the keys are their names without the dashes."""
+    """A table as command-line options: the keys are option names without dashes."""
     made: "List[str]" = []
     for key, value in table.items():
         for one in value if isinstance(value, list) else [value]:
@@ -122,7 +122,7 @@ def words_of(table: "Dict[str, Any]", where: str) -> "List[str]":
 
 
 def spread(table: "Dict[str, Any]", where: str) -> "Iterator[Dict[str, Any]]":
-    """A table for each combination of values of its axes, which stand for {NAME} in the others."""
+    """A table for each combination of its axes' values, with {NAME} replaced in the other entries."""
     axes = table.pop("axes", {})
     if not isinstance(axes, dict) or not all(isinstance(values, list) and values for values in axes.values()):
         raise UsageError(f"{where}: axes: a list of values for each name, as in {{ size = [64, 1448] }}")
@@ -145,7 +145,7 @@ def spread(table: "Dict[str, Any]", where: str) -> "Iterator[Dict[str, Any]]":
 
 
 def load(path: str, known: "set[str]") -> "Tuple[List[str], List[Tuple[str, List[str]]]]":
-    """A plan's [gate] as options, and the name and options of each [[point]]. Raises UsageError."""
+    """A plan's [gate] table as options, and the name and options of each [[point]]. Raises UsageError."""
     try:
         data = plans.read_toml(path, UsageError)
     except UsageError as fault:

@@ -29,21 +29,21 @@ import numpy as np
 
 from netkit.gate.model import BETTER, CANT_TELL, EQUAL, WORSE
 
-# Rates of betting, the share of what is there that is put at stake in a pair, and how much each of these
-# has in the beginning. A smaller stake wins less and survives pairs that a burst of noise turned round.
-OF_BEST = (0.5, 1.0, 2.0)       # of the rate that is best for a margin's difference in the noise learned
-OF_MARGIN = (2.0,)              # over the margin: should the noise be less than was learned
-OF_NOISE = (0.25, 0.6)          # over the noise: they bound what is far beyond the margin
+# Rates of betting, the share of the capital that is staked on a pair, and the initial capital of each. A smaller
+# stake wins less, but survives pairs that a burst of noise reversed.
+OF_BEST = (0.5, 1.0, 2.0)       # relative to the rate that is best for a difference of the margin, given the learned noise
+OF_MARGIN = (2.0,)              # divided by the margin: in case there is less noise than was learned
+OF_NOISE = (0.25, 0.6)          # divided by the noise: they bound changes far beyond the margin
 STAKES = (1.0, 1.0, 1.0, 0.6, 1.0, 1.0)
 WEIGHTS = (0.08, 0.27, 0.2, 0.25, 0.1, 0.1)
-LEAST_NOISE = 1e-4      # of a log ratio: what two clocks and a counter can tell apart
-ROBUST = 1.4826         # of the median of a normal variable's size: a burst in the A/A part counts little
-FEW = 200               # values whose pairs are few enough to be held
-FAR = 3.0               # log ratios that are looked at at most: a factor of 20
+LEAST_NOISE = 1e-4      # of a log ratio: the resolution of two clocks and a counter
+ROBUST = 1.4826         # times the median absolute value estimates the standard deviation: a burst in the A/A slots hardly counts
+FEW = 200               # up to this number of values, all pairs are held in memory
+FAR = 3.0               # largest log ratio considered: a factor of 20
 
 
 def betting_rates(noise: float, margin: float) -> "Any":
-    """Rates for log ratios of this standard deviation, and a margin of this log ratio."""
+    """Betting rates for log ratios with this standard deviation, and a margin as a log ratio."""
     noise = max(noise, LEAST_NOISE)
     best = margin / (noise * noise + margin * margin)
     return np.array([*(best * one for one in OF_BEST), *(one / margin for one in OF_MARGIN),
@@ -51,19 +51,19 @@ def betting_rates(noise: float, margin: float) -> "Any":
 
 
 def log_evidence(x: "Any", center: float, rates: "Any", sign: float) -> "Any":
-    """Logarithm of the evidence that the center of x lies above (sign 1) or below (sign -1) this one,
-    after each pair. x may have leading dimensions; the last one is time."""
+    """Log evidence after each pair that the center of x is above (sign 1) or below (sign -1) the given one. The last
+    dimension of x is time; others may precede it."""
     growth = np.cumsum(pair_growth(x, center, rates, sign), axis=-1)
     growth += np.log(WEIGHTS).reshape((-1,) + (1,) * (growth.ndim - 1))
-    most = np.max(growth, axis=0)       # np.logaddexp.reduce() takes several times as long
+    most = np.max(growth, axis=0)       # several times as fast as np.logaddexp.reduce()
     return most + np.log(np.sum(np.exp(growth - most), axis=0))
 
 
 def pair_growth(x: "Any", center: float, rates: "Any", sign: float) -> "Any":
-    """log(1 + s tanh(l (x - m))) of each rate and its stake, in a form that stays exact far out."""
+    """log(1 + s tanh(l (x - m))) for each rate and stake, computed without loss of precision far out."""
     bets = np.multiply.outer(sign * rates, np.asarray(x, dtype=float) - center)
     stakes = np.array(STAKES).reshape((-1,) + (1,) * (bets.ndim - 1))
-    far = (bets < -4.0) & (stakes == 1.0)       # 1 + tanh() has lost digits there
+    far = (bets < -4.0) & (stakes == 1.0)       # 1 + tanh() loses digits there
     lost = 2.0 * bets[far]
     growth = np.log1p(stakes * np.tanh(np.where(far, 0.0, bets)))
     growth[far] = math.log(2.0) + lost - np.log1p(np.exp(lost))
@@ -71,18 +71,18 @@ def pair_growth(x: "Any", center: float, rates: "Any", sign: float) -> "Any":
 
 
 def most_evidence(x: "Any", center: float, rates: "Any", sign: float) -> float:
-    """The most that there ever was."""
+    """The maximum of the evidence over time."""
     return float(np.max(log_evidence(x, center, rates, sign), initial=0.0))
 
 
 def bound(x: "Any", rates: "Any", sign: float, level: float) -> float:
-    """The farthest center on one side that the evidence excludes at an error of `level`: the lower
-    bound for sign 1, the upper one for -1. Infinite where nothing is excluded yet."""
+    """The furthest center that the evidence excludes at error `level`: the lower bound for sign 1, the upper one for
+    -1. Infinite if nothing is excluded."""
     need = -math.log(level)
     out, inside = -sign * FAR, float(np.median(x))
     if most_evidence(x, out, rates, sign) < need:
         return -sign * math.inf
-    for _ in range(40):     # the evidence falls as the center comes nearer
+    for _ in range(40):     # the evidence falls as the center moves closer
         middle = (out + inside) / 2
         if most_evidence(x, middle, rates, sign) >= need:
             out = middle
@@ -92,13 +92,14 @@ def bound(x: "Any", rates: "Any", sign: float, level: float) -> float:
 
 
 def least_pairs(error: float) -> int:
-    """The fewest pairs that tell anything, however far apart A and B are: the evidence doubles at most."""
+    """The number of pairs below which no verdict is possible, however different A and B are: a pair at most doubles
+    the evidence."""
     return math.ceil(math.log2(2 / error))
 
 
 def center(x: "Sequence[float]") -> float:
-    """The Hodges-Lehmann estimate: the median of the means of all pairs of values. Of many values the means are not
-    made but counted below a bound, which is halved until it is their median."""
+    """The Hodges-Lehmann estimate: the median of the means of all pairs of values. For many values the means are not
+    listed; those below a bound are counted, and bisection finds the median."""
     values = np.sort(np.asarray(x, dtype=float))
     rows = np.arange(len(values))
     if len(values) <= FEW:
@@ -113,7 +114,7 @@ def center(x: "Sequence[float]") -> float:
 
 
 def best_verdict(beyond: "Callable[[float, float], float]", margin: float, more_is_better: bool) -> "Tuple[str, float]":
-    """The verdict that has the most for it, and its error, of those at which B is beyond an edge."""
+    """The verdict with the smallest error probability, given the error of claiming that B is beyond an edge."""
     up, down = beyond(1.0, margin), beyond(-1.0, -margin)
     equal = max(beyond(1.0, -margin), beyond(-1.0, margin))
     good, bad = (up, down) if more_is_better else (down, up)
@@ -122,9 +123,9 @@ def best_verdict(beyond: "Callable[[float, float], float]", margin: float, more_
 
 @dataclass
 class Comparison:
-    """The log ratios of B to A of one metric at one point."""
+    """The log ratios of B to A, for one metric of one point."""
     margin: float               # as a log ratio
-    noise: float                # standard deviation of a log ratio, learned before the first of them
+    noise: float                # standard deviation of a log ratio, learned from A/A slots
     more_is_better: bool = True
     x: "List[float]" = field(default_factory=list)
 
@@ -132,14 +133,14 @@ class Comparison:
         return betting_rates(self.noise, self.margin)
 
     def beyond(self, sign: float, edge: float) -> float:
-        """The least error at which B is above an edge (sign 1) or below it (-1), both sides being looked at."""
+        """The smallest two-sided error at which B is above an edge (sign 1) or below it (-1)."""
         return min(1.0, 2.0 * math.exp(-most_evidence(self.x, edge, self.rates(), sign)))
 
     def best(self) -> "Tuple[str, float]":
         return best_verdict(self.beyond, self.margin, self.more_is_better)
 
     def bounds(self, error: float) -> "Tuple[float, float]":
-        """The confidence sequence at this moment."""
+        """The current confidence sequence."""
         if not self.x:
             return -math.inf, math.inf
         return tuple(bound(self.x, self.rates(), sign, error / 2) for sign in (1.0, -1.0))
@@ -149,8 +150,8 @@ class Comparison:
         return float(np.std(self.x, ddof=1)) if len(self.x) > 1 else self.noise
 
     def more_pairs(self, error: float) -> Optional[int]:
-        """About how many pairs are missing until a verdict, were they all like these; None where they
-        would lead to none, as the difference is about as large as the margin."""
+        """About how many more pairs a verdict needs if all are like these; None if the difference is too close to the
+        margin."""
         if len(self.x) < 2:
             return None
         values, middle = np.asarray(self.x), center(self.x)
@@ -158,7 +159,7 @@ class Comparison:
             needs = [(1.0, -self.margin), (-1.0, self.margin)]
         else:
             needs = [(math.copysign(1.0, middle), math.copysign(self.margin, middle))]
-        # Evidence that a pair like these adds, at the best rate.
+        # Evidence that one more such pair adds at the best rate.
         growth = min(float(np.max(np.mean(pair_growth(values, edge, self.rates(), sign), axis=-1))) for sign, edge in needs)
         if growth < 1e-3:
             return None
@@ -167,7 +168,7 @@ class Comparison:
 
 
 def holm(errors: "Sequence[float]", error: float) -> "List[bool]":
-    """Which of several verdicts stand when the error of all together shall not be more than this one."""
+    """Which verdicts stand (Holm) if the error probability of all together is to be at most `error`."""
     stand = [False] * len(errors)
     for done, index in enumerate(sorted(range(len(errors)), key=lambda i: errors[i])):
         if errors[index] > error / (len(errors) - done):
@@ -177,14 +178,14 @@ def holm(errors: "Sequence[float]", error: float) -> "List[bool]":
 
 
 def judge(best: "Sequence[Tuple[str, float]]", error: float) -> "List[Tuple[str, float]]":
-    """What stands of the verdicts that have most for them, by Holm's steps, and the error at which each one's interval
-    is to be shown: all of them hold together."""
+    """The verdicts that stand by Holm's procedure, with the error at which each interval is to be shown so that all
+    of them hold together."""
     return [(verdict if stands else CANT_TELL, error / len(best))
             for (verdict, _), stands in zip(best, holm([least for _, least in best], error))]
 
 
 def correlation(values: "Sequence[float]", lag: int = 1) -> float:
-    """Autocorrelation; 0 where there is too little to tell."""
+    """Autocorrelation; 0 if there are too few values."""
     if len(values) < lag + 3:
         return 0.0
     moved = np.asarray(values, dtype=float) - np.mean(values)
@@ -193,8 +194,8 @@ def correlation(values: "Sequence[float]", lag: int = 1) -> float:
 
 
 def variance_of_mean(values: "Sequence[float]") -> float:
-    """Of the mean of a series of samples that lean on each other: its autocorrelation counts up to where
-    it first falls below 0 (Geyer's first cut)."""
+    """Variance of the mean of a correlated series: the autocorrelation counts up to where it first falls below 0
+    (Geyer)."""
     if len(values) < 4:
         return 0.0
     time = 1.0
@@ -208,17 +209,17 @@ def variance_of_mean(values: "Sequence[float]") -> float:
 
 @dataclass
 class Noise:
-    """What slots of one and the same side tell."""
-    pair: float             # standard deviation of the log ratio of two neighbours
-    within: float           # variance of a second of a slot, of the log rate
-    between: float          # variance that a longer slot does not make less
+    """What A/A slots tell about the noise."""
+    pair: float             # standard deviation of the log ratio of two successive slots
+    within: float           # variance of the log rate over one second within a slot
+    between: float          # variance that longer slots do not reduce
     correlation: float      # lag 1, of slots in a row
-    overhead: float         # seconds of a slot beside its length
+    overhead: float         # seconds that a slot takes beyond its length
 
 
 def learn(rates: "Sequence[float]", samples: "Sequence[Sequence[float]]", length: float,
           overhead: float) -> Noise:
-    """Of slots of a length in a row: their figures, and the rates inside each where they are known."""
+    """Learn from successive slots of one length: their figures, and the rates within each if known."""
     logs = np.log(np.asarray(rates, dtype=float))
     steps = np.diff(logs)
     pair = float(np.median(np.abs(steps))) * ROBUST if len(steps) else 0.0
@@ -228,24 +229,24 @@ def learn(rates: "Sequence[float]", samples: "Sequence[Sequence[float]]", length
 
 
 def slot_length(noise: Noise, budget: float, least: float = 1, most: float = 10, pairs: int = 20) -> float:
-    """Seconds of a slot that tell most in the time there is: longer ones have less noise each, shorter
-    ones are more. At least `pairs` pairs have to fit."""
+    """The length of a slot, in seconds, that tells most within a budget: longer slots are less noisy, shorter ones
+    are more numerous. At least `pairs` pairs must fit."""
     room = max(least, min(most, budget / (2 * pairs) - noise.overhead))
     best = math.sqrt(noise.overhead * noise.within / noise.between) if noise.between > 0 else room
     return math.floor(10 * min(room, max(least, best))) / 10
 
 
 def pair_noise(noise: Noise, length: float) -> float:
-    """Standard deviation of a pair's log ratio with slots of this length."""
+    """Standard deviation of a pair's log ratio for slots of this length."""
     return math.sqrt(2 * (noise.between + noise.within / length))
 
 
 def as_log(percent: float) -> float:
-    """A margin: 2 % are what makes 0.98 of 1."""
+    """A margin as a log ratio: 2 % makes 0.98 of 1."""
     return -math.log1p(-percent / 100)
 
 
 def as_percent(log_ratio: float) -> Optional[float]:
-    """A change: None where there is no bound."""
+    """A log ratio as a change in percent; None if infinite."""
     return 100 * math.expm1(log_ratio) if math.isfinite(log_ratio) else None
 

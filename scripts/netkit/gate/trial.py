@@ -1,4 +1,6 @@
-"""Measures slots of A and B by turns and judges after every pair, until all is told or the budget is over."""
+"""Measures slots of A and B in random order and judges after every pair, until every verdict is known or the budget
+is spent.
+"""
 
 import functools
 import math
@@ -16,15 +18,15 @@ from netkit.gate.model import A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateE
 
 LEARNING = 0.2          # share of the budget that the A/A part may take
 LEARNING_SLOTS = 8      # of a point, at most
-LEAST_LEARNING = 4      # and at least, unless these take more of the point's share of the budget than this:
+LEAST_LEARNING = 4      # and at least, unless they would take more than this share of the point's budget:
 MOST_LEARNING = 0.3
 LEAST_SLOT, MOST_SLOT = 1, 10
-VISIT = 4               # pairs of a point in a row where there are several: changing costs time
-MUCH = 0.2              # a share of a slot's time: if processors were taken for longer, it may be left out
-FEW = 3                 # pairs, of which nobody knows what they are like
-FAILURES = 3            # slots in a row that may fail
-FAILING = 0.05          # share of the pairs in which one side more than the other may give nothing where they are equal
-GONE = 7.0              # what counts as the log ratio of something to nothing: a factor of 1,000
+VISIT = 4               # pairs of a point in a row, where there are several points: switching takes time
+MUCH = 0.2              # a slot may be left out if something else used the processors for a larger share of it
+FEW = 3                 # with fewer pairs their spread is unknown
+FAILURES = 3            # failed slots in a row, after which netgate gives up
+FAILING = 0.05          # for sides to be equal, one may fail in this share of the pairs more than the other
+GONE = 7.0              # the log ratio that stands for something against zero: a factor of 1,000
 
 
 @dataclass
@@ -34,16 +36,16 @@ class Options:
     seed: Optional[int] = None
     slot: Optional[float] = None        # seconds; None: learned
     aa: bool = True                     # learn from A/A slots first
-    clean: bool = True                  # pairs may be left out
+    clean: bool = True                  # pairs with disturbed processors may be left out
 
 
 @dataclass
 class Track:
-    """What is known of a point so far."""
+    """The state of a point during the trial."""
     point: Point
     length: float = LEAST_SLOT
     clean: bool = True
-    noise: "Dict[str, float]" = field(default_factory=dict)     # of a pair's log ratio, by metric
+    noise: "Dict[str, float]" = field(default_factory=dict)     # standard deviation of a pair's log ratio, by metric
     pairs: "List[Tuple[Slot, Slot]]" = field(default_factory=list)
     seconds: float = 0.0
     chosen: "Dict[str, Pairs]" = field(default_factory=dict)        # by metric
@@ -51,12 +53,12 @@ class Track:
 
 
 def usable(slot: Slot, metric: Metric, clean: bool) -> Optional[float]:
-    """The figure of a slot that counts and has a logarithm. None: left out."""
+    """The figure of a slot, if it counts and has a logarithm; else None."""
     return None if clean and taken(slot) else figure_of(slot, metric) or None
 
 
 def taken(slot: Slot) -> bool:
-    """Whether something outside the test had processors for long."""
+    """Whether something outside the test used the processors for a large part of the slot."""
     return (slot.taken or 0.0) > MUCH
 
 
@@ -66,8 +68,8 @@ def figure_of(slot: Slot, metric: Metric) -> Optional[float]:
 
 
 def log_ratio(base: float, value: float, more_is_better: bool) -> Optional[float]:
-    """Of two figures, also where one is 0, or both: no losses here and there are equal, no traffic here and
-    there tells nothing. None: left out."""
+    """The log ratio of two figures, of which either may be 0. Two zeros are equal where less is better (no losses on
+    either side), and say nothing where more is better (no traffic on either side): then it is None."""
     if base > 0 and value > 0:
         return math.log(value / base)
     return None if base == value and more_is_better else GONE * ((value > 0) - (base > 0))
@@ -75,17 +77,17 @@ def log_ratio(base: float, value: float, more_is_better: bool) -> Optional[float
 
 @dataclass
 class Pairs:
-    """The log ratios of a metric that count. Whether a pair counts is settled when it comes, by the ones before it and
-    by whether processors were taken in one of its slots: neither knows which slot is the better one, so nothing is
-    lost of what stats.py promises."""
+    """The log ratios of a metric that count. Whether a pair counts is decided when it arrives, from earlier pairs and
+    from whether its processors were disturbed. Neither depends on which slot is the better one, so the guarantees of
+    stats.py hold."""
     x: "List[float]" = field(default_factory=list)
     base: "List[float]" = field(default_factory=list)
     value: "List[float]" = field(default_factory=list)
     left_out: int = 0
     every: "List[float]" = field(default_factory=list)      # all log ratios
-    good: "List[float]" = field(default_factory=list)       # of pairs in which nothing was taken
-    lean: "List[float]" = field(default_factory=list)       # 1: more was taken of B, -1: of A
-    alone: "List[float]" = field(default_factory=list)      # 1: B alone gave nothing, -1: A alone
+    good: "List[float]" = field(default_factory=list)       # of pairs with undisturbed processors
+    lean: "List[float]" = field(default_factory=list)       # 1: B's slot was disturbed more, -1: A's
+    alone: "List[float]" = field(default_factory=list)      # 1: only B's slot failed, -1: only A's
 
     def add(self, a: Slot, b: Slot, metric: Metric, clean: bool, error: float) -> None:
         base, value = figure_of(a, metric), figure_of(b, metric)
@@ -105,21 +107,22 @@ class Pairs:
             self.lean += [math.copysign(1.0, taken(b) - taken(a))] if taken(a) != taken(b) else []
 
     def _counts(self, error: float) -> bool:
-        """Whether a pair in which processors were taken counts: where that happens to one side more than to the other,
-        as it is a part of the difference then; where nearly all pairs are such; where the mean of all is known as
-        well as that of the others."""
+        """Whether pairs with disturbed processors count. They do if one side is disturbed more often, as that is then
+        part of the difference; if nearly all pairs are disturbed; and if all pairs together give the mean as
+        precisely as the undisturbed ones."""
         if len(self.every) - len(self.good) < FEW:
             return False
         return len(self.good) < FEW or min(error_of(self.lean, sign) for sign in (1.0, -1.0)) <= error or (
             np.var(self.every, ddof=1) / len(self.every) <= np.var(self.good, ddof=1) / len(self.good))
 
     def uneven(self) -> bool:
-        """Whether one side gave nothing in too many more pairs than the other, for them to be equal."""
+        """Whether one side failed so much more often that the sides can't be equal."""
         return abs(sum(self.alone)) > FAILING * (self.left_out + len(self.x))
 
     def best(self, best: "Tuple[str, float]") -> "Tuple[str, float]":
-        """The verdict that has most for it, and its error: that of the ratios or, as exchanging equal sides changes nothing,
-        that one side gives nothing more often. With two ways to be wrong each has half of the error."""
+        """The stronger of two verdicts, with its error probability: the one from the ratios, and the one that a side
+        fails more often (equal sides could be exchanged). As there are two chances of error, each gets half of the
+        error probability."""
         if not self.alone:
             return best
         verdict, error = (CANT_TELL, 1.0) if best[0] == EQUAL and self.uneven() else best
@@ -133,12 +136,12 @@ class Pairs:
         return (f"B alone gave nothing in {of_b} of {self.left_out + len(self.x)} pairs, A alone in {len(self.alone) - of_b}")
 
     def noise(self) -> Optional[float]:
-        """Standard deviation of all log ratios, where some were left out. None: none was, or it isn't known."""
+        """Standard deviation of all log ratios, if some were left out; else None."""
         return float(np.std(self.every, ddof=1)) if len(self.every) > max(1, len(self.x)) else None
 
 
 def error_of(signs: "Sequence[float]", sign: float) -> float:
-    """At which more of them have this sign, both being looked at."""
+    """Error probability of the claim that this sign is the more frequent one, two-sided."""
     more = most = 0.0
     for done, one in enumerate(signs, 1):
         more += one == sign
@@ -148,7 +151,8 @@ def error_of(signs: "Sequence[float]", sign: float) -> float:
 
 @functools.lru_cache(maxsize=None)
 def evidence(more: float, less: float) -> float:
-    """That one of two signs is there more often, after these numbers of both: their order makes no difference."""
+    """Log evidence that one sign is more frequent than the other, from the number of each; their order does not
+    matter."""
     signs = [1.0] * int(more) + [-1.0] * int(less)
     return float(stats.log_evidence(signs, 0.0, stats.betting_rates(1.0, 1.0), 1.0)[-1])
 
@@ -162,16 +166,16 @@ def choose(track: Track, metric: Metric, error: float) -> Pairs:
 
 @dataclass
 class Row:
-    """A metric of a point, and what its pairs say."""
+    """A metric of a point, and the result of its pairs."""
     track: Track
     metric: Metric
     pairs: Pairs
     one: stats.Comparison
-    best: "Tuple[str, float]"       # the verdict that has most for it, and its error
+    best: "Tuple[str, float]"       # the verdict with the smallest error probability, and that probability
 
 
 def row_of(track: Track, metric: Metric, error: float) -> Row:
-    """Worked out once for as many pairs as there are."""
+    """The row, computed once for each number of pairs."""
     key = (metric.name, len(track.pairs), error)
     if key not in track.rows:
         pairs = choose(track, metric, error)
@@ -183,8 +187,8 @@ def row_of(track: Track, metric: Metric, error: float) -> Row:
 
 
 def rows_of(tracks: "Sequence[Track]", confidence: float) -> "List[Tuple[Row, str, float]]":
-    """All points and metrics with their verdicts, the error of all together below what was asked, and the
-    error at which each one's interval is to be shown."""
+    """All points and metrics with their verdicts, such that the error probability of all together is what was asked
+    for, and with the error probability for which each interval is to be shown."""
     error = 1 - confidence / 100
     rows = [row_of(track, metric, error) for track in tracks for metric in track.point.metrics]
     return [(row, *told) for row, told in zip(rows, stats.judge([row.best for row in rows], error))]
@@ -215,7 +219,7 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
                           "nothing was measured before the end")
     if verdict == CANT_TELL and pairs.x:
         made.more_pairs = None if pairs.uneven() else one.more_pairs(error)
-        if low > 0 or high < 0:     # it excludes no difference, but not one within the margin
+        if low > 0 or high < 0:     # there is a difference, but it may be within the margin
             made.notes.append(f"B is {'above' if low > 0 else 'below'} A; whether by more than {metric.margin:g} % can't be told yet")
     return made
 
@@ -230,7 +234,7 @@ class Trial:
         self._failed = 0
 
     def run(self) -> None:
-        """Fills in what the gate found; whatever ends it, what was measured until then is judged."""
+        """Run the trial and fill in the gate. However it ends, what was measured is judged."""
         self.view.begin(self.gate)
         try:
             self._warn()
@@ -249,7 +253,7 @@ class Trial:
             self.gate.judgements = self._judged()
 
     def _warn(self) -> None:
-        """Of a budget in which nothing can come out."""
+        """Note a budget that is too small for any verdict."""
         pairs = stats.least_pairs(1 - self.options.confidence / 100)
         least = 2 * pairs * len(self._tracks) * (self.options.slot or LEAST_SLOT)
         if least > self.options.budget:
@@ -276,7 +280,7 @@ class Trial:
         return judge(self._tracks, self.options.confidence, only)
 
     def _learn(self) -> None:
-        """Slots of A alone: the noise, how they lean on each other, and how long they had better be."""
+        """Measure A/A slots to learn the noise, the correlation of slots in a row, and the best length of a slot."""
         share = self.options.budget / max(1, len(self._tracks))
         for track in self._tracks:
             slots: "List[Slot]" = []
@@ -326,8 +330,8 @@ class Trial:
                     self._pair(track, len(track.pairs) + 1)
 
     def _heed_silence(self) -> None:
-        """A side that never gave anything is no doubt but a failure: the budget may be too small for it to
-        fail several times in a row."""
+        """Raise GateError if a side never gave a result. The budget may be too small for FAILURES slots in a row, and
+        this is a failure rather than an open verdict."""
         for track in self._tracks:
             for side in (A, B):
                 slots = [slot for slot in self.gate.slots if (slot.point, slot.side) == (track.point.name, side)]
@@ -335,19 +339,19 @@ class Trial:
                     raise GateError(f"{track.point.name}: no slot of {side} gave anything: {slots[-1].failed}")
 
     def _open(self) -> "List[Track]":
-        """Points with a metric that is not told yet."""
+        """Points with a metric whose verdict is open."""
         waiting = {row.track.point.name for row, verdict, _ in rows_of(self._tracks, self.options.confidence)
                    if verdict == CANT_TELL}
         return [track for track in self._tracks if track.point.name in waiting]
 
     def _fits(self, track: Track) -> bool:
-        """Whether a pair more still ends within the budget."""
+        """Whether another pair fits into the budget."""
         done = [slot.seconds for pair in track.pairs for slot in pair]
         each = sum(done) / len(done) if done else track.length
         return self._spent() + 2 * each <= self.options.budget
 
     def _pair(self, track: Track, number: int) -> None:
-        """A fair coin says which is first: what the statistics stand on."""
+        """Measure a pair. A fair coin decides which side is first: the statistics depend on it."""
         order = (A, B) if self._coin.random() < 0.5 else (B, A)
         slots = {side: self._slot(track, side, number, track.length) for side in order}
         track.pairs.append((slots[A], slots[B]))
@@ -357,5 +361,5 @@ class Trial:
 
 
 def run(gate: Gate, bench: Bench, view: View, options: Options) -> None:
-    """Measures and judges; the gate holds what was found, also when this raises."""
+    """Measure and judge. The gate has the results even if this raises."""
     Trial(gate, bench, view, options).run()

@@ -1,7 +1,7 @@
-"""netvm: a guest of qemu with a kernel of the distribution's, and our programs in it.
+"""netvm: a qemu guest with a kernel of the distribution and our programs.
 
-modules.py finds the kernel and what its modules need, image.py makes the initramfs, guest.py runs
-qemu, agent.py is what runs in the guest, suite.py the guest tests.
+modules.py finds the kernel and the dependencies of its modules, image.py makes the initramfs, guest.py runs qemu,
+agent.py runs in the guest, suite.py has the guest tests.
 """
 
 from netkit import Fault

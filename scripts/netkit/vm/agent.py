@@ -1,7 +1,7 @@
-"""What runs in a guest: it takes jobs from netvm by a port of the virtual machine, one after the other.
+"""Runs in a guest: takes jobs from netvm, one after the other, through a port of the virtual machine.
 
-A job is a line of JSON. The answers are frames: a letter, the length in four bytes, and the bytes.
-O and E are what the command wrote, R is its result, B says that the guest is there.
+A job is a line of JSON. The answers are frames: a letter, the length in four bytes, and the contents. O and E are the
+command's stdout and stderr, R is the result, B means that the guest has booted.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ from typing import Any, BinaryIO, Dict, List, Optional
 
 PORT = "/dev/vport0p1"
 TREE = "/plumbline"
-SERVED = ("sctp", "dccp_ipv4", "dccp_ipv6", "tls", "tipc", "vsock_loopback")    # netserver loads none for a client
+SERVED = ("sctp", "dccp_ipv4", "dccp_ipv6", "tls", "tipc", "vsock_loopback")    # netserver does not load modules on behalf of a client
 PATH = f"{TREE}/src:{TREE}/scripts:/usr/bin"
 
 
 class Port:
-    """Frames on the way to netvm, from several threads."""
+    """Sends frames to netvm; may be used by several threads."""
 
     def __init__(self) -> None:
         self.fd = os.open(PORT, os.O_RDWR)
@@ -42,14 +42,14 @@ class Port:
 
 
 def shell(command: "List[str]") -> str:
-    """Runs it; its complaint when it fails."""
+    """Run a command; returns its output if it fails, else ""."""
     done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, errors="replace")
     return "" if done.returncode == 0 else (" ".join(done.stdout.split()) or f"status {done.returncode}")
 
 
 def others() -> "List[int]":
-    """The processes besides the first one, this one and the kernel's."""
+    """All processes except the first one, this one and kernel threads."""
     found = []
     for name in os.listdir("/proc"):
         if name.isdigit() and int(name) not in (1, os.getpid()):
@@ -60,7 +60,7 @@ def others() -> "List[int]":
 
 
 def clean() -> None:
-    """Ends what a job left, so that the next one finds a guest like a new one."""
+    """Kill what a job left behind and undo its changes, so that the next one finds the guest as new."""
     for _ in range(50):
         left = others()
         for pid in left:
@@ -74,13 +74,13 @@ def clean() -> None:
 
 
 def prepare(job: "Dict[str, Any]") -> str:
-    """Modules and a link, before the command; what went wrong."""
+    """Load modules and set up a link before the command; returns what went wrong, or ""."""
     for module in job.get("modules", ()):
         said = shell(["modprobe", module])
         if said:
             return f"module {module}: {said}"
     for module in SERVED if job.get("daemon") else ():
-        shell(["modprobe", module])     # a kernel may lack some
+        shell(["modprobe", module])     # some kernels lack some of them
     places: "List[List[str]]" = [[]] if job.get("daemon") else []
     if job.get("link") is not None:
         said = shell(["netlab", "up", *job["link"]])
@@ -95,7 +95,7 @@ def prepare(job: "Dict[str, Any]") -> str:
 
 
 def run(job: "Dict[str, Any]", port: Port) -> "Dict[str, Any]":
-    """One job to its end; its status as a shell has it."""
+    """Run a job to its end; the exit status is as in a shell."""
     said = prepare(job)
     if said:
         return {"error": said}

@@ -1,4 +1,4 @@
-"""A guest: qemu, what it prints on its console, and the port by which jobs go in and answers come back."""
+"""A guest: qemu, its console output, and the port through which jobs and answers pass."""
 
 import contextlib
 import json
@@ -20,17 +20,17 @@ from netkit.vm.image import Image
 from netkit.vm.modules import INSTALL
 
 QEMU = {"x86_64": "qemu-system-x86_64"}
-CONSOLE_LINES = 25      # that are shown when a guest has died
-PANIC = "BUG: |Oops: |Kernel panic|sysrq: "   # the first of what a kernel says at its end
+CONSOLE_LINES = 25      # shown when a guest has died
+PANIC = "BUG: |Oops: |Kernel panic|sysrq: "   # the beginning of a kernel's last messages
 CONSOLE_BYTES = 1 << 18
-FRAME = 5               # bytes of a frame's head
-FRAME_MOST = 1 << 20    # and of what is in it
+FRAME = 5               # bytes of a frame's header
+FRAME_MOST = 1 << 20    # of its contents
 ACCEL = {"tcg": ["-accel", "tcg,thread=multi"],
-         # A nanosecond for each instruction; what a sleeping guest waits for comes at once.
+         # One nanosecond per instruction; a sleeping guest's timers expire at once.
          "counted": ["-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off"]}
-# qemu carries out "rep movsb" byte by byte, and leaves its code for each stac and clac.
+# qemu executes "rep movsb" byte by byte, and leaves translated code at each stac and clac.
 CPU = dict.fromkeys(ACCEL, "max,-erms,-smap")
-KVM_STARTS = 15.0       # s after which a guest that has not started with KVM never does: it has been seen to hang
+KVM_STARTS = 15.0       # s; a guest that has not started with KVM by then never does: it was seen to hang
 
 
 def program() -> str:
@@ -43,14 +43,14 @@ def program() -> str:
     return found
 
 
-# The head of a compressed kernel (Documentation/arch/x86/boot.rst), and of a note in an unpacked one.
+# The header of a compressed kernel (Documentation/arch/x86/boot.rst), and of a note in an uncompressed one.
 HEAD, SETUP_SECTORS, PAYLOAD = slice(0x202, 0x206), 0x1F1, 0x248
 PVH = struct.pack("<I", 18) + b"Xen\0"
 
 
 def unpacked(path: str) -> bytes:
-    """The kernel within a compressed one, if it is such a one and qemu can start it; else the file as it is. Without KVM
-    a guest takes seconds to unpack it."""
+    """The kernel inside a compressed image, if qemu can start it; otherwise the file as it is. Without KVM,
+    decompression in the guest takes seconds."""
     with files.raising(VmError, path), open(path, "rb") as file:
         image = file.read()
     if image[HEAD] != b"HdrS":
@@ -68,7 +68,7 @@ class Late(VmError):
 
 
 def kvm_note() -> "Tuple[str, bytes]":
-    """A file, and what it holds if KVM has hung since this machine has booted: it is not waited for again."""
+    """A file that notes that KVM has hung since this machine booted, and its contents: KVM is then not tried again."""
     with open("/proc/sys/kernel/random/boot_id", "rb") as file:
         return os.path.join(modules.cache(), "kvm-hung"), file.read()
 
@@ -88,14 +88,14 @@ def note_kvm_hung() -> None:
 
 
 class Guest:
-    """One virtual machine. In a with statement, after which it is gone."""
+    """A virtual machine. Use it as a context manager, which ends it."""
 
     def __init__(self, image: Image, accel: str = "auto", cpus: int = 2, memory: int = 1024, limit: float = 120.0,
                  console: bool = False) -> None:
         self.end = time.monotonic() + limit
         self.limit = limit
-        self.said = bytearray()     # on the console
-        self.got = bytearray()      # by the port, not yet a frame
+        self.said = bytearray()     # console output
+        self.got = bytearray()      # received through the port, not yet a complete frame
         self.up = False
         self.process: "Optional[subprocess.Popen[bytes]]" = None
         self.image, self.accel, self.cpus, self.memory = image, accel, cpus, memory
@@ -131,7 +131,7 @@ class Guest:
         return [self.accel] if self.accel != "auto" else ["kvm", "tcg"] if usable and not kvm_hung() else ["tcg"]
 
     def launch(self) -> None:
-        """Starts qemu with the first of what is left to try."""
+        """Start qemu in the best mode that has not been tried yet."""
         self.said, self.got = bytearray(), bytearray()
         self.port, port = socket.socketpair()
         self.console, console = socket.socketpair()
@@ -165,7 +165,7 @@ class Guest:
         self.close()
 
     def kill(self) -> None:
-        """Ends it from another thread, or before it was begun."""
+        """Kill it, from another thread, or before it has started."""
         self.end = 0.0
         if self.process:
             self.process.kill()
@@ -180,7 +180,7 @@ class Guest:
         self.process.stderr.close()
 
     def receive(self, end: float) -> None:
-        """Waits for something until then, and notes it. Late when nothing came, or it is later."""
+        """Wait until `end` for data and store it. Raises Late at the deadline."""
         events = self.selector.select(max(0.0, end - time.monotonic()))
         if not events or time.monotonic() > end:
             raise Late("")
@@ -207,8 +207,8 @@ class Guest:
             self.receive(end)
 
     def last_words(self, what: str) -> str:
-        """The end of what is on the console, below a line."""
-        for _ in range(20):     # qemu may have said more than was read
+        """A message, followed by the end of the console output."""
+        for _ in range(20):     # there may be more output to read
             try:
                 self.receive(time.monotonic() + 0.1)
             except VmError as fault:
@@ -222,7 +222,7 @@ class Guest:
                           *(f"  {line}" for line in lines)])
 
     def start(self) -> float:
-        """Until it has booted; the seconds that took. Where KVM does not work, without it."""
+        """Boot; returns the seconds it took. Falls back to emulation if KVM does not work."""
         begin = time.monotonic()
         while len(self.kinds) > 1:
             try:
@@ -244,8 +244,8 @@ class Guest:
 
     def run(self, job: "Dict[str, Any]", out: "Callable[[bytes], object]", err: "Callable[[bytes], object]",
             limit: "Optional[float]" = None) -> "Dict[str, Any]":
-        """A job's result; out and err are given what its command writes, as it comes. limit is watched in the
-        guest; the limit of the whole guest is watched here."""
+        """Run a job and return its result. `out` and `err` receive its command's output as it arrives. The job's
+        limit is enforced in the guest, that of the whole guest here."""
         if not self.up:
             self.start()
         words = json.dumps({**job, **({"limit": limit} if limit else {})}).encode() + b"\n"
@@ -263,7 +263,7 @@ class Guest:
 
 
 def to(stream: Any) -> "Callable[[bytes], None]":
-    """Writes to this process's output, whatever the bytes are."""
+    """A function that writes bytes to one of our output streams."""
     def write(data: bytes) -> None:
         stream.buffer.write(data)
         stream.flush()

@@ -1,4 +1,4 @@
-"""The initramfs of a guest, made from the build and from programs of this machine."""
+"""Makes the initramfs of a guest from the build and from programs of this machine."""
 
 import json
 import os
@@ -11,19 +11,19 @@ from netkit import UsageError, files, machine
 from netkit.vm import VmError
 from netkit.vm.modules import INSTALL, START, Kernel
 
-TREE = "plumbline"      # where the guest has what the source tree and the build have
+TREE = "plumbline"      # directory in the guest with the source tree's and the build's files
 BUSYBOX = "usr/bin/busybox"
-# Programs of the system that a guest has beside busybox, and whether they have to be there. The shell of
-# busybox would take its own ip whatever the path says.
+# Programs of this machine that go into a guest in addition to busybox, and whether they are required. busybox's shell
+# would run its own ip, whatever PATH says.
 PROGRAMS = (("sh", True), ("bash", False), ("ip", True), ("tc", True), ("ss", True), ("nft", False),
             ("ethtool", False), ("taskset", False), ("setpriv", False))
-# Of the scripts, those that work in a guest.
+# The scripts that work in a guest.
 SCRIPTS = ("netgate", "netlab", "netreport", "netsweep")
-# Of Python's library, what takes room and no guest needs. Some modules bring libraries: those of Tk, of databases.
+# Large parts of Python's library that no guest needs. Some of these modules depend on libraries of Tk or databases.
 LEFT_OUT = re.compile(r"(test|tkinter|idlelib|lib2to3|pydoc_data|ensurepip|distutils|turtledemo|sqlite3|config-.*|dist-packages"
                       r"|site-packages|.*\.opt-[12]\.pyc|turtle\.(py|.*\.pyc)"
                       r"|(_tkinter|_dbm|_gdbm|_sqlite3|nis|_codecs_(cn|hk|iso2022|jp|kr|tw))\..*\.so)")
-# What Python says of its own places.
+# Prints where a Python has its files.
 WHERE = """import json, os, sys, sysconfig
 print(json.dumps([os.path.realpath(sys.executable), *map(sysconfig.get_path, ("stdlib", "platstdlib"))]))"""
 
@@ -33,7 +33,7 @@ TEXTS = {
     "etc/hosts": "127.0.0.1 localhost guest\n::1 localhost\n",
     "etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\nprotocols: files\nservices: files\n"}
 
-# The first process. busybox's shell also waits for processes whose parents are gone.
+# The first process. busybox's shell also reaps orphaned processes.
 INIT = """#!/bin/busybox sh
 export PATH=/usr/bin HOME=/root
 mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t devtmpfs dev /dev
@@ -48,14 +48,14 @@ cd /root; /usr/bin/python3 -I /plumbline/scripts/netkit/vm/agent.py; poweroff -f
 
 
 class Archive:
-    """A file of cpio's format newc, as the kernel unpacks it."""
+    """A cpio archive in the format newc, which the kernel unpacks."""
 
     def __init__(self, out: BinaryIO) -> None:
         self.out, self.number = out, 0
         self.names: "Set[str]" = set()
 
     def put(self, name: str, mode: int, data: bytes = b"", mtime: int = 0) -> None:
-        """Unless it is there already; with the folders that lead to it."""
+        """Add an entry with its parent directories, unless it exists."""
         if name in self.names:
             return
         folder = os.path.dirname(name)
@@ -71,7 +71,7 @@ class Archive:
 
     @staticmethod
     def place(path: str) -> str:
-        """Where a path of this machine is in the guest: /bin and its like are names of those below /usr."""
+        """The path in the guest for a path of this machine: /bin and the like are links to /usr."""
         path = os.path.normpath(path).lstrip("/")
         first, _, rest = path.partition("/")
         if first in ("bin", "sbin"):
@@ -90,7 +90,7 @@ class Archive:
         self.put(name, stat.S_IFREG | mode, data.encode() if isinstance(data, str) else data)
 
     def file(self, name: str, path: str) -> None:
-        """The times stay, as Python compares its compiled files with those they are of."""
+        """Add a file with its timestamp, which Python compares with that in compiled files."""
         with files.raising(VmError, path), open(path, "rb") as source:
             about = os.fstat(source.fileno())
             self.put(name, stat.S_IFREG | stat.S_IMODE(about.st_mode), source.read(), int(about.st_mtime))
@@ -101,7 +101,7 @@ class Archive:
 
 
 def libraries(paths: "Sequence[str]") -> "Set[str]":
-    """The libraries and the loaders that programs need."""
+    """The libraries and loaders that programs need."""
     got = subprocess.run(["ldd", *paths], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                          text=True, errors="replace", timeout=60)
     missing = re.findall(r"^\s*(\S+) => not found", got.stdout, re.M)
@@ -111,16 +111,16 @@ def libraries(paths: "Sequence[str]") -> "Set[str]":
 
 
 class Image:
-    """What goes into a guest."""
+    """The contents of a guest."""
 
     def __init__(self, kernel: Kernel, programs: "Dict[str, str]", scripts: str) -> None:
         self.kernel, self.scripts = kernel, scripts
-        self.programs = programs                # of the build: place below its folder, path here
-        self.modules: "List[str]" = []          # beyond the usual ones
-        self.files: "Dict[str, str]" = {}       # further ones: place in the guest, path here
+        self.programs = programs                # from the build: path below its directory, path here
+        self.modules: "List[str]" = []          # in addition to the default ones
+        self.files: "Dict[str, str]" = {}       # path in the guest, path here
 
     def add(self, place: str, path: str) -> None:
-        """A file, or a folder with all that it has."""
+        """Add a file, or a directory with its contents."""
         if os.path.isdir(path):
             for folder, folders, names in os.walk(path):
                 folders[:] = [name for name in folders if name != "__pycache__"]
@@ -160,7 +160,7 @@ class Image:
         archive.text("init", INIT.replace("START", " ".join(START)), 0o755)
 
     def _busybox(self, archive: Archive) -> None:
-        """Its names for all that is not there yet, and so comes last."""
+        """busybox's applets under all names that do not exist yet: to be called last."""
         busybox = machine.find("busybox")
         if not busybox:
             raise VmError(f"no program busybox: {INSTALL}")
@@ -173,7 +173,7 @@ class Image:
             archive.link("usr/bin/" + name, "busybox")
 
     def _python(self, archive: Archive) -> "List[str]":
-        """The distribution's Python; returns what needs libraries."""
+        """The distribution's Python; returns the files that need libraries."""
         python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else machine.find("python3")
         program, library, platform = json.loads(subprocess.run(
             [python, "-I", "-c", WHERE], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -206,7 +206,7 @@ class Image:
         return found
 
     def _ours(self, archive: Archive) -> "List[str]":
-        """The build's programs, the scripts and what the user adds."""
+        """The build's programs, the scripts, and the user's files."""
         self.add(f"{TREE}/scripts/netkit", os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         placed = {**{f"{TREE}/{name}": path for name, path in self.programs.items()},
                   **{f"{TREE}/scripts/{name}": os.path.join(self.scripts, name) for name in SCRIPTS}, **self.files}
@@ -228,6 +228,6 @@ class Image:
 
 
 def is_program(path: str) -> bool:
-    """Of machine code."""
+    """Whether it is an ELF file."""
     with open(path, "rb") as file:
         return file.read(4) == b"\x7fELF"

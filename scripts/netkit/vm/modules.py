@@ -14,10 +14,10 @@ from netkit.vm import VmError
 
 INSTALL = "scripts/install-needed vm gets what is needed on Debian"
 
-# What a guest needs to start, in the order in which they are loaded.
+# Modules that a guest needs to boot, in loading order.
 START = ("virtio_pci", "virtio_console")
 
-# What is in every guest and loaded when something asks for it; a kernel may lack some of it.
+# Modules in every guest, loaded on demand; some kernels lack some of them.
 USUAL = (
     "sctp", "sctp_diag", "dccp", "dccp_ipv4", "dccp_ipv6", "dccp_diag", "dccp_tfrc_lib", "llc2", "psnap", "tls",
     "vsock", "vsock_loopback", "vsock_diag", "vmw_vsock_virtio_transport", "mptcp_diag", "tcp_diag", "udp_diag",
@@ -31,7 +31,7 @@ USUAL = (
 
 
 def plain(name: str) -> str:
-    """A module's name as the kernel writes it."""
+    """A module's name in the kernel's spelling."""
     return name.replace("-", "_")
 
 
@@ -50,7 +50,7 @@ def content(path: str) -> bytes:
 
 @dataclass
 class Module:
-    """One module: its file's bytes, and what its .modinfo section says."""
+    """A module: its file's contents, and its .modinfo section."""
     name: str
     place: str      # in the guest, below lib/modules/VERSION
     data: bytes
@@ -70,7 +70,7 @@ class Module:
 
 
 class Kernel:
-    """A kernel's image and the modules that belong to it."""
+    """A kernel image and its modules."""
 
     def __init__(self, image: str) -> None:
         self.image = os.path.abspath(image)
@@ -105,7 +105,7 @@ class Kernel:
         return self.read[name]
 
     def closure(self, name: str) -> "List[Module]":
-        """A module and all it depends on, each before what it depends on."""
+        """A module, followed by its dependencies: the reverse of the loading order."""
         seen: "Set[str]" = set()
         found: "List[Module]" = []
 
@@ -121,7 +121,7 @@ class Kernel:
         return found
 
     def wanted(self, names: "Iterable[str]") -> "List[Module]":
-        """The usual modules and those named, with what they depend on. A named one has to be there."""
+        """The default modules and the named ones, with dependencies. Named ones must exist."""
         for name in names:
             if plain(name) not in self.files and not self.built_in(name):
                 raise VmError(f"no module {name} in kernel {self.version}")
@@ -138,7 +138,7 @@ class Kernel:
         return list(found.values())
 
     def index(self, modules: "List[Module]") -> "Dict[str, bytes]":
-        """What modprobe reads, for these modules."""
+        """The index files of modprobe for these modules."""
         depend = "".join(f"{one.place}: {' '.join(need.place for need in self.closure(one.name)[1:])}\n"
                          for one in modules)
         aliases = "".join(f"alias {alias} {one.name}\n" for one in modules for alias in one.aliases)
@@ -150,8 +150,8 @@ def by_version(path: str) -> "List[int]":
 
 
 def cache() -> str:
-    """Where what was fetched for us is: programs that are run, with sudo and another user's HOME as root. Raises
-    VmError where another user could change them."""
+    """The directory of downloaded files. They are executed, under sudo as root with another user's HOME. Raises
+    VmError if another user could change them."""
     path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "plumbline")
     try:
         files.must_be_ours(path)
@@ -161,7 +161,7 @@ def cache() -> str:
 
 
 def find(named: str = "") -> Kernel:
-    """The kernel that the user names, else the newest that was unpacked for us, else of this machine."""
+    """The named kernel, else the newest one that was downloaded, else the newest in /boot."""
     named = named or os.environ.get("NETVM_KERNEL", "")
     if named:
         if not os.path.isfile(named):

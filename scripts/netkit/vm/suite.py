@@ -1,4 +1,4 @@
-"""The guest tests: tests/vm/NAME.sh and NAME.py, each with lines "# netvm: KEY WORDS" about what it needs."""
+"""The guest tests: tests/vm/NAME.sh and NAME.py. Lines "# netvm: KEY WORDS" in them say what they need."""
 
 import glob
 import os
@@ -19,7 +19,7 @@ from netkit.vm.image import TREE, Image
 REAL = "opt/netperf-2.7.0"
 SKIPPED = 77
 SAID_MOST = 16 << 20     # bytes of a test's output that are kept
-LIMIT = 600.0       # s of a test that says none: many times what a quiet machine needs
+LIMIT = 600.0       # s; default limit of a test, many times what it takes on an idle machine
 SHELLS = {".sh": "/usr/bin/sh", ".py": "/usr/bin/python3"}
 
 
@@ -28,10 +28,10 @@ class Test:
     name: str
     path: str
     modules: "List[str]" = field(default_factory=list)
-    files: "List[str]" = field(default_factory=list)    # of the build
-    real: bool = False                                  # the real netperf is wanted
+    files: "List[str]" = field(default_factory=list)    # from the build
+    real: bool = False                                  # needs the real netperf
     limit: float = LIMIT
-    counted: bool = False                               # by a clock of instructions
+    counted: bool = False                               # needs a clock that counts instructions
 
     def __post_init__(self) -> None:
         with open(self.path, encoding="utf-8") as file:
@@ -72,15 +72,15 @@ def find(folder: str, names: "List[str]") -> "List[Test]":
 
 
 def real_netperf(scripts: str) -> str:
-    """The folder with Debian's netperf; empty when it cannot be had, which the tests then say."""
+    """The directory of Debian's netperf; empty if it can't be fetched, which the tests then report."""
     place = os.environ.get("NP_REAL_NETPERF_DIR") or os.path.join(modules.cache(), "netperf-2.7.0")
     done = subprocess.run([os.path.join(scripts, "fetch"), "netperf", place], stdin=subprocess.DEVNULL)
     return place if done.returncode == 0 else ""
 
 
 def fill(image: Image, tests: "List[Test]", top: str, folder: str) -> None:
-    """Puts into a guest what these tests need, files of the build that netperf is of, too. What is beside a folder of
-    tests is what they mean."""
+    """Add the files that these tests need to a guest, including build files. Files next to a directory of tests are
+    looked up there first."""
     beside = os.path.join(folder, "..", "..") if folder else top
     for part in ("tests/e2e", "tests/golden"):
         has = os.path.isdir(os.path.join(beside, part))
@@ -101,16 +101,15 @@ def fill(image: Image, tests: "List[Test]", top: str, folder: str) -> None:
 
 
 class Runner:
-    """Runs tests in some guests at a time, each of which has one of the clocks. A test's output is printed when
-    it is over."""
+    """Runs tests in several guests at a time, each with one kind of clock. A test's output is printed when it ends."""
 
     def __init__(self, tests: "List[Test]", boot: "Callable[[bool], Guest]") -> None:
-        self.left = sorted(tests, key=lambda test: not test.counted)    # those take longest
-        self.boot = boot    # a guest, by whether its clock counts
+        self.left = sorted(tests, key=lambda test: not test.counted)    # they take longest
+        self.boot = boot    # boots a guest, given whether its clock counts instructions
         self.lock = threading.Lock()
         self.results: "List[str]" = []
         self.guests: "Set[Guest]" = set()
-        self.failures: "Dict[str, str]" = {}    # what tests that failed have said
+        self.failures: "Dict[str, str]" = {}    # output of failed tests
 
     def run(self, at_once: int) -> None:
         with ThreadPoolExecutor(at_once) as pool:
@@ -131,7 +130,7 @@ class Runner:
                     file.write(text)
 
     def next(self, counted: "Optional[bool]" = None) -> "Optional[Test]":
-        """The next test, for a guest with that clock."""
+        """The next test for a guest with that kind of clock."""
         with self.lock:
             for test in self.left:
                 if counted in (None, test.counted):
@@ -140,7 +139,7 @@ class Runner:
         return None
 
     def work(self) -> "Optional[VmError]":
-        """Why there can be no guest, if so."""
+        """Run tests until none is left. Returns the error if no guest can be started."""
         test = self.next()
         while test:
             guest = self.boot(test.counted)
@@ -153,7 +152,7 @@ class Runner:
                     while test:
                         self.one(guest, test)
                         test = self.next(guest.counted)
-            except VmError as fault:    # it goes on with another guest, unless there can be none
+            except VmError as fault:    # continue with another guest, if one can be started
                 if not guest.up:
                     with self.lock:
                         self.left.clear()
@@ -194,7 +193,7 @@ class Runner:
 
 
 def judge(got: "Dict[str, Any]", test: Test) -> "Tuple[str, str]":
-    """What a job's result says of a test, and why."""
+    """The verdict on a test from its job's result, and the reason."""
     if got.get("late"):
         return "FAIL", f"not done after {test.limit:g} s"
     if "error" in got:
