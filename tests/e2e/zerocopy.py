@@ -150,8 +150,8 @@ def the_client_dies(test: str) -> None:
     with lib.Daemon() as daemon:
         cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH]
         with lib.Started(cmd) as client:
-            session_of(daemon)
             assert client.measuring(), client.said()
+            assert daemon.children(), "no session"
             client.signal(signal.SIGKILL)
             client.finish(20)
         assert lib.wait_for(lambda: not daemon.children(), 30), daemon.log()
