@@ -30,7 +30,7 @@ def objects(text: str, path: str) -> "Iterator[Dict[str, Any]]":
             found, at = decoder.raw_decode(text, at)
             found = calls.known(found)
         except (ValueError, AttributeError, RecursionError) as fault:
-            raise results.ResultsError(f"{path}: not a document of netperf's ({fault})") from None
+            raise results.ResultsError(f"{path}: not a document of netperf ({fault})") from None
         except calls.NewerDocument as fault:
             raise results.ResultsError(f"{path}: {fault}") from None
         yield found

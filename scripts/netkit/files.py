@@ -165,7 +165,7 @@ class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
             if mode == "wb" and os.fstat(self.file.fileno()).st_size:
                 self.file.truncate(0)
         except FileExistsError:
-            raise fault(f"{path}: is there already: {remedy}") from None
+            raise fault(f"{path}: already exists: {remedy}") from None
         except BlockingIOError:
             self.file.close()
             raise fault(f"{path}: another {program} is writing it right now") from None

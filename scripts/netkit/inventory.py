@@ -27,7 +27,7 @@ def asked(source: str) -> "Tuple[str, str]":
     if not colon or os.path.exists(source) or re.match(r"[0-9A-Fa-f:.]+(%\w+)?,", source):      # also an inventory: HOST,HOST may be IPv6 addresses
         return "", ""
     if kind not in ROWS:
-        raise Fault(f"{kind}: no engine of that name ({', '.join(ROWS)})")
+        raise Fault(f"{kind}: no such engine ({', '.join(ROWS)})")
     return kind, what
 
 
@@ -84,7 +84,7 @@ def end(name: str, known: "Dict[str, Any]") -> str:
     way = str(known.get("ansible_connection") or "smart")
     kind = "ssh" if way == "smart" else way.rpartition(".")[2]      # such as community.docker.docker
     if kind not in ROWS:
-        raise Fault(f"{name}: ansible_connection={way}: no engine of that name ({', '.join(ROWS)})")
+        raise Fault(f"{name}: ansible_connection={way}: no such engine ({', '.join(ROWS)})")
     address = known.get(ADDRESS)
     if kind == "ssh":
         address = address or next((known[one] for one in OPTIONS if OPTIONS[one] == "HostName" and one in known), "")

@@ -91,7 +91,7 @@ def length_option(value: Any, known: Known) -> "List[str]":
     """The option for the length; none with "clean", which determines it."""
     if known.get("clean") is not None:
         if units.seconds(value) is None:
-            raise OptionError(f"{value!r} counts, and clean has seconds: one of them")
+            raise OptionError(f"{value!r} is a count, but clean is in seconds: give only one")
         return []
     if isinstance(value, float) and value == int(value):
         value = int(value)
@@ -103,7 +103,7 @@ def length_option(value: Any, known: Known) -> "List[str]":
 def clean_option(value: Any, known: Known) -> "List[str]":
     also = next((name for name in ("confidence", "iterations") if known.get(name) is not None), "")
     if also:
-        raise OptionError(f"{also} says when to repeat, too: one of them")
+        raise OptionError(f"{also} says when to repeat, too: give only one")
     return ["--clean", str(count(value, known))]
 
 
@@ -129,7 +129,7 @@ def cpu_option(value: Any, _known: Known) -> "List[str]":
 
 def test_option(value: Any, _known: Known) -> "List[str]":
     if test_name({"test": value}) not in TESTS:
-        raise OptionError(f"{value!r}: no test that netsweep reads the results of "
+        raise OptionError(f"{value!r}: not a test whose results netsweep can read "
                           f"(try {', '.join(TESTS)})")
     return ["-t", test_name({"test": value})]
 

@@ -385,9 +385,9 @@ def parse(name: str, text: str) -> Plan:
     data = from_toml(text, name, PlanError)
     for key, value in data.items():
         if key in options.BY_NAME:
-            raise PlanError(f"{name}: {key} stands in [constants], or with its values in [axes]")
+            raise PlanError(f"{name}: {key} belongs in [constants], or with a list of values in [axes]")
         if key not in SETTINGS:
-            raise PlanError(f"{name}: {key} is nothing that a plan has (try {', '.join(SETTINGS)})")
+            raise PlanError(f"{name}: {key} is not a member of a plan (try {', '.join(SETTINGS)})")
         if not isinstance(value, SETTINGS[key]) or isinstance(value, bool):
             raise PlanError(f"{name}: {key} = {value!r} is of the wrong kind (see netsweep(1))")
     plan = Plan(name, text, title=data.get("title", name),
@@ -498,7 +498,7 @@ def override(plan: Plan, setting: str) -> None:
         raise PlanError(f"--set {setting}: try NAME=VALUE")
     row = options.BY_NAME.get(name)
     if not plan.has(name) and row is None:
-        raise PlanError(f"--set {setting}: {name} is neither in the plan nor a name with a meaning")
+        raise PlanError(f"--set {setting}: {name} is neither in the plan nor a known name")
     parts = options.hosts(text) if name == "host" else text.split(";" if row and row.commas else ",")
     values = [part == "true" if part in ("true", "false") else clean(options.number(part)) for part in parts]
     if name in ("host", "lab") and values != [None]:
@@ -542,11 +542,11 @@ def check(plan: Plan) -> None:
     for axis in plan.axes:
         seen = [json.dumps(value) for value in axis.values]
         if not all(map(math.isfinite, (value for value in axis.values if isinstance(value, float)))):
-            raise PlanError(f"axis {axis.name}: nan and inf are no values")
+            raise PlanError(f"axis {axis.name}: nan and inf are not allowed")
         if not seen or len(set(seen)) != len(seen):
             raise PlanError(f"axis {axis.name}: " + ("a value twice" if seen else "no values"))
         if axis.name in plan.constants:
-            raise PlanError(f"{axis.name} is an axis and a constant: it can be one of them")
+            raise PlanError(f"{axis.name} is an axis and a constant: it can only be one of them")
     for skip in plan.skips:
         if not isinstance(skip, dict):
             raise PlanError("skip: write [[skip]], then lines such as family = 6")
@@ -555,7 +555,7 @@ def check(plan: Plan) -> None:
                 raise PlanError(f"skip: {name} is neither an axis nor a constant")
             for one in wanted if isinstance(wanted, list) else [wanted]:
                 if isinstance(one, float) and not math.isfinite(one):
-                    raise PlanError(f"skip: {name}: nan and inf are no values")
+                    raise PlanError(f"skip: {name}: nan and inf are not allowed")
                 if isinstance(one, str) and re.match(r"\s*[<>=!]", one) and not BOUND.fullmatch(one):
                     raise PlanError(f"skip: {name}: {one!r} is no bound (try \"< 1280\", also with <=, >, >= or !=, and a number)")
     for when, hooks in (("before", plan.before), ("after", plan.after)):
@@ -575,7 +575,7 @@ def check(plan: Plan) -> None:
     points = plan.points()
     for name in plan.hooks() if plan.order in TOGETHER else ():
         if len({str(plan.state(name, point)) for point in points}) > len({elsewhere(point) for point in points}):
-            raise PlanError(f"order {plan.order}: the commands of {name} are not the same for all that runs together")
+            raise PlanError(f"order {plan.order}: the commands of {name} are not the same for all runs of a group")
     if not points:
         raise PlanError("no points: an axis without values, or everything is skipped")
     for point in points:
@@ -607,7 +607,7 @@ def check_point(plan: Plan, point: Point) -> None:
         raise PlanError("no host: --host NAME, --local, or a lab in the plan" if not known.get("server") else
                         f"no host, the address of the server {known['server']}")
     if plan.is_far() and (plan.local or known.get("lab")):
-        raise PlanError("client and server say where the ends are, as --local and a lab do: one of them")
+        raise PlanError("client and server say where the ends are, as do --local and a lab: give only one")
     if known.get("lab") and known.get("host"):
         raise PlanError("host and lab: a lab has its own far end, take one of them out")
 

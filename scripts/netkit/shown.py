@@ -48,7 +48,7 @@ def read(path: str) -> "List[Document]":
         if str(one["schema"]).endswith("/1") and isinstance(one.get("final"), dict):    # this schema had no null
             one["final"] = {key: None if value == "" or is_number(value) and value < 0 else value for key, value in one["final"].items()}
     if not found:
-        raise ResultsError(f"{name}: empty, and no document of netperf's")
+        raise ResultsError(f"{name}: empty: no document of netperf in it")
     return found
 
 

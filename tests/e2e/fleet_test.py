@@ -195,7 +195,7 @@ class Fleet(netmesh_test.Bed):
     def test_what_can_not_be(self):
         """A line each, at once."""
         (self.place / "full").write_text("")
-        for words, says in ((["lxc:a"], "lxc: no engine of that name"), (["slurm:"], "no allocation here: run netmesh within salloc"),
+        for words, says in ((["lxc:a"], "lxc: no such engine"), (["slurm:"], "no allocation here: run netmesh within salloc"),
                             (["slurm:", "--nodes", "9"], "salloc: error: no nodes; nb is drained"), (["podman:a,-b"], "podman:-b: try podman:HOST")):
             since = time.monotonic()
             self.assertIn(says, self.of(*words, status=1))

@@ -309,7 +309,7 @@ def next_start() -> str:
             ("1400", change, (), "put back mtu v0 to 1500: netgate ", "1500"),
             ("1400", change, ("null", '"1400"'), "put back mtu v0 to 1500: netgate ", "1500"),
             ("1450", change, ("null", '"14'), "put back mtu v0 to 1500: netgate ", "1500"),   # it was changing
-            ("1450", change, ('"1400"',), "did not put back mtu v0 to 1500: somebody has set it to 1450", "1450"),
+            ("1450", change, ('"1400"',), "did not put back mtu v0 to 1500: it has been set to 1450", "1450"),
             ("1400", keeper.replace(change, place="another net:[1]"), (), "machine was started anew", "1400"),
             ("1400", keeper.replace(change, identity="02:00:00:00:00:01"), (), "interface is gone", "1400")):
         said("ip", "link", "set", "dev", "v0", "mtu", is_now)
@@ -469,7 +469,7 @@ def set_since_by_somebody() -> str:
     said("ip", "link", "set", "dev", "v0", "mtu", "1450")
     said("ethtool", "-K", "v0", "gro", "on")
     lines = keeper.recover()
-    assert len(lines) == 2 and "somebody has set it to 1450 since" in "".join(lines) and not journals(), lines
+    assert len(lines) == 2 and "it has been set to 1450 since" in "".join(lines) and not journals(), lines
     now = keeper.features((), "v0")
     assert machine_now()[0] == "1450" and now["gso"].active and now["gro"].active, now
     said("ethtool", "-K", "v0", "gro", "off")
@@ -477,7 +477,7 @@ def set_since_by_somebody() -> str:
     one.set([("mtu v0", "1400"), ("sysctl net.ipv4.tcp_rmem", "4096 8192 16384")])
     said("ip", "link", "set", "dev", "v0", "mtu", "1500")
     said("ip", "link", "set", "dev", "v0", "mtu", "1460")
-    assert "set it to 1460 since" in complaint(one.leave) and machine_now()[0] == "1460" and not journals()
+    assert "been set to 1460 since" in complaint(one.leave) and machine_now()[0] == "1460" and not journals()
     assert rmem() != "4096 8192 16384"
     said("ip", "link", "set", "dev", "v0", "mtu", "1500")
     return ""

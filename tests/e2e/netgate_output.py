@@ -161,7 +161,7 @@ class Lines(Place):
 
     def test_a_file_that_is_there(self):
         path = self.written(gate())
-        self.assertIn("is there already", self.refused(output.Writer, path))
+        self.assertIn("already exists", self.refused(output.Writer, path))
         self.written(replace(gate(), budget=5.0), mode="wb")
         self.assertEqual(only(path).budget, 5.0)
         other = output.Writer(path, mode="a+b")
@@ -358,7 +358,7 @@ class Criteria(Place):
         found = output.load_criteria(path)
         plain = [replace(point, metrics=tuple(Metric(one.name) for one in point.metrics)) for point in (STREAM, RR)]
         self.assertEqual((output.apply(plain, found), found.confidence), ([STREAM, RR], 99.5))
-        self.assertIn("is there already", self.refused(output.write_criteria, path, [RR], 95.0))
+        self.assertIn("already exists", self.refused(output.write_criteria, path, [RR], 95.0))
 
     def test_files_that_are_none(self):
         for text, words in (("x = [", "(at "), ("[defaults]\n", "defaults: a file of criteria has"),

@@ -104,8 +104,8 @@ class Points(unittest.TestCase):
         alike, = points.points({"test": "TCP_RR", "margin": 1.0, "aa": True, "a": "-c"})
         self.assertEqual((alike.a, alike.b), (Side(globals=("-c",)),) * 2)
         self.refused("--aa compares", list, points.points({"test": "TCP_RR", "margin": 1.0, "aa": True, "b": "-c"}))
-        self.refused("there twice", points.check, made * 2)
-        self.refused("a name is of", points.check, [Point("a b", "TCP_RR")])
+        self.refused("used twice", points.check, made * 2)
+        self.refused("a name consists of", points.check, [Point("a b", "TCP_RR")])
         self.refused("no test whose", list, points.points({"test": "TCP_MSS", "margin": 1.0}))
 
     def test_which_way_is_better(self):
@@ -390,7 +390,7 @@ class Gates(Folder):
         said = [hook for slot in slots for hook in slot["hooks"] if hook["command"] != "true"]
         self.assertTrue(said and all(hook["output"] == "it is B\n" for hook in said))
         got = self.gate("--test", "TCP_RR", "--output", "o", status=1)
-        self.assertIn("o: is there already", got.err)
+        self.assertIn("o: already exists", got.err)
         self.assertEqual(len(self.lines("o", "slot")), len(slots))
 
     def test_one_side(self):
@@ -525,9 +525,9 @@ class Gates(Folder):
         for args, status, words in (
                 (place, 2, "no --test and no PLAN"), ([*place, "--test", "TCP_MSS"], 2, "--test TCP_MSS: no test"),
                 (["--test", "TCP_RR"], 2, "--host NAME, --local, or a lab"),
-                ([*place, "--test", "TCP_RR", "--local"], 2, "--host and --local: one of them"),
+                ([*place, "--test", "TCP_RR", "--local"], 2, "--host and --local: give only one"),
                 (["--test", "TCP_RR", "--local", "--host-b", "x"], 2, "go with --host, not with --local"),
-                (["--test", "TCP_RR", "--local", "--server", "ssh:x"], 2, "--server and --local: one of them"),
+                (["--test", "TCP_RR", "--local", "--server", "ssh:x"], 2, "--server and --local: give only one"),
                 (["--test", "TCP_RR", "--server", "netns:x"], 2, "--server netns:x: --host NAME is its address"),
                 ([*place, "--test", "TCP_RR", "--copy"], 2, "--copy goes with --server and --client"),
                 (["--test", "TCP_RR", "--local", "--client", "ssh:a"], 2, "--client: not together"),
@@ -541,7 +541,7 @@ class Gates(Folder):
                 ([*place, "--test", "TCP_RR", "--a"], 2, "--a: expected one argument"),
                 ([*place, "--test", "TCP_RR", "--metric", "x"], 2, "--metric x: try NAME"),
                 ([*place, "--test", "TCP_RR", "--set-b", "x"], 2, "--set-b 'x': try 'mtu"),
-                ([*place, "--test", "TCP_RR,TCP_RR"], 2, "tcp_rr: there twice"), ([*place, "--foo"], 2, "--foo"),
+                ([*place, "--test", "TCP_RR,TCP_RR"], 2, "tcp_rr: used twice"), ([*place, "--foo"], 2, "--foo"),
                 ([*place, "--test", "TCP_RR", "--aa", "--b", "-c"], 2, "--aa compares A with itself"),
                 ([*place, "bad.toml"], 2, "[[point]] x: no test"),
                 ([*place, "no.toml"], 2, "no.toml: No such file or directory (a plan is a TOML file)"),

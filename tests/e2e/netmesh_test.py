@@ -415,7 +415,7 @@ class Mesh(Bed):
 
     def test_wrong_words(self):
         for words, says in ((["--pairs", "a:b,a"], "--pairs a: try A:B"), (["--star", "x"], "x: no host of the inventory"),
-                            (["--star", "a", "--pairs", "a:b"], "one of them"), (["--host", "x"], "the inventory has the hosts"),
+                            (["--star", "a", "--pairs", "a:b"], "give only one"), (["--host", "x"], "the inventory has the hosts"),
                             ([], "no --inventory FILE"), (["--inventory", "a,"], "1 hosts: a mesh has two")):
             self.assertIn(says, self.mesh("p.toml", *words, *(["--inventory", ""] if not words else []), status=2))
 

@@ -1218,7 +1218,7 @@ class Comparisons(Place):
             Path(path).write_text(Path(path).read_text().replace(f": {number}", ": 123.5"))
         deep = self.dir / "deep.json"
         deep.write_text('{"schema": "plumbline-netperf/2", "x": ' + 100000 * "[" + 100000 * "]" + "}")
-        self.assertIn("not a document of netperf's", netreport(deep)[2])
+        self.assertIn("not a document of netperf", netreport(deep)[2])
 
     def test_two_files_can_be_equal(self):
         """Of the same day; how much other days differ nobody knows."""

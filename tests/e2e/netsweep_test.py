@@ -84,14 +84,14 @@ class Plans(unittest.TestCase):
 
     def test_refusals(self):
         for text, words in (
-                ("axes = 1", "wrong kind"), ("[axis]\na = 1", "axis is nothing that a plan has"),
+                ("axes = 1", "wrong kind"), ("[axis]\na = 1", "axis is not a member of a plan"),
                 ("[axes]\nbuffer = []", "no values"), ("[axes]\nbuffer = [1, 1]", "twice"),
                 ("[axes]\n" + "".join(f"{name} = {[*range(1, 102)]}\n" for name in ("buffer", "size", "flows")), "1.03e+06 runs"),
                 ("[axes]\nfoo = [1]", "foo changes nothing"), ("[axes]\nsend_buffer = [1]", "(try buffer)"),
                 ("[constants]\nlenght = 1", "lenght changes nothing: is length meant?"),
                 ("[constants]\nhost = 'g'\nlab = '--mtu 9000'", "host and lab"),
                 ("[constants]\nclean = 0", "clean: 0 is not a number from 1"),
-                ("[constants]\nclean = 5\nlength = -100", "counts, and clean has seconds"),
+                ("[constants]\nclean = 5\nlength = -100", "is a count, but clean is in seconds"),
                 ("[constants]\nclean = 5\nat_most = 4", "at_most: 4 is less than clean"),
                 ("[constants]\nat_most = 4", "there is no clean"),
                 ("[constants]\nclean = 5\nconfidence = \"99,5\"", "clean: confidence says when to repeat"),
@@ -113,7 +113,7 @@ class Plans(unittest.TestCase):
                 ("[axes]\nlength = [1.0, nan]", "nan and inf"), ("[constants]\nlength = inf", "constant length: a number"),
                 ("[axes]\nx = [1]\n[before]\nx = 'set {y}'", "{y} is neither"),
                 ("[axes]\nbuffer = [1]\n[[skip]]\nbuffer = 1", "everything is skipped"),
-                ("until_confidence = '99'", "try 99,2.5"), ("flows = 1", "flows stands in [constants]"),
+                ("until_confidence = '99'", "try 99,2.5"), ("flows = 1", "flows belongs in [constants]"),
                 ("[constants]\nflows = 0", "flows: 0 is not a number from 1"),
                 ("[axes]\nflows = ['2']", "flows: '2' is not a number"),
                 ("[constants]\nflows = 10001", "more than the 10000"),
@@ -1239,11 +1239,11 @@ class Loopback(Calling):
         plan = self.plan(SHORT)
         for args, status, words in (
                 ([], 2, "no PLAN"), (["nosuch"], 2, "nor a ready plan (bufferbloat, cpu-binding"), ([plan], 2, "no host"),
-                ([plan, "--host", "h", "--local"], 2, "one of them"), ([plan, "--foo"], 2, "--foo"),
+                ([plan, "--host", "h", "--local"], 2, "give only one"), ([plan, "--foo"], 2, "--foo"),
                 ([plan, "--local", "--set", "foo=1"], 2, "foo"), ([plan, "--resume"], 2, "no file p-DATE"),
                 ([plan, "--local", "--repeat", "2,3"], 2, "--until-confidence"),
                 ([plan, "--local", "--until-confidence", "9"], 2, "try 99,2.5"),
-                ([plan, "--resume", "--force"], 2, "one of them"),
+                ([plan, "--resume", "--force"], 2, "give only one"),
                 (["--resume", "--output", "no"], 1, "no: No such file"),
                 (["--resume", "--output", plan], 1, "p.toml: line 1"),
                 ([plan, "--local", "--netperf", "/no/netperf"], 1, "--netperf names one"),
@@ -1376,7 +1376,7 @@ class Far(Sweeping):
         for ends, says in (("client = 'host'", "host: ENGINE:HOST, and"), ("server = 'ssh:-oProxyCommand=x'", "ssh:HOST"),
                            ("client = 'kubectl:a/-b'", "try kubectl:HOST"), ("server = 'slurm:'", "try slurm:HOST"),
                            ("server = 'netns:x'", "no host, the address of the server netns:x"),
-                           ("client = 'ssh:a'\nlab = '--mtu 1500'", "one of them")):
+                           ("client = 'ssh:a'\nlab = '--mtu 1500'", "give only one")):
             self.plan(f"[constants]\n{ends}\n" + ("" if "server" in ends or "lab" in ends else "host = '127.0.0.1'\n"))
             self.assertIn(says, self.sweep("p.toml", status=2).err)
         self.plan(BRIEF)

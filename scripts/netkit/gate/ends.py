@@ -38,7 +38,7 @@ def config(path: str) -> "Dict[str, str]":
             except ValueError as fault:
                 raise GateError(f"{path}:{number}: {fault}") from None
             if len(words) > 1 or words and "=" not in words[0]:
-                raise GateError(f"{path}:{number}: not NAME=VALUE (a value with blanks stands in quotes)")
+                raise GateError(f"{path}:{number}: not NAME=VALUE (quote a value with blanks)")
             if words:
                 name, _, value = words[0].partition("=")
                 found[name] = value
@@ -54,7 +54,7 @@ def check(known: "Mapping[str, str]") -> None:
         raise GateError(f"NETIF={known['NETIF']} without {', '.join(missing)} (set them in the environment or in "
                         f"{CONFIG})")
     if known["REMOTE_TYPE"] not in ("netns", "ssh"):
-        raise GateError(f"REMOTE_TYPE={known['REMOTE_TYPE']}: not a way to the far end (netns or ssh)")
+        raise GateError(f"REMOTE_TYPE={known['REMOTE_TYPE']}: not a way to reach the far end (try netns or ssh)")
 
 
 class FarEnd(far.Ends):
@@ -147,7 +147,7 @@ def device_of(prefix: Sequence[str], addresses: "Mapping[int, str]") -> str:
             raise GateError(f"no interface there has the address {address}")
         found |= names
     if len(found) > 1:
-        raise GateError(f"its addresses are of several interfaces: {', '.join(sorted(found))}")
+        raise GateError(f"its addresses belong to several interfaces: {', '.join(sorted(found))}")
     return found.pop()
 
 

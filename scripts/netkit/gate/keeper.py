@@ -80,7 +80,7 @@ def interface(prefix: Sequence[str], dev: str) -> "Dict[str, Any]":
         return dict(next(one for one in json.loads(call(prefix, ["ip", "-j", "-d", "addr", "show", "dev", dev]))
                          if one))
     except (ValueError, StopIteration):
-        raise GateError(f"ip says nothing of {dev}") from None
+        raise GateError(f"ip prints nothing about {dev}") from None
 
 
 @dataclass(frozen=True)
@@ -379,7 +379,7 @@ class Change:
             # An offload that was changed since already has its old value. Adaptive coalescing changes by itself.
             known = seen if self.now is None or one.kind in ("coalesce", "queue") else self.now
             if isinstance(seen, str) and seen not in (known, wanted):
-                raise Overruled(f"somebody has set it to {seen} since, which stays")
+                raise Overruled(f"it has been set to {seen} since, and is left so")
             if not contains(seen, wanted):
                 command = one.command(wanted)
                 if command:

@@ -71,7 +71,7 @@ record = functools.partial(records.record, GateError)
 
 def one_of(name: str, choices: "Sequence[str]", known: "Dict[str, Any]", where: str) -> "Dict[str, Any]":
     if known.get(name) not in choices:
-        raise GateError(f"{where}: {name}: {json.dumps(known.get(name))} is none of {', '.join(choices)}")
+        raise GateError(f"{where}: {name}: {json.dumps(known.get(name))} is not one of {', '.join(choices)}")
     return known
 
 
@@ -114,7 +114,7 @@ def sessions(path: str) -> "List[Gate]":
             for name in ENDING:
                 setattr(found[-1], name, getattr(end, name))
         elif known:
-            raise GateError(f"{where}: schema {json.dumps(schema)}: unknown to this netgate")
+            raise GateError(f"{where}: schema {json.dumps(schema)}: not known to this netgate")
     return found
 
 
@@ -200,7 +200,7 @@ def write_criteria(path: str, points: "Sequence[Point]", confidence: float) -> N
         with open(path, "x", encoding="utf-8", opener=files.opener) as file:
             file.write("\n".join(lines) + "\n")
     except FileExistsError:
-        raise GateError(f"{path}: is there already: give another name") from None
+        raise GateError(f"{path}: already exists: choose another name") from None
     except OSError as fault:
         raise GateError(f"{path}: {fault.strerror}") from None
 

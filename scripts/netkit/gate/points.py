@@ -98,9 +98,9 @@ def check(made: "List[Point]") -> None:
     """Check that all points have different names."""
     for point in made:
         if not NAME.fullmatch(point.name):
-            raise UsageError(f"point {point.name!r}: a name is of letters, digits, \".\", \"_\" and \"-\"")
+            raise UsageError(f"point {point.name!r}: a name consists of letters, digits, \".\", \"_\" and \"-\"")
         if [one.name for one in made].count(point.name) > 1:
-            raise UsageError(f"point {point.name}: there twice: give each a name of its own")
+            raise UsageError(f"point {point.name}: used twice: each point needs a name of its own")
 
 
 OF_A_POINT = {"name", "axes", "test", "margin", "metric", *(f"{word}{letter}" for letter in "ab" for word in (
