@@ -54,19 +54,17 @@ BUILD = Path(os.environ.get("top_builddir") or TOP)
 QUICK = os.environ.get("NP_TEST_QUICK") == "1"
 LONG = "--long" in sys.argv
 LIBC = ctypes.CDLL(None, use_errno=True)
-PIDFD_GETFD = 438   # the number of that system call, which Python lacks
+PIDFD_GETFD = 438   # system call number, which Python lacks
 
-# Options that make a test move little, 200 operations a second: for those that need a test to be
-# there for a while, and not to keep the machine busy.
+# Options that limit a test to 200 operations a second, for tests that only need it to run for a while.
 PACED = ("-b", "1", "-w", "5ms")
 
-# Seconds by which a time limit of the programs' is wider here: it is the machine that decides when
-# a program gets a processor, and what else it has to do is not known. A fault takes longer.
+# Added to the programs' time limits: it depends on the machine when a program gets a processor. A fault takes longer.
 SLACK = 8.0
 
 
 class Result(NamedTuple):
-    """What a command did; rc is None when it had to be killed for want of time."""
+    """The result of a command; rc is None if it had to be killed at the time limit."""
     rc: Optional[int]
     out: str
     err: str
@@ -74,7 +72,7 @@ class Result(NamedTuple):
 
 
 def skip(reason: str) -> NoReturn:
-    """Ends the whole test program as skipped, in automake's sense."""
+    """Exit with automake's status for a skipped test."""
     print(f"SKIP: {reason}", flush=True)
     sys.exit(77)
 
@@ -96,24 +94,21 @@ def netserver() -> str:
 
 
 def page(name: str) -> Path:
-    """A manual page: of this build, or as the tarball has it."""
+    """A manual page, of this build or from the tarball."""
     made = BUILD / "doc" / name
     return made if made.exists() else TOP / "doc" / name
 
 
 def copied(program: "str | Path", place: "str | Path") -> str:
-    """A copy of a program in that directory. By cp(1): of a file that we wrote ourselves, a child that
-    another thread forks meanwhile has a descriptor, and until it executes nobody can execute the file."""
+    """Copy a program into a directory, by cp(1): if we wrote the file ourselves, a child forked by another thread
+    could inherit the descriptor, and until it calls exec nobody could execute the file."""
     subprocess.run(["cp", "-p", str(program), str(place)], check=True, timeout=60)
     return str(Path(place) / Path(program).name)
 
 
 def real_netperf() -> Path:
-    """The directory of the real netperf and netserver, fetched when first asked for.
-
-    They are kept in $NP_REAL_NETPERF_DIR, else in the user's cache. Raises Skipped, which says
-    why they cannot be had.
-    """
+    """The directory of the real netperf and netserver, which are fetched on first use into $NP_REAL_NETPERF_DIR or
+    the user's cache. Raises Skipped with the reason if they are not available."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
     place = Path(os.environ.get("NP_REAL_NETPERF_DIR") or cache / "plumbline" / "netperf-2.7.0")
     if not Path("/etc/protocols").exists():
@@ -126,17 +121,17 @@ def real_netperf() -> Path:
 
 
 NETLAB = str(SCRIPTS / "netlab")
-if os.environ.get("top_builddir"):  # where its program in C is; what we start is to find it, too
+if os.environ.get("top_builddir"):  # the build directory with netlab-link, for programs that we start
     os.environ.setdefault("NETLAB_LINK", os.path.join(os.environ["top_builddir"], "tests", "link", "netlab-link"))
 
 
 def in_lab(name: str, role: str) -> "list[str]":
-    """What to put in front of a command so that it runs at one end of a lab."""
+    """The command prefix that runs a command at one end of a lab."""
     return ["ip", "netns", "exec", f"netlab-{name}-{role}"]
 
 
 def no_lab() -> str:
-    """Why this machine or user can have no netlab; empty when it can."""
+    """Why this machine or user can't have a netlab; empty if it can."""
     if os.geteuid() != 0:
         return "not root"
     try:
@@ -148,7 +143,7 @@ def no_lab() -> str:
 
 
 def no_line() -> str:
-    """Why there can be no netlab with netlab-link; empty when there can."""
+    """Why there can be no netlab with netlab-link; empty if there can."""
     obstacle = no_lab()
     if not obstacle and not os.path.exists("/dev/net/tun"):
         obstacle = "no /dev/net/tun"
@@ -162,10 +157,8 @@ _reserved: "list[socket.socket]" = []
 
 
 def _reserve(port: int) -> bool:
-    """Takes a port for this process among all that use this function, until the process ends.
-
-    The suites run side by side: without this two of them may find the same port free.
-    """
+    """Reserve a port for this process among all users of this function, until the process ends. Suites run in
+    parallel, and two of them could find the same port free."""
     mark = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     try:
         mark.bind(f"\0plumbline-test-port-{port}")
@@ -177,10 +170,8 @@ def _reserve(port: int) -> bool:
 
 
 def free_port() -> int:
-    """A port nobody listens on, below the range that the kernel hands out by itself.
-
-    No other call gets the same one, in this process or in another one that uses this function.
-    """
+    """A port without listener, below the range of ephemeral ports. It is returned once only, among all processes that
+    use this function."""
     for _ in range(200):
         port = random.SystemRandom().randrange(10001, 30000, 2)  # 16384 is a size in many results
         if not _reserve(port):
@@ -196,10 +187,8 @@ def free_port() -> int:
 
 
 class Started:
-    """A command under way, in a session of its own; leaving the block kills it and what it started.
-
-    Its output goes to files, so that it never waits for a reader. popen is for subprocess.Popen.
-    """
+    """A running command in its own session; at the end of the block it is killed with its children. Its output goes
+    to files, so that it never blocks on a reader. popen is passed to subprocess.Popen."""
 
     def __init__(self, cmd: Sequence[str], **popen: Any) -> None:
         self._out = tempfile.TemporaryFile("w+", errors="replace")
@@ -224,22 +213,21 @@ class Started:
         return self._proc.poll() is None
 
     def under_way(self, seconds: float = 20.0) -> bool:
-        """Waits until our client, which this is, has begun its test, hence has a second thread, or
-        has ended; how long that takes is the machine's affair. False when the time is over."""
+        """Wait until our client has begun its test, and so has a second thread, or has ended. False at the time
+        limit."""
         def begun() -> bool:
             if self._proc.poll() is not None:
                 return True
             try:
                 return len(os.listdir(f"/proc/{self.pid}/task")) > 1
             except OSError:
-                return False  # between its end and our knowing
+                return False  # it has just ended
 
         return wait_for(begun, seconds)
 
     def measuring(self, seconds: float = 60.0) -> bool:
-        """Waits until our client, which this is, moves data, or has ended: a thread beside its first
-        has used more of a processor, or has waited more often, than it takes to set a test up. False
-        when the time is over."""
+        """Wait until our client moves data or has ended: until a thread other than its first has used more processor
+        time, or has waited more often, than setting up a test takes. False at the time limit."""
         def moves() -> bool:
             if self._proc.poll() is not None:
                 return True
@@ -248,17 +236,17 @@ class Started:
                           if task.name != str(self.pid)]
                 return any(_ticks(task) >= 3 or _waits(task) >= 30 for task in others)
             except OSError:
-                return False  # between its end and our knowing
+                return False  # it has just ended
 
         return moves() if seconds <= 0 else wait_for(moves, seconds)
 
     def said(self) -> str:
-        """What it has written to standard output and error so far, unless these are the caller's."""
+        """Its stdout and stderr so far, unless they are the caller's."""
         return "".join(os.pread(f.fileno(), 1 << 20, 0).decode(errors="replace")
                        for f in (self._out, self._err))
 
     def finish(self, timeout: float) -> Result:
-        """Waits for its end, or kills it and all it started when the time is over."""
+        """Wait for its end; at the time limit, kill it and its children."""
         try:
             rc: Optional[int] = self._proc.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -276,15 +264,15 @@ class Started:
 
 
 def dropped() -> int:
-    """Packets that this machine's processors had no room for, in any namespace."""
+    """Packets dropped because a processor's backlog was full, in all namespaces."""
     with open("/proc/net/softnet_stat", encoding="ascii") as stat:
         return sum(int(line.split()[1], 16) for line in stat)
 
 
 def run(cmd: Sequence[str], timeout: float) -> Result:
-    """Runs a command to its end, or kills it and all it started when it has taken three times as long
-    as it should on a machine that has nothing else to do. A test that saw no transaction runs once more if the machine
-    dropped packets meanwhile: a lost SYN comes again after a second, and some tests take no longer."""
+    """Run a command; kill it and its children after three times the time it should take on an idle machine. A test
+    without a single transaction is repeated if the machine dropped packets meanwhile: a lost SYN is sent again after
+    a second, and some tests take no longer."""
     before = dropped()
     with Started(cmd) as command:
         got = command.finish(3 * timeout)
@@ -295,15 +283,15 @@ def run(cmd: Sequence[str], timeout: float) -> Result:
 
 
 def must(cmd: Sequence[str], timeout: float = 60) -> str:
-    """What a command writes that has to succeed."""
+    """The stdout of a command that must succeed."""
     got = run(cmd, timeout)
     assert got.rc == 0, f"{' '.join(cmd)}: {got.err.strip() or got.out.strip() or got.rc}"
     return got.out
 
 
 def needs(*modules: str) -> Any:
-    """The last one of these modules, imported; without one the test program is skipped. It may begin again, under the Python
-    that has them: before anything is written."""
+    """Import modules and return the last one; skip the test program if one is missing. To be called before any
+    output, as the program may be restarted in the Python that has them."""
     try:
         return [python.need(module, f"python3-{module.partition('.')[0]}") for module in modules][-1]
     except python.MissingModule as fault:
@@ -311,7 +299,7 @@ def needs(*modules: str) -> Any:
 
 
 def wants(*modules: str) -> None:
-    """Likewise, where a part can do without them."""
+    """As needs(), where a part of the tests can do without them."""
     for module in modules:
         with contextlib.suppress(python.MissingModule):
             python.need(module, "")
@@ -322,25 +310,25 @@ def script(name: str) -> Any:
     loader = importlib.machinery.SourceFileLoader(name, str(SCRIPTS / name))
     spec = importlib.util.spec_from_loader(name, loader)
     assert spec
-    sys.modules[name] = importlib.util.module_from_spec(spec)  # where dataclasses look
+    sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses looks it up there
     loader.exec_module(sys.modules[name])
     return sys.modules[name]
 
 
 def called(main: "Callable[[list[str]], Any]", *args: str) -> Result:
-    """What a script's main() does with these arguments, within this process."""
+    """Run a script's main() with these arguments in this process."""
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             status = netkit.run(main, list(args))
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)    # some scripts hold signals
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)    # some scripts block signals
     return Result(status, out.buffer.getvalue().decode(), err.getvalue(), 0)  # type: ignore[attr-defined]
 
 
 def installed(place: "str | Path", name: str) -> str:
-    """scripts/NAME and its modules, as they are below a prefix; the script's path."""
+    """Install scripts/NAME and its modules below a prefix; returns the script's path."""
     shutil.copytree(SCRIPTS / "netkit", Path(place, "share/plumbline/netkit"),
                     ignore=shutil.ignore_patterns("__pycache__"))
     Path(place, "bin").mkdir()
@@ -348,8 +336,8 @@ def installed(place: "str | Path", name: str) -> str:
 
 
 class Lab:
-    """A link of netlab's, with these options, for the length of a block. client and server are what to put in front of a
-    command so that it runs at that end, as `netlab exec` does, which takes a quarter of a second to start."""
+    """A context manager with a lab of netlab's with these options. client and server are command prefixes that run a
+    command at that end, as `netlab exec` does, but without the quarter of a second that takes to start."""
 
     def __init__(self, name: str, *options: str) -> None:
         self.name, self.options = name, options
@@ -366,7 +354,7 @@ class Lab:
         return must([NETLAB, verb, "--name", self.name, *args])
 
     def drop(self, end: Sequence[str], *rules: str) -> None:
-        """Drops what arrives at one end over the link and fits one of the rules."""
+        """Drop packets that arrive at one end over the link and match one of the rules."""
         chain = "inet lab pre"
         script = ["add table inet lab",
                   f"add chain {chain} {{ type filter hook prerouting priority -300; }}",
@@ -375,19 +363,19 @@ class Lab:
 
 
 def _ticks(process: Path) -> int:
-    """What a process or thread has had of a processor, in clock ticks, by its place in /proc."""
+    """Processor time of a process or thread in clock ticks, from its directory in /proc."""
     fields = (process / "stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
 
 
 def _waits(task: Path) -> int:
-    """How often a thread has waited for something."""
+    """How often a thread has waited."""
     return int((task / "status").read_text().partition("\nvoluntary_ctxt_switches:")[2].split()[0])
 
 
 def waited(pid: int) -> float:
-    """For how many seconds a process has been ready to run and had no processor, all of its threads
-    together: what a busy machine has taken from it. 0 where the kernel does not count that."""
+    """For how many seconds a process's threads together were ready to run without a processor, which is what a busy
+    machine costs it. 0 if the kernel does not count that."""
     total = 0
     try:
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -398,40 +386,39 @@ def waited(pid: int) -> float:
 
 
 def cpu_seconds(pid: int) -> float:
-    """The same of a process, in seconds."""
+    """Processor time of a process in seconds."""
     return _ticks(Path(f"/proc/{pid}")) / os.sysconf("SC_CLK_TCK")
 
 
 def forks_sessions(pid: int) -> bool:
-    """Is it one of a daemon's processes that only fork sessions? They stay."""
+    """Whether it is one of the daemon's long-lived processes that only fork sessions."""
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip() == "netserver-fork"
     except OSError:
-        return False  # gone
+        return False  # it is gone
 
 
 def children(pid: int) -> "list[int]":
-    """The pids of a process's children, those that only wait to be reaped included, but without
-    those that only fork sessions."""
-    try:  # all of /proc takes long on a busy machine
+    """The pids of a process's children, including zombies, but without those that only fork sessions."""
+    try:  # searching all of /proc is slow on a busy machine
         return [int(child) for task in Path(f"/proc/{pid}/task").iterdir()
                 for child in (task / "children").read_text().split()
                 if not forks_sessions(int(child))]
     except OSError:
-        pass  # gone, or a kernel that does not list them
+        pass  # gone, or a kernel without these files
     found = []
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:
             ppid = entry.read_text().rpartition(")")[2].split()[1]
         except OSError:
-            continue  # gone in between
+            continue  # it has just ended
         if int(ppid) == pid and not forks_sessions(int(entry.parent.name)):
             found.append(int(entry.parent.name))
     return found
 
 
 def alive(pid: int) -> bool:
-    """Is there such a process, and not only its memory?"""
+    """Whether there is such a process that is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
@@ -439,7 +426,7 @@ def alive(pid: int) -> bool:
 
 
 def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
-    """Asks again and again until the condition holds; False when it did not in that time."""
+    """Poll until the condition holds; False at the time limit."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -449,7 +436,7 @@ def wait_for(condition: Callable[[], bool], seconds: float) -> bool:
 
 
 def settled(read: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """What is read when it has been the same for half a second, or after all this time."""
+    """The value of read() once it has not changed for half a second, or at the time limit."""
     end = time.monotonic() + seconds
     value, since = read(), time.monotonic()
     while time.monotonic() < min(end, since + 0.5):
@@ -461,12 +448,12 @@ def settled(read: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 
 class _Wakes:
-    """How late a thread that sleeps for 10 ms at a time is woken, from its start on."""
+    """Measures how late a thread that sleeps for 10 ms at a time is woken."""
 
     PAUSE = 0.01
 
     def __init__(self) -> None:
-        self._late: "list[tuple[float, float]]" = []  # when, and by how much it was the latest
+        self._late: "list[tuple[float, float]]" = []  # time, and largest delay until then
         self._due = time.monotonic() + self.PAUSE
         threading.Thread(target=self._watch, daemon=True).start()
 
@@ -486,42 +473,41 @@ _wakes: "list[_Wakes]" = []
 
 
 def watch_wakes() -> None:
-    """From here on late_since() knows."""
+    """Start measuring for late_since()."""
     if not _wakes:
         _wakes.append(_Wakes())
 
 
 def late_since(start: float) -> float:
-    """By how many seconds, at the worst, this program has been woken late since time.monotonic()
-    was start: a measure of what a busy machine, or one that was paused, does to what is timed on
-    it. 0 before watch_wakes()."""
+    """The largest delay in seconds with which this program was woken since the given time.monotonic(): what a busy or
+    paused machine does to timing. 0 before watch_wakes()."""
     return max([0.0, *(_wakes[0].since(start) if _wakes else [])])
 
 
 def all_late_since(start: float) -> float:
-    """The sum of these delays, what the machine took altogether."""
+    """The sum of these delays."""
     return sum(_wakes[0].since(start) if _wakes else [])
 
 
 def listeners(port: int, pid: "int | str" = "self") -> "list[str]":
-    """The sockets that listen on a port, as descriptors name them, in the network namespace of a process. To read
-    the two tables takes a large machine's kernel 20 ms of a processor, and more with many connections."""
+    """The listening sockets of a port, in the format of descriptors' links, in a process's network namespace. Reading
+    the two tables takes a large machine's kernel 20 ms, or more with many connections."""
     found = []
     for table in ("tcp", "tcp6"):
         with contextlib.suppress(OSError):  # no IPv6, or the process is gone
             rows = (row.split() for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]
-                    if f":{port:04X} " in row)  # of tens of thousands, at times
+                    if f":{port:04X} " in row)  # there may be tens of thousands
             found += [f"socket:[{f[9]}]" for f in rows if f[3] == "0A" and f[1].endswith(f":{port:04X}")]
     return found
 
 
 def listening(port: int, pid: "int | str" = "self") -> bool:
-    """Does anybody listen on that port? It is not tried: a connection may be what ends the wait."""
+    """Whether there is a listener on a port. No connection is made, as that may be what ends the wait."""
     return bool(listeners(port, pid))
 
 
 def sockets(pid: int) -> "Iterator[socket.socket]":
-    """Copies of its sockets, for what is asked often: a fraction of a millisecond."""
+    """Duplicates of a process's sockets, for frequent queries: it takes a fraction of a millisecond."""
     process = os.pidfd_open(pid)
     try:
         for entry in Path(f"/proc/{pid}/fd").iterdir():
@@ -536,13 +522,11 @@ def sockets(pid: int) -> "Iterator[socket.socket]":
 
 
 class Daemon:
-    """A netserver in the foreground, from when it listens until it is stopped by its pid.
+    """A netserver in the foreground, from when it listens until it is stopped.
 
-    prefix is put in front of the command and must exec it, as `ip netns exec NAME` does, so that
-    the pid is netserver's. Leaving the block fails when a session is still there after `grace`
-    seconds, unless the block failed already; what is left is killed in any case. program is another
-    netserver than ours, and a grace of None does not ask what it leaves behind.
-    """
+    prefix precedes the command and must exec it, as `ip netns exec NAME` does, so that the pid is netserver's. The
+    end of the block fails if a session still exists after `grace` seconds, unless the block has failed already; what
+    is left is killed in any case. program is another netserver, and with grace None its sessions are not checked."""
 
     def __init__(self, prefix: Sequence[str] = (), args: Sequence[str] = (),
                  port: Optional[int] = None, grace: Optional[float] = 20.0,
@@ -558,7 +542,7 @@ class Daemon:
         for _ in range(3):
             if self._proc.poll() is None or not self._any_port or "in use" not in self.log():
                 break
-            self._log.truncate(0), self._log.seek(0)  # somebody took the port in the meantime
+            self._log.truncate(0), self._log.seek(0)  # another process took the port
             self.port = free_port()
             self._start()
         if self._proc.poll() is not None:
@@ -566,7 +550,7 @@ class Daemon:
         return self
 
     def _start(self) -> None:
-        """Returns when it listens or has ended."""
+        """Start it; returns when it listens or has ended."""
         self._proc = subprocess.Popen([*self._cmd, str(self.port)], stdin=subprocess.DEVNULL,
                                       stdout=self._log, stderr=subprocess.STDOUT)
         self.pid = self._proc.pid
@@ -588,22 +572,22 @@ class Daemon:
         return children(self.pid)
 
     def log(self, size: int = 1 << 16) -> str:
-        """What it has written so far, up to that many bytes."""
+        """Its output so far, up to `size` bytes."""
         return os.pread(self._log.fileno(), size, 0).decode(errors="replace").strip()
 
     def _listens(self) -> bool:
-        """Asks the kernel: a connection made to find out would start a session."""
+        """Look the listener up in the kernel: a connection would start a session."""
         try:
             return any(one.family in (socket.AF_INET, socket.AF_INET6) and one.getsockname()[1] == self.port
                        and one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) for one in sockets(self.pid))
-        except AttributeError:      # a Python that has no pidfd_open()
+        except AttributeError:      # a Python without pidfd_open()
             return listening(self.port, self.pid)
         except OSError as fault:
-            # only root may see the descriptors of a daemon that is not dumpable; an old kernel has no pidfd_getfd(2)
+            # only root may read the descriptors of a daemon that is not dumpable; an old kernel has no pidfd_getfd(2)
             return fault.errno in (errno.EACCES, errno.EPERM, errno.ENOSYS) and listening(self.port, self.pid)
 
     def _stop(self) -> bool:
-        """Ends it and its sessions; False when it had ended before."""
+        """End it and its sessions; False if it had already ended."""
         sessions = self.children()
         alive = self._proc.poll() is None
         self._proc.terminate()
@@ -621,7 +605,7 @@ class Daemon:
 
 
 class Fault(NamedTuple):
-    """Arguments that must end a program, its status, and what its one line must say."""
+    """Invalid arguments, the exit status, and what the error line must contain."""
     args: str
     says: "tuple[str, ...]"
     status: int
@@ -631,18 +615,18 @@ def fault(args: str, *says: str, status: int = 1) -> Fault:
     return Fault(args, says, status)
 
 
-# Lines on stderr beside that of a fault: netperf's own, which scripts look for, and what our client
-# says when it has to wait for its turn.
+# Lines on stderr in addition to the error line: netperf's own, which scripts look for, and what our client prints
+# while it waits in the daemon's queue.
 STDERR_PHRASES = re.compile(
     r"netperf: \S+ port \S+ (accepted the connection, and )?has not answered for \d+ s: .*"
     r"|\S+: (?:invalid option|option requires an argument) -- '.'"
     r"|Usage: netperf \[global options\] -- \[test options\] "
     r"|Unable to start netserver with  '\S+' port '\S+' and family AF_\w+")
-# What netperf passes over without a word has a line here.
+# Our error lines where the real netperf prints none.
 PASSED_OVER = re.compile(r"^netperf: .*: (?:there is no such output selector|not a unit \(|ignored: unexpected argument"
                          r"|paces, \d+ transactions|\d+ % of this pace was kept|.* is not an address family|ignored, as in netperf: |ignored: the end that "
                          r"|SO_...BUF at |not a protocol: |not a type of socket |not a direction |.*\d+ iterations at most|the test runs until SIGINT |all connections come from port ).*\n", re.M)
-# And on stdout.
+# The same for stdout.
 STDOUT_PHRASES = re.compile(
     r"establish control: are you sure there is a netserver listening on \S+ at port \S+\?"
     r"|establish_control could not establish the control connection from \S+ port \S+ "
@@ -659,18 +643,18 @@ STDOUT_PHRASES = re.compile(
 
 
 def without_phrases(text: str, phrases: "re.Pattern[str]") -> "list[str]":
-    """The lines that are not netperf's words for a fault."""
+    """The lines without netperf's own error messages."""
     return [line for line in text.splitlines() if not phrases.fullmatch(line)]
 
 
 def on_a_terminal(command: "list[str]") -> str:
-    """What it prints where standard output is a terminal, and standard error the same one."""
+    """The output of a command whose stdout and stderr are a terminal."""
     near, far = pty.openpty()
     with os.fdopen(near, "rb", buffering=0) as reader:
         with os.fdopen(far, "wb") as terminal:
             child = subprocess.Popen(command, stdout=terminal, stderr=terminal, stdin=subprocess.DEVNULL)
         text = b""
-        with contextlib.suppress(OSError):  # the end of a terminal that nobody has open
+        with contextlib.suppress(OSError):  # the terminal has no other reader
             while True:
                 block = reader.read(4096)
                 if not block:
@@ -681,17 +665,17 @@ def on_a_terminal(command: "list[str]") -> str:
 
 
 def complaints(got: Result) -> "list[str]":
-    """What it says on stderr, but for waiting."""
+    """The lines on stderr, except those about waiting."""
     return without_phrases(got.err, STDERR_PHRASES)
 
 
 def without_account(text: str) -> str:
-    """Standard error without the lines about datagrams that came late or twice: the machine's fault here."""
+    """stderr without lines about late or duplicate datagrams, which the machine causes."""
     return re.sub(r"^netperf: \w+: (received at|\d+ datagrams came twice) .*\n", "", text, flags=re.M)
 
 
 def error_line(got: Result, program: str, *says: str) -> str:
-    """The only line of ours on stderr, which is the program's and says these things."""
+    """Check that there is one line of ours on stderr, from this program and with these texts; returns it."""
     lines = without_phrases(PASSED_OVER.sub("", got.err), STDERR_PHRASES) or without_phrases(got.err, STDERR_PHRASES)
     assert len(lines) == 1, f"{len(lines)} lines on stderr: {got.err!r}"
     assert lines[0].startswith(f"{program}: "), f"{lines[0]!r} is not from {program}"
@@ -701,31 +685,31 @@ def error_line(got: Result, program: str, *says: str) -> str:
 
 
 def refused(port: int, args: str, says: Sequence[str]) -> None:
-    """With these arguments our client does nothing, and says why in a line."""
+    """Check that our client refuses these arguments with an error line."""
     got = run([netperf(), "-H", "127.0.0.1", "-p", str(port), *args.split()], timeout=20)
     assert got.rc == 1 and not got.out, got
     error_line(got, "netperf", *says)
 
 
 def has_documents(program: str = "") -> bool:
-    """Whether a netperf was built with libjansson."""
+    """Whether a netperf was built with jansson."""
     return "libjansson" not in run([program or netperf(), "--json=/nowhere/x"], 20).err
 
 
 class Part(dict):
-    """Of a document: what it has not is None."""
+    """An object of a document in which missing members are None."""
 
     def __missing__(self, name: str) -> None:
         return None
 
 
 def document(text: str) -> Any:
-    """What netperf --json wrote, as netkit's programs look at it."""
+    """Parse the output of netperf --json as netkit's programs do."""
     return json.loads(json.dumps(numbers.whole(json.loads(text))), object_hook=Part)
 
 
 def document_of(port: int, test: str, *args: str, length: str = "1", host: str = "127.0.0.1") -> Any:
-    """Of a test by its name, and the options behind it; of a second, unless they say otherwise."""
+    """The document of a test with these options; one second unless they say otherwise."""
     name, *more = test.split()
     got = run([netperf(), "-H", host, "-p", str(port), "-t", name, *([] if "-l" in (*args, *more) else ["-l", length]), "--json",
                *args, *more], 60)
@@ -739,7 +723,7 @@ def has_ipv6() -> bool:
 
 
 def many_descriptors() -> None:
-    """Two files for each client that this program starts."""
+    """Raise the limit for two descriptors per client that this program starts."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < 4096:
         most = 4096 if hard == resource.RLIM_INFINITY else min(4096, hard)
@@ -747,28 +731,28 @@ def many_descriptors() -> None:
 
 
 def as_nobody() -> "list[str]":
-    """What to put in front of a command so that it runs without privileges."""
+    """The command prefix that runs a command without privileges."""
     if os.geteuid() != 0:
         return []
     return ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
 
 
 class Skipped(Exception):
-    """A check that cannot run here; the text says why."""
+    """A check can't run here; the text says why."""
 
 
-MOST_STOLEN = 0.005  # of the processors' time, where a rate is judged
+MOST_STOLEN = 0.005  # share of processor time, above which no rate is judged
 
 
 def stolen() -> "tuple[int, int]":
-    """Clock ticks that the hypervisor has kept from this machine's processors (proc_stat(5)), and all."""
+    """Clock ticks that the hypervisor took from this machine's processors (proc_stat(5)), and the total."""
     with open("/proc/stat", encoding="ascii") as stat:
         ticks = [int(word) for word in stat.readline().split()[1:9]]
     return ticks[7], sum(ticks)
 
 
 class Report:
-    """A line a check, a total at the end; safe to use from several threads."""
+    """Prints a line per check, and the totals at the end; may be used by several threads."""
 
     def __init__(self) -> None:
         self.passed = self.failed = self.skipped = 0
@@ -786,8 +770,8 @@ class Report:
             print(f"SKIP {name}  {reason}", flush=True)
 
     def case(self, name: str, body: Callable[[], Optional[str]]) -> bool:
-        """Runs one check: body returns a detail to show, or raises to say what is wrong, or Skipped. What takes a second
-        or more says so."""
+        """Run a check: body returns a detail to print, or raises a failure or Skipped. Checks that take a second or
+        more print their duration."""
         since = time.monotonic()
         try:
             detail = body() or ""
@@ -796,25 +780,24 @@ class Report:
         except Skipped as why:
             self.skip(name, str(why))
             return True
-        except Exception as fault:  # a test that breaks is a test that fails
+        except Exception as fault:  # a test with a bug is a failed test
             return self.check(name, False, f"{type(fault).__name__}: {fault}")
 
     def each(self, bodies: "Iterable[Callable[..., Optional[str]]]", *args: Any) -> None:
-        """Checks that are called what their functions are."""
+        """Run checks that are named after their functions."""
         for body in bodies:
             self.case(body.__name__.replace("_", " "), partial(body, *args))
 
     def part(self, name: str, body: Callable[[], None]) -> None:
-        """Several checks, none of which can run where body raises Skipped before the first."""
+        """Run a body with several checks, all of which are skipped if it raises Skipped before the first."""
         try:
             body()
         except Skipped as why:
             self.skip(name, str(why))
 
     def rate_case(self, name: str, body: Callable[[], Optional[str]]) -> bool:
-        """One that holds only where processors run when they have something to do: skipped where the
-        hypervisor kept them from that, or other programs had them, since a link that is not served is
-        not full."""
+        """A check that needs processors: skipped if the hypervisor or other programs took too much of them, as the
+        link is then not kept full."""
         watch_wakes()
         before, since = stolen(), time.monotonic()
 
@@ -835,25 +818,25 @@ class Report:
 
     def cases(self, bodies: "Iterable[tuple[str, Callable[[], Optional[str]]]]",
               at_once: int) -> None:
-        """Runs checks that have nothing to do with each other, the first ones first."""
+        """Run independent checks in parallel, started in the given order."""
         with ThreadPoolExecutor(at_once) as pool:
             list(pool.map(lambda named: self.case(*named), bodies))
 
     def finish(self) -> int:
-        """Prints the total; the exit status, 77 when there was nothing but skips."""
+        """Print the totals and return the exit status, 77 if everything was skipped."""
         print(f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped", flush=True)
         return 1 if self.failed else 77 if self.skipped and not self.passed else 0
 
 
 def unit_main(**options: Any) -> NoReturn:
-    """Runs the cases of unittest that a program has; to import it takes a third of what all of this does."""
+    """Run the program's unittest cases; importing unittest is slow, so it is done here."""
     import unittest
     result = unittest.main(exit=False, verbosity=2, **options).result
     sys.exit(1 if not result.wasSuccessful() else 77 if len(result.skipped) == result.testsRun else 0)
 
 
 def main(suite: Callable[[Report], None]) -> NoReturn:
-    """Runs a suite as a program. SIGTERM unwinds it like ^C, so that nothing stays behind."""
+    """Run a suite as a program. SIGTERM unwinds it like ^C, so that nothing is left behind."""
     def end(number: int, _frame: object) -> None:
         sys.exit(128 + number)
 

@@ -1,10 +1,10 @@
-"""The end-to-end suites of `make check`, some at a time: alone each would mostly sit out time limits of
-the programs. None of them minds what else the machine does. Any of them can be run by itself.
+"""Runs the end-to-end suites of `make check`, several at a time, as they mostly wait for time limits. None depends on
+an idle machine, and each can be run by itself.
 
-NP_TEST_E2E names those that are to run in their place. Files that are named as arguments, with their own
-arguments behind colons, do so, too. NP_TEST_AT_ONCE says how many at a time; of a single one the
-output comes as it is written. NP_ONLY and NP_FAILURES: see scripts/check. Of a suite of unittest these name the tests, too,
-as its arguments: "netsweep_test:Labs.test_mtu:Far.test_namespaces".
+NP_TEST_E2E, or arguments, name the suites to run instead; arguments may have arguments of their own after colons.
+NP_TEST_AT_ONCE is how many run at a time; the output of a single suite is not buffered. NP_ONLY and NP_FAILURES: see
+scripts/check. For suites of unittest, these name single tests as well:
+"netsweep_test:Labs.test_mtu:Far.test_namespaces".
 """
 
 import os
@@ -17,13 +17,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import List, NamedTuple
 
-# The long ones first. What takes longer, or is seldom touched, is in `make check-more`.
+# The long ones first. Those that take longer, or rarely break, are in `make check-more`.
 SUITES = ("doc", "json_doc", "daemon", "golden", "faults", "evidence", "interop_more", "syslog", "silent",
           "wire_short", "fraction", "interim", "datagrams", "torture", "tree", "explain_flows", "exchanges", "programs",
           "version", "ceilings", "granted", "law_judge")
 AT_ONCE = int(os.environ.get("NP_TEST_AT_ONCE", "6"))
 FAILURES = os.environ.get("NP_FAILURES", "")
-ENV = {key: value for key, value in os.environ.items() if key not in ("NP_FAILURES", "NP_ONLY")}    # of suites
+ENV = {key: value for key, value in os.environ.items() if key not in ("NP_FAILURES", "NP_ONLY")}    # for suites
 SKIPPED = 77  # automake's status
 
 
@@ -31,12 +31,12 @@ class Done(NamedTuple):
     suite: str
     status: int
     seconds: float
-    busy: float     # seconds of a processor, of those of its processes that it has waited for
+    busy: float     # processor seconds of its children
     text: str
 
 
 def run(suite: str) -> Done:
-    """Each suite bounds what it starts."""
+    """Run a suite, which limits the time of whatever it starts."""
     name, *args = suite.split(":")
     command = [sys.executable, str(Path(__file__).with_name(f"{name}.py")), *args]
     since = time.monotonic()
@@ -59,16 +59,16 @@ def chosen() -> List[str]:
 
 
 def failed_tests(done: Done) -> str:
-    """Those of unittest, each behind a colon; none where not only single tests have failed."""
+    """The failed tests of a unittest suite, each after a colon; empty if something else failed as well."""
     failures = re.findall(r"^(?:ERROR|FAIL): (\w+)(?: \(__main__\.([\w.]+)\))?", done.text, re.M)
     tests = dict.fromkeys(place if place.endswith(f".{test}") else f"{place}.{test}" for test, place in failures)
     named = "".join(f":{test}" for test in tests)
     alone = done.status == 1 and ":-" not in done.suite and all(place and test.startswith("test") for test, place in failures)
-    return named if alone and len(named) < 150 else ""      # it is in the name of a file
+    return named if alone and len(named) < 150 else ""      # it becomes part of a file name
 
 
 def keep(done: Done) -> None:
-    """What a suite that failed has said, for .ci/run."""
+    """Keep the output of a failed suite for .ci/run."""
     if FAILURES:
         name = done.suite.partition(":")[0] + tests if (tests := failed_tests(done)) else done.suite
         Path(FAILURES, name).write_text(f"{done.text}status {done.status}\n")

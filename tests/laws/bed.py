@@ -1,4 +1,6 @@
-"""A path between two network namespaces that is changed from case to case, the programs at its ends, and a run of one case."""
+"""A path between two network namespaces that is changed for each case, the programs at its ends, and the run of a
+case.
+"""
 
 import contextlib
 import ctypes
@@ -27,9 +29,9 @@ HOSTS = {4: "10.77.0.2", 6: "fd77::2"}
 PORT, REAL_PORT, ONE_PORT = 12865, 12866, 12867
 PORTS = f"{{{PORT}, {REAL_PORT}, {ONE_PORT}}}"
 LATE = "late0"
-FIRST = 1.1             # s of a test before something happens: what is wrong from the begin on ends one at once
-QUEUE = 300_000         # bytes, the least that netlab-link's queue holds
-FRAGMENTS = 64 << 20    # bytes for datagrams of which a fragment was lost: the kernel's 4 MB are full for half a minute behind some cases
+FIRST = 1.1             # s of a test before a disturbance: faults from the start on end a test at once
+QUEUE = 300_000         # bytes: the smallest queue of netlab-link
+FRAGMENTS = 64 << 20    # bytes for incomplete fragmented datagrams: the kernel's default of 4 MB stays full for half a minute after some cases
 FIGURES = ("THROUGHPUT", "ELAPSED_TIME", "LOCAL_BYTES_SENT", "LOCAL_BYTES_RECVD", "REMOTE_BYTES_SENT",
            "REMOTE_BYTES_RECVD", "LOCAL_SEND_CALLS", "LOCAL_RECV_CALLS", "REMOTE_SEND_CALLS", "REMOTE_RECV_CALLS",
            "LOCAL_SEND_THROUGHPUT", "LOCAL_RECV_THROUGHPUT", "REMOTE_SEND_THROUGHPUT", "REMOTE_RECV_THROUGHPUT",
@@ -41,47 +43,47 @@ OURS = ("LOST_REQUESTS", "LATE_RESPONSES", "STRAY_RESPONSES", "LOST_DATAGRAMS", 
 
 @dataclass
 class End:
-    """What the witness has of one end: what it has sent and what has come, of data connections."""
+    """What the witness has seen at one end: sent and received data."""
     out: Course
     inn: Course
-    marks: int = 0              # empty datagrams that have come: ends of tests
+    marks: int = 0              # received empty datagrams, which mark the end of a test
 
 
 @dataclass
 class Seen:
-    """All that a case has shown."""
+    """The results of a case."""
     status: Optional[int]       # None: it had to be killed
     took: float
     text: str
-    said: str                   # on standard error
+    said: str                   # stderr
     figures: "Dict[str, str]"   # of -k
     interim: "List[Tuple[float, float]]"    # of -D: rate and seconds
     document: "Optional[Dict[str, Any]]"
     near: End
     far: End
-    began: float = 0.0          # when the command was started, seconds since 1970
-    missed: int = 0             # packets that the witness had no room for
-    full: int = 0               # datagrams that a full receive buffer has lost
-    late: float = 0.0           # s by which this program was woken late, at the worst
+    began: float = 0.0          # start of the command, seconds since 1970
+    missed: int = 0             # packets that the witness lost
+    full: int = 0               # datagrams lost in a full receive buffer
+    late: float = 0.0           # s: the largest delay with which this program was woken
     waits: "List[Tuple[float, float]]" = field(default_factory=list)   # Waits.seen
     events: "List[Tuple[float, str]]" = field(default_factory=list)
     shows: "Dict[str, str]" = field(default_factory=dict)    # other outputs of the same run
 
     def kept(self, begin: float, end: float) -> float:
-        """For how many seconds of those a thread of either end may have been kept from a processor."""
+        """For how many seconds of an interval a thread of either end may have been waiting for a processor."""
         told = sum(min(seconds, at - begin) for at, seconds in self.waits if begin < at < end + 2 * Waits.EVERY)
         return min(max(0.0, end - begin), told)
 
 
 class Waits:
-    """For how long threads of both ends were ready, and the kernel had no processor for them: ten times a second, as a wait is
-    told when it ends."""
+    """Samples, ten times a second, for how long threads of both ends waited for a processor; the kernel reports a
+    wait when it ends."""
 
     EVERY = 0.1
 
     def __init__(self, pids: "Callable[[], List[int]]") -> None:
         self.pids, self.over = pids, threading.Event()
-        self.seen: "List[Tuple[float, float]]" = []     # when it was told, and how long it was
+        self.seen: "List[Tuple[float, float]]" = []     # when it was reported, and its duration
         self.thread = threading.Thread(target=self.watch)
 
     def watch(self) -> None:
@@ -101,7 +103,7 @@ class Waits:
 
 
 def within(namespace: str, make: "Callable[[], Any]") -> Any:
-    """What make returns to a thread in that namespace: sockets stay there."""
+    """Call make in a thread in that namespace, and return its result: sockets stay in the namespace."""
     got: "List[Any]" = []
 
     def enter() -> None:
@@ -122,7 +124,7 @@ def within(namespace: str, make: "Callable[[], Any]") -> Any:
 
 
 class Bed:
-    """Made once; each case changes it."""
+    """Created once; each case changes it."""
 
     def __init__(self, name: str) -> None:
         self.lab = netlab.Lab(name)
@@ -152,7 +154,7 @@ class Bed:
         self.stack.close()
 
     def join_late(self) -> None:
-        """A second link: the answers of a control connection take it where they are to be late."""
+        """Add a second link, for answers on the control connection that are to be late."""
         lib.must([netlab.link_program(), "run", f"device={LATE}", f"one={self.lab.file('client')}",
                   f"two={self.lab.file('server')}", f"control={LATE}", "rate=0"])
         for role in ("client", "server"):
@@ -169,7 +171,7 @@ class Bed:
              "add chain inet laws answers { type route hook output priority -150; }", *rules])])
 
     def set(self, case: Case) -> None:
-        """The path of that case."""
+        """Set up the path of a case."""
         self.tell(case)
         mute = f"add rule inet laws pre iifname lab0 tcp dport {PORTS} meta length > 100 drop"
         self.nft("server", *self.rules(case), *[mute] * case.mute)
@@ -219,13 +221,13 @@ class Bed:
         return lib.netperf(), self.another(ONE_PORT, ["--one-port"]) if case.one_port else PORT
 
     def another(self, port: int, args: "List[str]", program: "Optional[str]" = None) -> int:
-        """A daemon that few cases need."""
+        """Start a daemon that few cases need; returns its port."""
         if port not in self.daemons:
             self.daemons[port] = self.stack.enter_context(lib.Daemon(self.server, args, port, None, program))
         return port
 
     def run(self, case: Case, limit: float) -> Seen:
-        """One case; it is killed when the limit is over."""
+        """Run a case; it is killed at the limit."""
         program, port = self.program(case)
         self.port = port
         self.set(case)
@@ -276,7 +278,7 @@ class Bed:
         return [pid for daemon in self.daemons.values() for pid in lib.children(daemon.pid)]
 
     def disturb(self, case: Case, command: lib.Started, events: "List[Tuple[float, str]]") -> None:
-        """In the middle of the test, for as long as the case says."""
+        """Disturb the running test as the case says."""
         moving = lib.wait_for(lambda: not command.running() or self.has_begun(case), 30)
         if not moving or not command.running():
             return
@@ -299,14 +301,14 @@ class Bed:
         events.append((time.time(), "over"))
 
     def has_begun(self, case: Case) -> bool:
-        """Has a data connection carried something? Those of TCP_CC are only made."""
+        """Whether data has been sent, or in TCP_CC connections made."""
         time.sleep(0.03)
         if case.test.endswith("_CC"):
             return len(connections(self.rings[0].packets()[0], self.port, case.one_port)) > 0
         return case.unix or any(len(course.at) for end in self.read(case)[0] for course in (end.out, end.inn))
 
     def read(self, case: Case) -> "Tuple[List[End], int]":
-        """What both interfaces have carried of the data, and how much the witness has missed."""
+        """What both interfaces have carried, and how many packets the witness lost."""
         (near, lost), (far, missed) = (ring.packets() for ring in self.rings)
         mine = connections(near, self.port, case.one_port)
         ends = [some.where(np.isin(keys(some, is_near), mine)) for some, is_near in ((near, True), (far, False))]
@@ -314,7 +316,7 @@ class Bed:
                     int((~some.out & (some.protocol == UDP) & (some.payload == 0)).sum())) for some in ends], lost + missed
 
     def full(self) -> int:
-        """Datagrams that found no room, at both ends."""
+        """Datagrams lost in full receive buffers at both ends."""
         total = 0
         for role in ("client", "server"):
             text = lib.must(["ip", "netns", "exec", self.lab.ns(role), "cat", "/proc/net/snmp", "/proc/net/snmp6"])

@@ -1,5 +1,6 @@
-"""What is drawn: a test and the path that it runs over. Where fields do not go together tidy() puts the one that matters
-less back to its default, so that nothing that fails is skipped as not valid."""
+"""A case: a test and the path that it runs over. tidy() resets fields that do not go together to their defaults, so
+that no failure is dismissed as invalid.
+"""
 
 import dataclasses
 import json
@@ -13,11 +14,11 @@ from hypothesis import strategies as st
 class Case:
     test: str = "TCP_STREAM"
     seconds: float = 1.0
-    count: int = 0              # of transactions, or of bytes; 0: timed
+    count: int = 0              # transactions or bytes; 0: timed
     warm: float = 0.0
-    rate: str = ""              # --rate, as the option has it
+    rate: str = ""              # the argument of --rate
     arrivals: str = ""
-    burst: int = 0              # -b: depth of transactions; with wait pieces of a stream
+    burst: int = 0              # -b: transactions in flight or, with wait, messages per burst
     wait: str = ""
     ramp: int = 0
     flows: int = 1
@@ -29,20 +30,20 @@ class Case:
     beside: str = ""
     interim: float = 0.0
     explain: bool = False
-    size: int = 0               # -m, or of a request; 0: the default
+    size: int = 0               # -m, or the size of a request; 0: the default
     answer: int = 0             # of a response, or -M
     buffers: int = 0            # -s and -S
     family: int = 4
-    real: str = ""              # netperf's own "client" or "daemon"
-    delay: int = 0              # of the path each way, ms
-    mbit: float = 100.0         # 0: no limit
+    real: str = ""              # "client" or "daemon" is the real netperf
+    delay: int = 0              # ms each way
+    mbit: float = 100.0         # 0: unlimited
     loss: float = 0.0           # percent
-    late: int = 0               # what the control connection's answers take beyond that, ms
-    mute: bool = False          # the first message on control is lost, and comes when it is sent again
-    frozen: str = ""            # "near", "far": that end's process is stopped; "signal": it is over, by ^C
+    late: int = 0               # ms that the control connection's answers take in addition
+    mute: bool = False          # the first message on the control connection is lost, and retransmitted
+    frozen: str = ""            # "near", "far": that end's process is stopped; "signal": ended by ^C
     frozen_s: float = 0.0
-    down: str = ""              # "silent", "link", "route": the path is away; "deaf": nothing arrives at the
-                                # far end for good, "cut": nor does it send
+    # Outages of the path: "silent", "link", "route". "deaf": from then on nothing reaches the far end; "cut": nor does it send.
+    down: str = ""
     down_s: float = 0.0
 
     def __str__(self) -> str:
@@ -73,7 +74,7 @@ class Case:
 
     @property
     def down_stream(self) -> bool:
-        """Does the far end send?"""
+        """Whether the far end sends."""
         return self.test.endswith("_MAERTS")
 
     @property
@@ -90,7 +91,7 @@ class Case:
 
     @property
     def length(self) -> float:
-        """Seconds of -l: what happens to the path or the far end is to be over within the test."""
+        """-l in seconds: long enough for a disturbance to end within the test."""
         if not self.disturbed:
             return self.seconds
         return max(self.seconds, 1.0) + 1.0 + (self.down_s if self.down not in ("cut", "deaf") else 1.0) + (self.frozen_s if self.frozen == "far" else 0)
@@ -101,12 +102,12 @@ class Case:
 
     @property
     def muted(self) -> float:
-        """Seconds in which what the client says on control is lost."""
+        """Seconds during which the client's messages on the control connection are lost."""
         return self.mute * (1.0 + 1.5 * (self.rtt + self.late / 1000))
 
     @property
     def bits(self) -> float:
-        """--rate of a stream in bits a second, of transactions a second; 0 where there is none."""
+        """--rate in bits/s of a stream, or transactions/s; 0 without it."""
         if not self.rate or self.rate == "auto":
             return 0.0
         factor = {"k": 1e3, "M": 1e6}.get(self.rate[-1])
@@ -114,11 +115,11 @@ class Case:
 
     @property
     def features(self) -> "frozenset[str]":
-        """What is not as usual, but for what follows from the rest."""
+        """The fields without their default value, except those that follow from others."""
         return frozenset(self.told()) - {"test", "seconds", "down_s", "frozen_s"} - ({"size"} if self.udp and self.stream else set())
 
     def command(self) -> "List[str]":
-        """Options of netperf without the host, the port and the figures."""
+        """Options of netperf except host, port and figures."""
         c = self
         words = ["-t", c.test if c.test != "UDP_MAERTS" else "OMNI", "-l", f"-{c.count}" if c.count else f"{c.length:g}"]
         for option, value in (("--warm-up", c.warm), ("--rate", c.rate), ("--arrivals", c.arrivals), ("--ramp", c.ramp),
@@ -153,7 +154,7 @@ def made(**fields: Any) -> Case:
 
 
 def tidy(c: Case) -> Case:
-    """What the rules leave, until they change nothing more."""
+    """Apply the rules until nothing changes."""
     new = rules(c)
     return new if new == c else tidy(new)
 

@@ -1,6 +1,7 @@
-"""What has been wrong once: each is the smallest case that showed it, with the law that it broke and what it said then.
-`run.py --known` runs them all. Some show only now and then, and have a number of times. A few have only been in
-danger, and are here since chance may leave them out."""
+"""Faults of the past: for each the smallest case that showed it, the law that it broke, and what the law said.
+`run.py --known` runs them all. Some fail only now and then, and have a number of runs. A few have never failed, but
+are at risk, and chance may leave them out.
+"""
 
 from typing import Any, Dict, List, NamedTuple
 

@@ -1,6 +1,7 @@
-"""The laws: what holds of every test on every path. Each says why, and yields a line for each figure that breaks it. What
-a law leaves free comes from the path: its round trip, its queue, messages under way; and from how late this program itself
-was woken meanwhile, so that a slow machine breaks none."""
+"""The laws: what must hold for every test on every path. Each states its reason, and yields a line for each figure
+that breaks it. Tolerances come from the path (round trip, queue, messages in flight) and from how late this program
+itself was woken, so that a slow machine breaks no law.
+"""
 
 import calendar
 import math
@@ -12,17 +13,17 @@ from bed import FIRST, QUEUE, Seen
 from case import Case
 from witness import Course
 
-TOKEN = 64              # bytes, at most, by which a connection to a port for all says whose it is
-TICK = 0.05             # s: ten milliseconds of a timer, and what a processor that others have takes
-SETTING_UP = 14         # round trips of control and data connections, before and behind a test
-GONE = ("cut", "deaf")   # what arrives at an interface then does not reach the daemon
+TOKEN = 64              # bytes, at most, that identify the session of a connection to the one port
+TICK = 0.05             # s: a timer's 10 ms, and time without a processor
+SETTING_UP = 14         # round trips of control and data connections before and after a test
+GONE = ("cut", "deaf")   # the interface still receives, but the daemon does not
 MACHINE = 6.0           # s that a busy machine may take to start and end programs
-PROMISED = 60.0         # s of a path's silence that a test survives
-COUNTED = 30.0          # s for a test by count, beyond its transactions' round trips
+PROMISED = 60.0         # s of silence that a test survives
+COUNTED = 30.0          # s for a counted test, in addition to its transactions' round trips
 
 
 class View:
-    """A case and what it has shown, in the words of the laws."""
+    """A case and its results, in the terms of the laws."""
 
     def __init__(self, case: Case, seen: Seen) -> None:
         self.case, self.seen = case, seen
@@ -41,7 +42,7 @@ class View:
         return bool(self.run) and self.run.get("complete") is False
 
     def figure(self, name: str) -> "Optional[float]":
-        """As exact as there is; None where there is none."""
+        """A figure, as exact as possible; None if there is none."""
         metrics = {**(self.document.get("final") or {}), **(self.run.get("metrics") or {})}
         if metrics:
             return metrics[name] if isinstance(metrics.get(name), (int, float)) else None
@@ -58,19 +59,19 @@ class View:
         return calendar.timegm(time.strptime(whole, "%Y-%m-%dT%H:%M:%S")) + float(f"0.{parts or 0}")
 
     def opens(self, sender: Course) -> float:
-        """When a window begins. Each half of --both has its own, with its first message, which is
-        none of control's where that has a port of its own."""
+        """When a window begins. Each half of --both has its own, from its first message; with a port of its own, that
+        is not the control connection's."""
         c = self.case
         own = sender.at[sender.size >= c.size] if c.udp else sender.at
         return float(own[0]) + c.warm if c.both and not c.one_port and len(own) else self.begin
 
     @property
     def queue(self) -> float:
-        """Seconds that a packet may wait in the path's queue, one way."""
+        """Seconds that a packet may wait in the path's queue, in one direction."""
         c = self.case
         small = c.rr and c.depth * max(c.size, c.answer, 100) < 20_000
         headers = 1 + 66 / c.size if c.udp and c.size else 1
-        # a sender that was stopped makes up for what was due
+        # a sender that was stopped catches up
         if c.unix or small or not c.mbit or (c.stream and c.bits and not c.frozen and c.bits * headers < c.mbit * 8e5):
             return 0.05
         return max(0.024, QUEUE * 8 / (c.mbit * 1e6)) + 0.05
@@ -81,13 +82,14 @@ class View:
 
     @property
     def slack(self) -> float:
-        """By how much an edge may be elsewhere, where all is well."""
+        """By how much the edges of a window may differ when all is well."""
         return 0.01 + 2 * self.seen.late
 
     @property
     def behind(self) -> float:
-        """Seconds after the window of an open loop in which answers to its requests come. The largest latency is unknown
-        if one was never answered; netperf waits for that for a second or two round trips, and as long again as a silence."""
+        """Seconds after the window of an open loop in which answers still arrive. The maximum latency is unknown if a
+        request was never answered: netperf waits a second or two round trips for that, and as long again as an outage
+        lasted."""
         most, c = self.figure("MAX_LATENCY"), self.case
         if most is not None and most < math.inf:
             return most / 1e6
@@ -97,8 +99,8 @@ class View:
     def message(self) -> float:
         c = self.case
         if c.rr:
-            # Nagle's algorithm holds them back; those due at the end are sent, at most 64, if the ids were all in flight
-            # and so does an outage, behind which TCP tries again after as long as it lasted
+            # Nagle's algorithm delays requests; those due at the end are sent, at most 64, if all IDs were in flight.
+            # So does an outage, after which TCP retransmits only after as long as it lasted.
             held = c.bits * (c.rtt + self.queue + 2 * c.down_s * (not c.udp)) * c.open
             depth = c.depth + (held if not c.udp else 64 * c.flows if held > 100 * c.flows else 0)
             return depth * max(c.size, c.answer, 4) + 4 + TOKEN * self.connections
@@ -107,18 +109,18 @@ class View:
 
     @property
     def connections(self) -> float:
-        """Those that have to say which session they are for."""
+        """Connections that must identify their session."""
         c = self.case
         return 0 if not c.one_port else self.operations + c.depth if c.connects else c.flows
 
     @property
     def failed(self) -> float:
-        """Datagrams that found no way out of this machine: they are sent and lost."""
+        """Datagrams that could not be sent: they count as sent and lost."""
         return (self.figure("FAILED_SENDS") or 0) if self.case.down in ("link", "route") else 0
 
     @property
     def cut_up(self) -> bool:
-        """Were datagrams sent in fragments, of which the witness counts the first, where some are lost?"""
+        """Whether datagrams were fragmented and may have lost fragments; the witness counts first fragments."""
         c = self.case
         return c.udp and max(c.size, c.answer) > 1472 and bool(c.loss or c.disturbed or self.seen.full or (
             c.stream and (not c.bits or c.bits * 1.5 > (c.mbit or 1e9) * 1e6)))
@@ -129,25 +131,25 @@ class View:
 
     @property
     def over(self) -> float:
-        """Seconds that may be added to those that were asked for."""
+        """Seconds that a test may take longer than requested."""
         c = self.case
         over = TICK + 4 * self.seen.late + self.seen.kept(self.begin + c.length, self.end)
         if c.stream and not c.udp:
-            # what the path has dropped may come for a second and two round trips
-            # windows that double each round trip, of no more than is to be sent
+            # dropped packets may arrive for a second and two round trips
+            # slow start, limited by what there is to send
             first = min(c.flows * 14480 * (2 ** (c.length / c.rtt) if c.rtt > 0.1 else 1), (c.bits or math.inf) * c.length / 8)
             over += 2 * c.rtt + 2 * self.queue + bool(c.buffers) + (
                 2.0 if c.loss or c.down or c.frozen or first > QUEUE else 0.0)
         if c.real and c.stream and not c.udp:
-            over += 5.0 + 16 * c.buffers / ((c.mbit or 100) * 1e6)     # what its socket holds has to be there
+            over += 5.0 + 16 * c.buffers / ((c.mbit or 100) * 1e6)     # it waits until its socket's buffer has been delivered
         if c.frozen == "near":
-            over += 4.0     # where it has to say so: that may be a busy machine's doing
+            over += 4.0     # it may have to report an outage, which a busy machine can cause
         if c.real and c.rr:
             over += c.rtt + self.queue + bool(c.loss)
         return over
 
     def word(self) -> bool:
-        """Does it say that something is not as asked?"""
+        """Whether it reports that something is not as requested."""
         return self.seen.status != 0 or not self.whole or bool(self.seen.said.strip())
 
 
@@ -160,8 +162,8 @@ def about(value: "Optional[float]", what: str, low: float, high: float) -> Found
 
 
 def law_1_bytes_are_the_witness_s(v: View) -> Found:
-    """Bytes counted at an end are those that its interface has carried in the window, to one message and what was in
-    flight at its edges: a rate that no packet bears out is invented."""
+    """The bytes counted at an end are those that its interface carried in the window, within one message and what was
+    in flight at the edges. A rate without packets is invented."""
     c, s = v.case, v.seen
     if not v.whole or c.unix or s.missed or not v.elapsed or v.cut_up or c.beside or c.down in GONE:
         return
@@ -189,16 +191,16 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
         low -= (v.figure("LATE_RESPONSES") or 0) * (v.figure("RESPONSE_SIZE") or 1) if name == "LOCAL_BYTES_RECVD" else 0
         low -= 0 if sends else s.full * max(c.size, c.answer, 4)
         high += v.failed * ((v.figure("REQUEST_SIZE") or 0) if c.rr else c.size) * sends
-        high += v.message * (sends and c.warm > 0 and c.burst > 0)     # those in flight as it opens count, and others are held at its end
-        high += QUEUE * (sends and c.udp and c.down == "link")      # what waits there goes with the link
+        high += v.message * (sends and c.warm > 0 and c.burst > 0)     # those in flight at the start count, and others are held back at the end
+        high += QUEUE * (sends and c.udp and c.down == "link")      # an interface that goes down drops its queue
         if sends and not c.udp and c.stream:
-            high = 9e18         # what its socket holds has not left
+            high = 9e18         # what is in its socket has not left
         if course is s.near.out and c.udp and c.stream and not c.warm:
             low = course.total()
             high = low + v.failed * c.size + QUEUE * (c.down == "link")
             low -= 3 * c.flows * 8192 if c.disturbed or c.real else 0
             low -= TOKEN * c.flows * (2 + 10 * (c.rtt + c.late / 1000)) * (c.one_port or c.both)
-            low -= 4096 * c.one_port * c.both       # the second session's control connection goes there, too
+            low -= 4096 * c.one_port * c.both       # the second session's control connection uses that port, too
         yield from about(v.figure(name), name, low, high)
     if c.stream and not c.both and not c.udp:
         course = s.near.inn if c.down_stream else s.far.inn
@@ -208,7 +210,7 @@ def law_1_bytes_are_the_witness_s(v: View) -> Found:
 
 
 def law_1_rate_by_time_is_bytes(v: View) -> Found:
-    """A rate is a count by the time it was counted in."""
+    """A rate is a count divided by the time in which it was counted."""
     c = v.case
     if not v.whole or not v.elapsed or not v.document or c.beside or c.test.endswith("_CC"):
         return
@@ -226,18 +228,18 @@ def law_1_rate_by_time_is_bytes(v: View) -> Found:
 
 
 def law_2_elapsed_is_what_was_asked(v: View) -> Found:
-    """Set-up, a closing round trip and the wait for a silent end are no part of what was measured; a stream may wait until
-    what it has sent is there, which takes the path's time and no more."""
+    """Set-up, the closing round trip and waiting for a silent end are not measured; a stream may wait until its data
+    has arrived, which takes the path's time and no longer."""
     c = v.case
     if v.seen.status != 0 or c.count or not v.elapsed or c.down == "cut" or (c.frozen and v.word()):
         return
-    # netperf's daemon sends for so long from its answer on, which is late
+    # netperf's daemon sends for that long from its answer on, which is late
     least = 0.0 if not v.whole or (c.real == "daemon" and c.down_stream) else c.length - TICK
     yield from about(v.elapsed, "ELAPSED_TIME", least, c.length + v.over)
 
 
 def law_2_the_window_begins_behind_the_warm_up(v: View) -> Found:
-    """What was driven before the window is not in it."""
+    """Nothing from the warm-up is in the window."""
     c, s = v.case, v.seen
     if v.first is None or not v.started() or c.unix or s.missed or c.disturbed or c.loss or c.ramp or c.beside:
         return
@@ -247,7 +249,7 @@ def law_2_the_window_begins_behind_the_warm_up(v: View) -> Found:
 
 
 def law_2_a_count_is_what_was_asked(v: View) -> Found:
-    """The number of transactions that was asked for, and no fewer bytes."""
+    """Exactly the requested number of transactions, and at least the requested bytes."""
     c = v.case
     if not v.whole or not c.count or c.both or c.real:
         return
@@ -259,23 +261,23 @@ def law_2_a_count_is_what_was_asked(v: View) -> Found:
 
 
 def law_3_loss_is_the_path_s(v: View) -> Found:
-    """Nothing arrives that was not sent, and what no one dropped is not lost."""
+    """Nothing arrives that was not sent, and nothing is lost that was not dropped."""
     c, s = v.case, v.seen
     if not v.whole or not c.udp or c.unix or s.missed or v.cut_up or c.frozen or c.down in GONE:
         return
     ways = [(s.near.out, s.far.inn)] * (not c.down_stream) + [(s.far.out, s.near.inn)] * (c.rr or c.both or c.down_stream)
     dropped = sum(a.number() - b.number() for a, b in ways) + s.full + v.failed
-    gone = QUEUE / max(c.size, c.answer, 4) * (c.down == "link")    # what waited at an interface that went down
+    gone = QUEUE / max(c.size, c.answer, 4) * (c.down == "link")    # the queue of an interface that went down
     if c.stream:
         lost, sent, unique, back, came = (v.figure(n) for n in ("LOST_DATAGRAMS", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS",
                                                                "REMOTE_SEND_CALLS", "LOCAL_RECV_CALLS"))
         less = None if sent is None or unique is None else sent + (back or 0) - unique - (came or 0)
         if lost is None:
             lost = less
-        elif not c.both and not v.figure("DUPLICATE_DATAGRAMS"):     # of both ways it is known of one
+        elif not c.both and not v.figure("DUPLICATE_DATAGRAMS"):     # with --both it is known for one direction
             yield from about(less, "sends less receives, beside LOST_DATAGRAMS", lost, lost)
-        exact = not (c.warm or c.disturbed or c.real or c.one_port or c.both or c.beside)    # whose packets are among them
-        marks = min(s.full, s.near.marks + s.far.marks)     # which a full buffer loses, too
+        exact = not (c.warm or c.disturbed or c.real or c.one_port or c.both or c.beside)    # these have packets of their own
+        marks = min(s.full, s.near.marks + s.far.marks)     # a full buffer loses them, too
         yield from about(lost, "lost datagrams, by the witness", dropped - marks if exact else 0, dropped + gone)
     elif not c.disturbed:
         yield from about(v.figure("LOST_REQUESTS"), "LOST_REQUESTS, by the witness", 0, dropped + gone)
@@ -285,7 +287,7 @@ def law_3_loss_is_the_path_s(v: View) -> Found:
 
 
 def law_4_latencies_are_in_order(v: View) -> Found:
-    """A percentile is between its neighbours, a mean between the ends, and nothing is faster than its path."""
+    """Percentiles ascend, the mean is between minimum and maximum, and nothing is faster than the path."""
     c = v.case
     if v.seen.status != 0 or c.real == "client":
         return
@@ -306,7 +308,7 @@ def law_4_latencies_are_in_order(v: View) -> Found:
 
 
 def law_4_latency_by_rate_is_what_was_in_flight(v: View) -> Found:
-    """Little: the mean time by the rate is the mean number under way, never more than the depth."""
+    """Little's law: mean latency times rate is the mean number in flight, which is at most the depth."""
     c, mean = v.case, v.figure("MEAN_LATENCY")
     if v.whole and c.rr and not c.rate and mean and v.operations and not c.real:
         most = c.depth * (v.elapsed + (v.figure("MAX_LATENCY") or 0) / 1e6) * 1.02
@@ -314,13 +316,14 @@ def law_4_latency_by_rate_is_what_was_in_flight(v: View) -> Found:
 
 
 def law_5_due_is_rate_by_time(v: View) -> Found:
-    """An open loop has its own clock: what is due depends on nothing that happens, and each is answered or not."""
+    """An open loop follows its own clock: what is due does not depend on what happens, and each operation is answered
+    or not."""
     c = v.case
     due, unanswered = v.figure("DUE_OPERATIONS"), v.figure("UNANSWERED_OPERATIONS")
     if not v.whole or not c.open or due is None:
         return
     expected = c.bits * c.length if not c.count else float(c.count)
-    free = 1e-6      # of its product
+    free = 1e-6      # relative rounding error of a product
     if c.arrivals == "poisson":
         free = 5 * expected ** 0.5 + 1
     elif c.arrivals:
@@ -336,7 +339,7 @@ def law_5_due_is_rate_by_time(v: View) -> Found:
 
 
 def law_5_a_stream_sends_at_its_rate(v: View) -> Found:
-    """A stream with a rate that the path can carry moves it."""
+    """A stream reaches its --rate if the path can carry it."""
     c = v.case
     if not v.whole or not c.stream or not c.bits or c.disturbed or c.loss or c.both or c.unix or c.ramp or v.cut_up:
         return
@@ -344,19 +347,20 @@ def law_5_a_stream_sends_at_its_rate(v: View) -> Found:
     one = v.message * 8 / c.length
     most = min(c.bits, (c.mbit or 1e9) * 1e6)
     yield from about((v.figure(name) or 0) * 1e6, f"{name}, bits a second", 0,
-                     most * (1.01 + v.queue / c.length) + one * (1 + (c.warm > 0)))    # a message of the warm-up's is on its way
-    window = 16 * 1448 * 8 / c.rtt * c.flows if c.rtt and not c.udp else 9e18   # TCP has to begin
+                     most * (1.01 + v.queue / c.length) + one * (1 + (c.warm > 0)))    # a message from the warm-up may be in flight
+    window = 16 * 1448 * 8 / c.rtt * c.flows if c.rtt and not c.udp else 9e18   # slow start
     if c.bits < min(0.7 * most if most < c.bits else c.bits + 1, window) and c.bits * 1.5 < (c.mbit or 1e9) * 1e6 and \
             v.seen.late < 0.2 * c.length:
         lag = 0 if c.udp else (2 * c.rtt + v.slack) * c.bits / c.length
-        # a machine that keeps a sender waiting, which it tells, or a receiver until its buffer is full
+        # a machine that delays a sender, which it reports, or a receiver until its buffer is full
         kept = v.seen.kept(v.begin, v.end) * c.bits / c.length
         lag += kept * v.word() + min(kept, v.seen.full * c.size * 8 / c.length)
         yield from about((v.figure(name) or 0) * 1e6, f"{name}, bits a second", 0.97 * c.bits - one - lag, 9e18)
 
 
 def law_6_parts_add_up(v: View) -> Found:
-    """Flows and workers are parts of the whole, a histogram has what was counted, and what a flow can't know is null."""
+    """Flows and workers add up to the whole, a histogram has as many values as were counted, and what a flow can't
+    know is null."""
     c = v.case
     if not v.whole or not v.document:
         return
@@ -377,7 +381,7 @@ def law_6_parts_add_up(v: View) -> Found:
 
 
 def law_7_one_figure_is_one_number(v: View) -> Found:
-    """Whichever way a figure is shown."""
+    """A figure has the same value in all outputs."""
     s = v.seen
     if s.status != 0 or not v.document:
         return
@@ -428,7 +432,8 @@ def prometheus(text: str, metrics: "Dict[str, Any]") -> Found:
 
 
 def law_8_both_ends_agree(v: View) -> Found:
-    """What one end has sent is what the other may have received; what only looks, looks; the engine that was named drove."""
+    """One end has sent what the other may have received; options that only report change nothing; the named engine
+    was used."""
     c, s = v.case, v.seen
     for end, name in zip(("near", "far"), c.engine.split(",") if c.engine and v.whole and v.document else ()):
         drove = (v.run.get(end) or {}).get("engine.name", name)
@@ -450,15 +455,15 @@ def law_8_both_ends_agree(v: View) -> Found:
 
 
 def law_8_nothing_counts_behind_a_signal(v: View) -> Found:
-    """Of what this end does not count any more the far end counts nothing either."""
+    """What this end no longer counts after a signal, the far end does not count either."""
     c, sent = v.case, v.figure("LOCAL_BYTES_SENT")
     if c.frozen == "signal" and c.stream and not c.unix and not c.down_stream and v.seen.status == 0 and sent is not None:
-        edge = (v.slack + v.way) * sent / max(v.elapsed, TICK) * (c.warm > 0)     # its window opened elsewhere
+        edge = (v.slack + v.way) * sent / max(v.elapsed, TICK) * (c.warm > 0)     # its window has other edges
         yield from about(v.figure("REMOTE_BYTES_RECVD"), "REMOTE_BYTES_RECVD", 0, sent + v.message + edge)
 
 
 def law_9_what_is_not_whole_says_so(v: View) -> Found:
-    """A status, a line, or `partial`: nobody takes half a test for a whole one."""
+    """An exit status, a line, or `partial`: a partial result never looks complete."""
     c, s = v.case, v.seen
     happened = [what for _, what in s.events]
     if "cut" in happened and s.status == 0 and v.whole:
@@ -471,17 +476,17 @@ def law_9_what_is_not_whole_says_so(v: View) -> Found:
 
 
 def law_10_it_goes_on(v: View) -> Found:
-    """A path that comes back within a minute ends no test, and one that is only long or slow never does."""
+    """An outage of up to a minute ends no test, and a long or slow path never does."""
     c, s = v.case, v.seen
-    if c.frozen == "near" and s.status == 1 and "still" in s.said:    # and says so
+    if c.frozen == "near" and s.status == 1 and "still" in s.said:    # and reports it
         return
     if c.frozen == "signal" and s.status == 1 and ("interrupted before" in s.said or "interrupted while waiting" in s.said):
         return
     if set(GONE) & {what for _, what in s.events}:
         return
-    if c.rate and c.loss and "not one transaction" in s.said:     # what was due before is answered first, with lost SYNs
+    if c.rate and c.loss and "not one transaction" in s.said:     # lost SYNs: earlier requests are answered first
         return
-    if c.real == "daemon" and c.down_stream and 2 * c.rtt + c.late / 1000 > c.length:    # its time is over before the connection is there
+    if c.real == "daemon" and c.down_stream and 2 * c.rtt + c.late / 1000 > c.length:    # its time is over before it is connected
         return
     if c.rr and c.arrivals.startswith("burst") and 5 / float(c.rate) > c.seconds and "not one transaction" in s.said:   # none was due
         return
@@ -497,7 +502,7 @@ def law_10_it_goes_on(v: View) -> Found:
 
 
 def limit(c: Case) -> float:
-    """Seconds after which a case has to be over."""
+    """Seconds within which a case must end."""
     trips = c.rtt + c.late / 1000 + (2 * QUEUE * 8 / (c.mbit * 1e6) if c.mbit and c.stream else 0)
     time_of_it = c.length if not c.count else 0.0
     if c.count and c.rr:
@@ -505,28 +510,29 @@ def limit(c: Case) -> float:
     if c.count and c.stream:
         time_of_it = max(c.count * 10 / (c.mbit * 1e6 if c.mbit else 1e8), c.count * 8 / c.bits if c.bits else 0)
     free = SETTING_UP * trips + MACHINE + (COUNTED if c.count else 0) + (15 if c.loss else 0)
-    free += 4 * c.muted     # TCP doubles its time-outs
+    free += 4 * c.muted     # TCP's time-outs double
     if c.down in GONE:
         free += PROMISED + 10
-    if c.real and c.stream:     # it waits until all that its socket holds is there
+    if c.real and c.stream:     # it waits until its socket's buffer has been delivered
         free += 6e7 / ((c.mbit or 100) * 1e6) * max(1.0, c.buffers / 1e6) + 10 * trips
     return c.warm + time_of_it + 2 * (c.down_s + c.frozen_s) + free + (c.flows / c.ramp if c.ramp else 0) + (
         5 if c.beside else 0) + c.flows * 0.02
 
 
 def law_10_it_ends_when_it_should(v: View) -> Found:
-    """Beyond its time a test takes the path's round trips, and no more."""
+    """After its time a test takes a few round trips of the path, and no longer."""
     most = limit(v.case) + 5 * v.seen.late
     if v.seen.status is None or v.seen.took > most:
         yield f"{'still there' if v.seen.status is None else 'ended'} after {v.seen.took:.1f} s of at most {most:.1f} s"
 
 
 def law_1_interim_results_are_the_path_s(v: View) -> Found:
-    """What has not left a buffer has not been carried: no interval has more than the path does, and what lies in a call."""
+    """Data still in a buffer has not been carried: an interim result shows at most what the path carries, plus one
+    call."""
     c = v.case
     if c.mbit and not c.unix and not c.udp and not c.burst:
         for rate, seconds in v.seen.interim:
-            # after a loss a window waits until that is there, too; several flows without a rate lose in the queue
+            # after a loss, a window waits for the retransmission; several flows without a rate overflow the queue
             held = (QUEUE + c.mbit * 1.25e5 * c.rtt) * bool(c.loss or c.disturbed or (c.flows > 1 and not c.bits))
             most = c.mbit * (1 + c.both) * (1 + v.slack / max(seconds, 0.01)) + (65536 + v.message + held) * 8e-6 / max(seconds, 0.01)
             yield from about(rate, f"an interim result over {seconds} s", 0, most)

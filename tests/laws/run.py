@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""The bed of laws: draws tests and paths, runs them between network namespaces, and judges what they print by laws and by a
-witness that knows nothing of ours. Needs root, for scripts/netlab, and the Python modules hypothesis and numpy.
+"""Draws tests and paths, runs them between network namespaces, and checks their output against the laws and an
+independent witness. Needs root, for scripts/netlab, and the Python modules hypothesis and numpy.
 
     run.py [--known] [--minutes N] [--seed N] [--beds N] [--keep-going]
     run.py --case '{"test": "UDP_RR", "delay": 300}' [--times N]
 
-With --known what has been wrong once (known.py) comes first. --keep-going looks for further faults behind the first one.
-With --tell (NP_LAWS_TELL) what is found by chance is printed, and fails nothing.
-"""
+--known first runs the faults of the past (known.py). --keep-going continues after the first failure. With --tell
+(NP_LAWS_TELL), failures of drawn cases are printed, but the exit status is 0."""
 
 import argparse
 import contextlib
@@ -37,28 +36,28 @@ from case import Case, cases, made  # noqa: E402
 from known import KNOWN  # noqa: E402
 from laws import Breach, judge, limit  # noqa: E402
 
-SHRINK = 90.0           # s for making a failing case smaller
+SHRINK = 90.0           # s to shrink a failing case
 MOST = 10**6
 
 
 class Over(BaseException):
-    """The time is."""
+    """Raised when the time is up."""
 
 
 class Hunt:
-    """One bed's draws."""
+    """The draws of one bed."""
 
     def __init__(self, bed: Bed, end: float, out: Any, known: Any, keep_going: bool) -> None:
         self.bed, self.end, self.out, self.keep_going = bed, end, out, keep_going
         self.judged: "Dict[Case, List[Breach]]" = {}
-        self.known = known      # laws and smallest cases that break them, of all beds
+        self.known = known      # laws and the smallest cases that break them, of all beds
         self.best: "Optional[Tuple[Case, Breach]]" = None
 
     def tell(self, **what: Any) -> None:
         self.out.put(what)
 
     def breaches(self, case: Case) -> "List[Breach]":
-        """Of what was broken twice: once may be the machine's doing."""
+        """Breaches that occur twice: a single one may be caused by the machine."""
         if case in self.judged:
             return self.judged[case]
         since = time.monotonic()
@@ -73,7 +72,7 @@ class Hunt:
         return found
 
     def is_known(self, case: Case, found: "List[Breach]") -> bool:
-        """Is each breach one that a smaller case has shown? The same features make the same fault, most likely."""
+        """Whether smaller cases have shown all these breaches: the same features most likely show the same fault."""
         return all(any(law == breach.law and small.features <= case.features and (small.rr, small.udp) == (case.rr, case.udp)
                        for law, small in list(self.known)) for breach in found)
 
@@ -86,7 +85,7 @@ class Hunt:
             raise AssertionError
 
     def search(self, seed: int) -> None:
-        """Until something is found and made smaller, or the time is over."""
+        """Draw until a failure has been found and shrunk, or the time is up."""
         self.best = None
         settings = hypothesis.settings(max_examples=MOST, deadline=None, database=None, report_multiple_bugs=False,
                                        suppress_health_check=list(hypothesis.HealthCheck), phases=[hypothesis.Phase.generate],
@@ -101,8 +100,8 @@ class Hunt:
                 self.tell(kind="found", case=str(case), law=breach.law, line=breach.line)
 
     def smaller(self, case: Case, breach: Breach) -> "Tuple[Case, Breach]":
-        """Without each feature that it does not need. A try is a test's time, so that it is one feature at a time, and not
-        hypothesis' own shrinking of the bytes behind a draw."""
+        """Remove all features that the failure does not need. As each try takes a test's time, this removes one
+        feature at a time instead of hypothesis's own shrinking."""
         until, tried = min(time.monotonic() + SHRINK, self.end + SHRINK / 3), {case}
         again = True
         while again:
@@ -138,7 +137,7 @@ def worker(number: int, seed: int, seconds: float, out: Any, known: Any, keep_go
 
 
 def draw(minutes: float, seed: int, beds: int, keep_going: bool) -> int:
-    """Prints what was found; the exit status."""
+    """Print what was found and return the exit status."""
     print(f"laws: NP_LAWS_SEED={seed}, {beds} beds, {minutes:g} minutes", flush=True)
     out: "Any" = multiprocessing.Queue()
     known = multiprocessing.Manager().list()
@@ -191,11 +190,11 @@ def one_case(text: str, times: int) -> int:
 
 
 def known_ones(beds: int) -> int:
-    """What has been wrong once, some at a time."""
+    """Run the faults of the past, several at a time."""
     with multiprocessing.Pool(beds, own_bed) as pool:
         broken = sum(pool.imap_unordered(known_one, range(len(KNOWN))))
         pool.close()
-        pool.join()     # their beds go with them
+        pool.join()     # their beds end with them
     print(f"{len(KNOWN)} that were wrong once, {broken} are")
     return 1 if broken else 0
 
@@ -213,7 +212,7 @@ def known_one(number: int) -> int:
     case = made(**one.case)
     for _ in range(one.times):
         first = {breach.law for breach in judge(case, own[0].run(case, limit(case) + 10))}
-        # What does not come again is the machine's doing.
+        # A failure that does not recur was caused by the machine.
         found = first and [breach for breach in judge(case, own[0].run(case, limit(case) + 10)) if breach.law in first]
         if found:
             break

@@ -1,5 +1,6 @@
-"""The witness: what the interface of an end has carried, packet by packet, by a ring of the kernel's (packet(7)) that is
-read when the test is over. It costs a copy of a packet's headers, and knows nothing of our programs."""
+"""The witness: what an end's interface carried, packet by packet, from a packet(7) ring that is read after the test.
+It costs a copy of each packet's headers, and is independent of our programs.
+"""
 
 import mmap
 import socket
@@ -18,9 +19,9 @@ SYN = 2
 
 @dataclass
 class Packets:
-    """Columns, in the order of time."""
+    """Columns, ordered by time."""
     at: Any             # seconds since 1970
-    out: Any            # did the interface send it?
+    out: Any            # whether the interface sent it
     protocol: Any
     sport: Any
     dport: Any
@@ -36,7 +37,7 @@ class Packets:
 
 
 class Ring:
-    """One interface. To be made by a thread that is in its namespace."""
+    """Captures on one interface; to be created by a thread in its namespace."""
 
     def __init__(self, device: str) -> None:
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ALL))
@@ -56,13 +57,13 @@ class Ring:
         return int(np.count_nonzero(self.status))
 
     def packets(self) -> "Tuple[Packets, int]":
-        """What has gone by since forget(), and how many packets there was no room for."""
+        """The packets since forget(), and how many were lost."""
         lost = struct.unpack("II", self.socket.getsockopt(SOL_PACKET, STATISTICS, 8))[1]
         return parse(self.rows[(self.status & 1) != 0]), lost
 
 
 def parse(rows: Any) -> Packets:
-    """Rows of the ring: tpacket2_hdr, sockaddr_ll, headers."""
+    """Parse the ring's rows: tpacket2_hdr, sockaddr_ll, headers."""
     def word(at: int, kind: str) -> Any:
         return np.ascontiguousarray(rows[:, at:at + np.dtype(kind).itemsize]).view(kind)[:, 0].astype(np.int64)
 
@@ -95,13 +96,13 @@ def parse(rows: Any) -> Packets:
 
 
 def keys(packets: Packets, near: bool) -> Any:
-    """Which connection a packet is of: the client's port and the daemon's."""
+    """A packet's connection: the client's port and the daemon's."""
     ours = packets.out == near
     return np.where(ours, packets.sport << 16 | packets.dport, packets.dport << 16 | packets.sport)
 
 
 def connections(near: Packets, control: int, one_port: bool) -> Any:
-    """Those that the client has begun for data. Where all go to one port the first is that of control."""
+    """The data connections that the client opened. If all go to one port, the first one is the control connection."""
     begun = near.where(near.out & ((near.protocol == UDP) | (near.flags & SYN != 0)))
     mine = keys(begun, True)
     to_control = (begun.protocol == TCP) & (begun.dport == control)
@@ -112,7 +113,7 @@ def connections(near: Packets, control: int, one_port: bool) -> Any:
 
 @dataclass
 class Course:
-    """Payload that can be read, in order, and when it came."""
+    """Payload that a receiver could read, in order, and when it arrived."""
     at: Any
     size: Any
 
@@ -127,7 +128,8 @@ class Course:
 
 
 def course(packets: Packets) -> Course:
-    """Of one direction. A byte of TCP counts once, when all before it are there, too; of UDP each datagram does."""
+    """The course of one direction. A byte of TCP counts once, as soon as all before it have arrived; each UDP
+    datagram counts."""
     some = packets.where((packets.payload > 0) | ((packets.protocol == TCP) & (packets.flags & SYN != 0)))
     udp = some.protocol == UDP
     at, size = in_order(some.where(~udp))
@@ -137,7 +139,7 @@ def course(packets: Packets) -> Course:
 
 
 def in_order(tcp: Packets) -> "Tuple[Any, Any]":
-    """Of all connections: a port's next one begins with another SYN."""
+    """For all connections: the next one of a port starts with another SYN."""
     keys = tcp.sport << 16 | tcp.dport
     order = np.argsort(keys, kind="stable")
     tcp, keys = tcp.where(order), keys[order]
@@ -147,7 +149,7 @@ def in_order(tcp: Packets) -> "Tuple[Any, Any]":
     first = np.flatnonzero(begins)
     which = np.cumsum(begins) - 1
     seq = (tcp.seq - tcp.seq[first][which] + (1 << 31)) % (1 << 32) - (1 << 31) + ((tcp.flags & SYN) != 0)
-    # What comes before a port's first SYN is of an earlier test.
+    # Packets before a port's first SYN belong to an earlier test.
     mine = np.isin(first, syn)[which] | ~np.isin(keys, keys[syn])
     seq, which, at, payload = seq[mine], which[mine], tcp.at[mine], tcp.payload[mine]
     order = np.lexsort((at, seq, which))
@@ -161,5 +163,5 @@ def in_order(tcp: Packets) -> "Tuple[Any, Any]":
 
 
 def running(values: Any, which: Any, apart: float) -> Any:
-    """The largest value so far, of each connection by itself; they differ by less than `apart`."""
+    """The running maximum of each connection; values differ by less than `apart`."""
     return np.maximum.accumulate(values + which * apart) - which * apart
