@@ -1,5 +1,5 @@
-"""A network namespace for a suite alone: every socket and process in it is the suite's own, so that
-what is left behind can be counted.
+"""A network namespace of a suite's own: every socket and process in it belongs to the suite, so that leftovers can be
+counted.
 """
 
 import os
@@ -13,16 +13,16 @@ from typing import Dict, List, NamedTuple, NoReturn, Optional, Sequence, Set
 import lib
 
 MARK = "NP_TEST_ALONE"
-LATE_S = 20.0           # after which nothing may be left, however busy the machine is
-ADDRESS = "10.77.255.1"  # with none beside loopback's, the real netperf can't resolve 127.0.0.1
-NICE = ("nice", "-n", "5")  # before commands: who watches them is to be woken in time
+LATE_S = 20.0           # seconds after which nothing may be left, however busy the machine is
+ADDRESS = "10.77.255.1"  # without another address than loopback's, the real netperf can't resolve 127.0.0.1
+NICE = ("nice", "-n", "5")  # before commands, so that this program is woken in time
 LISTEN = "0A"           # in /proc/net/tcp
 TIME_WAIT = " 06 00000000:00000000 03:"
 _begun = time.time()
 
 
 def enter() -> None:
-    """Runs this program again, in a namespace of its own; skips it where there can be none."""
+    """Restart this program in a namespace of its own; skip it if that is impossible."""
     if os.environ.get(MARK) == "1":
         return
     for program in ("unshare", "ip"):
@@ -33,8 +33,7 @@ def enter() -> None:
     if got.rc != 0:
         lib.skip(f"no network namespace of its own: {got.err.strip()}")
     os.environ[MARK] = "1"
-    # Connection tests leave tens of thousands of sockets in TIME-WAIT, which would take us long to
-    # read each time.
+    # Connection tests leave tens of thousands of sockets in TIME-WAIT, which take long to read.
     few = 'echo 500 2> /dev/null > /proc/sys/net/ipv4/tcp_max_tw_buckets'
     _become([*how, "sh", "-c", f'ip link set lo up && ip address add {ADDRESS}/32 dev lo && '
              f'{{ {few} || :; }} && exec "$@"', "sh", sys.executable, *sys.argv])
@@ -46,7 +45,7 @@ def _become(cmd: Sequence[str]) -> NoReturn:
 
 
 def children(pid: int) -> List[int]:
-    """As lib.children(), by one read where the kernel can do that."""
+    """As lib.children(), but with a single read if the kernel supports it."""
     try:
         pids = map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
         return [one for one in pids if not lib.forks_sessions(one)]
@@ -57,8 +56,7 @@ def children(pid: int) -> List[int]:
 # ---- what there is ------------------------------------------------------------------------------
 
 def processes() -> Dict[int, str]:
-    """All in this namespace but this one: their names. Those that only wait to be reaped have none
-    any more, but for their parent's list."""
+    """The names of all processes in this namespace except this one. Zombies appear only in their parent's list."""
     mine = os.readlink("/proc/self/ns/net")
     found = {}
     for entry in Path("/proc").glob("[0-9]*"):
@@ -66,7 +64,7 @@ def processes() -> Dict[int, str]:
             if os.readlink(entry / "ns/net") == mine and int(entry.name) != os.getpid():
                 found[int(entry.name)] = (entry / "comm").read_text().strip()
         except OSError:
-            continue  # gone, or another user's
+            continue  # it ended, or is another user's
     return found
 
 
@@ -85,7 +83,7 @@ def sockets(*tables: str) -> List[Row]:
         try:
             lines = Path(f"/proc/self/net/{table}").read_text().splitlines()[1:]
         except OSError:
-            continue  # no IPv6 here
+            continue  # no IPv6
         for line in lines:
             if TIME_WAIT in line:
                 continue
@@ -96,7 +94,7 @@ def sockets(*tables: str) -> List[Row]:
 
 
 def paths() -> List[str]:
-    """Of UNIX sockets in the file system."""
+    """The UNIX sockets in the file system."""
     rows = [line.split() for line in Path("/proc/self/net/unix").read_text().splitlines()[1:]]
     return [row[7] for row in rows if len(row) > 7 and row[7].startswith("/")]
 
@@ -117,10 +115,8 @@ def inodes_of(pid: int) -> Set[str]:
 
 
 def session_of(client: int, port: int, daemon: int) -> Optional[int]:
-    """The child of the daemon's that has the other end of a client's control connection.
-
-    Only once nobody else has it: for a moment after fork(2) another client's session does, too.
-    """
+    """The daemon's child at the other end of a client's control connection. Waits until no other process has that
+    connection: for a moment after fork(2), another client's session has it, too."""
     own = inodes_of(client)
     rows = sockets("tcp", "tcp6")
     local = {row.local for row in rows if row.remote == port and row.inode in own}
@@ -153,7 +149,7 @@ def parent(pid: int) -> int:
 
 
 def left(daemons: Sequence[lib.Daemon]) -> List[str]:
-    """What is here beside these daemons and their listeners."""
+    """What exists in this namespace apart from these daemons and their listeners."""
     pids, ports = [d.pid for d in daemons], {d.port for d in daemons}
     found = [f"process {pid} ({name})" for pid, name in processes().items()
              if pid not in pids and not (lib.forks_sessions(pid) and parent(pid) in pids)]
@@ -166,7 +162,7 @@ def left(daemons: Sequence[lib.Daemon]) -> List[str]:
 
 
 def must_be_clean(daemons: Sequence[lib.Daemon], seconds: float = LATE_S) -> str:
-    """Raises when something is left after that many seconds; says how long it took to go."""
+    """Check that nothing is left after that many seconds; returns how long it took."""
     since = time.monotonic()
     clean = lib.wait_for(lambda: not left(daemons), seconds)
     assert clean, f"left after {seconds:g} s: {', '.join(left(daemons))}"

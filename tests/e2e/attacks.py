@@ -1,7 +1,7 @@
-"""Strangers of other networks who want to keep others out, each at the daemon's defaults: an honest
-client of a network of its own starts within a tenth of a second meanwhile.
+"""Attackers on other networks try to keep others out, each against the daemon's defaults: meanwhile an honest client
+on a network of its own starts within a tenth of a second.
 
---long does it in full size.
+--long runs the attacks at full size.
 """
 
 import fcntl
@@ -28,28 +28,28 @@ import ours
 from ours import field
 
 SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
-PATIENCE = 4.0 if SLOW else 1.0  # by which sanitizers stretch a time limit
+PATIENCE = 4.0 if SLOW else 1.0  # sanitizers stretch time limits
 FRAME = ours.FRAME
 PROMPT_S = 0.1        # from a client's connect to its first answer
-STILL_S = 10          # after which a test that moves nothing may be ended for others
+STILL_S = 10          # after which a test that moves nothing may be ended in favour of others
 DAY_S = 86400
 CAP_SYS_RESOURCE = 24
-# One address each of several networks, as the daemon sees them: /24.
+# One address in each of several networks (/24), as the daemon sees them.
 GREEDY, NEIGHBOUR, SECOND, HONEST = "127.1.0.1", "127.1.0.2", "127.2.0.1", "127.3.0.1"
 ROUNDS = 10
 HONEST_STARTS = 40 if lib.LONG else 10
 BURST = 1000 if lib.LONG else 400  # requests and resets
 KEY = "correct horse battery staple"
 HELLO, CHALLENGE, PROOF = 0x504C0001, 0x504C0002, 0x504C0003
-MANY = 101 if lib.LONG else 40     # of what a daemon has in small
+MANY = 101 if lib.LONG else 40     # of resources that a daemon has few of
 DATAGRAM_PORTS, FLOWS = (101, 64) if lib.LONG else (30, 15)
-SITE, OTHER_SITE = "2001:db8:7", "2001:db8:8"   # networks of IPv6: /48
+SITE, OTHER_SITE = "2001:db8:7", "2001:db8:8"   # IPv6 networks (/48)
 
 Case = Tuple[str, Callable[[], Optional[str]]]
 
 
 def request(seconds: int, size: int = 131072, width: int = 2) -> bytes:
-    """OMNI: a TCP stream to the daemon, which receives that many bytes a call in as many buffers."""
+    """An OMNI request: a TCP stream to the daemon, which receives `size` bytes per call into `width` buffers."""
     words = (97, -1, -1, 64, 8, 0, 0, -1, -1, size, 8, 0, width, -1, 0x20, 0, seconds, 0, 0, -1,
              -1, -1, 0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1)
     return struct.pack(f"!{len(words)}i", *words).ljust(FRAME, b"\0")
@@ -57,7 +57,7 @@ def request(seconds: int, size: int = 131072, width: int = 2) -> bytes:
 
 def plan(pattern: str, transport: str, flows: int = 1, threads: int = 1, engine: str = "", seconds: int = DAY_S,
          *more: bytes, size: int = 1) -> bytes:
-    """PLAN: what OMNI can't say. Requests and responses are of a byte."""
+    """A PLAN, for what OMNI can't express. Requests and responses have one byte."""
     words = [(5, 4), (7, size), (8, size), (32, flows), (35, threads)]
     parts = [field(1, pattern.encode()), field(2, transport.encode()), field(6, struct.pack("!q", 1000 * seconds)),
              *(field(tag, struct.pack("!i", value)) for tag, value in words)]
@@ -76,7 +76,7 @@ def calling(port: int, source: str) -> socket.socket:
 
 
 def ask(conn: socket.socket, request: bytes) -> ours.Came:
-    """The answer; a PLAN needs a greeting."""
+    """Send a request and return the answer; a PLAN needs a greeting first."""
     if request[:4] == ours.word(ours.PLAN):
         ours.greet(conn)
     conn.sendall(request)
@@ -84,34 +84,33 @@ def ask(conn: socket.socket, request: bytes) -> ours.Came:
 
 
 def start(port: int, source: str = HONEST) -> float:
-    """Seconds from the connect of an honest client to the grant of its test."""
+    """Seconds from an honest client's connect to the grant of its test."""
     begun = time.monotonic()
     with calling(port, source) as conn:
         got = ask(conn, request(5))
         seconds = time.monotonic() - begun
         conn.shutdown(socket.SHUT_WR)
         with suppress(OSError):
-            conn.recv(1)  # until its session has ended: it takes as much room as the next one
+            conn.recv(1)  # until its session has ended: it occupies a place
     assert got.error == 0, f"refused, error {got.error}"
     return seconds
 
 
 class Round(NamedTuple):
-    """The longest that an honest client waited, and one of an idle daemon in the same time; all waits."""
+    """The longest wait of an honest client, that at an idle daemon during the same time, and all waits."""
     worst: float
     idle: float
     waits: "Sequence[float]" = ()
 
     def is_prompt(self) -> bool:
-        return self.worst < PROMPT_S * PATIENCE + 3 * self.idle  # which is next to nothing, but on a busy machine
+        return self.worst < PROMPT_S * PATIENCE + 3 * self.idle  # idle is next to nothing, except on a busy machine
 
     def __str__(self) -> str:
         return f"{1e3 * self.worst:.1f} ms at the most, {1e3 * self.idle:.1f} at an idle daemon"
 
 
 def measure(once: Callable[[], Round]) -> str:
-    """Rounds until one is prompt: what else the machine does is no matter of the daemon's. But
-    nobody is ever refused."""
+    """Repeat until a round is prompt, as a delay may be caused by the machine; but a refusal is never accepted."""
     done: "List[Round]" = []
     while len(done) < ROUNDS and (lib.LONG or not any(one.is_prompt() for one in done)):
         done.append(once())
@@ -127,8 +126,8 @@ def measure(once: Callable[[], Round]) -> str:
 
 def starts(port: int, going_on: Callable[[], bool], least: int = 3, source: str = HONEST,
            begin: Callable[[int, str], float] = start, args: Sequence[str] = ()) -> Round:
-    """Honest starts while something goes on; and as many at a daemon that nobody attacks, which
-    have to do with the machine alone."""
+    """Honest starts during an attack, and as many at another daemon that is not attacked, which show the machine's
+    share."""
     times: "List[float]" = []
     others: "List[float]" = []
     with lib.Daemon(args=args, grace=None) as idle:
@@ -145,7 +144,7 @@ def over() -> bool:
 # ---- all that there is of something ------------------------------------------------------------
 
 class Idle:
-    """Sessions whose tests move nothing."""
+    """Sessions whose tests move no data."""
 
     def __init__(self, port: int, stack: ExitStack) -> None:
         self._port = port
@@ -167,7 +166,7 @@ class Idle:
         return True
 
     def _connect(self, source: str, frame: bytes, ports: "Sequence[int]") -> None:
-        """All data connections of a test over TCP."""
+        """Make all TCP data connections of a test."""
         if b"TCP" not in frame:
             return
         (flows,) = struct.unpack("!i", re.findall(rb"\0\0\0\x20\0\0\0\x04(....)", frame, re.S)[0])
@@ -178,12 +177,12 @@ class Idle:
 
 
 def big_request() -> bytes:
-    """50 MiB of rings: nine of them are more than there is."""
+    """50 MiB of buffers: nine times that is more than the daemon's limit."""
     return request(DAY_S, 1 << 20, 50)
 
 
 def all_memory() -> str:
-    """Nine connections of one address, and then small ones of its neighbour."""
+    """Nine connections from one address, then small tests from another address of its network."""
     with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
         idle = Idle(daemon.port, stack)
         got = sum(idle.add(GREEDY, big_request()) for _ in range(9))
@@ -194,7 +193,7 @@ def all_memory() -> str:
 
 
 def a_lab() -> str:
-    """Ten big tests of one address, and everybody else of its /24, one after the other and twenty at a time."""
+    """Ten big tests from one address, then all others of its /24, one after the other and twenty at a time."""
     with lib.Daemon(args=["--no-sandbox"], grace=None) as daemon, ExitStack() as stack:
         idle = Idle(daemon.port, stack)
         got = sum(idle.add(GREEDY, request(DAY_S, 1 << 20, 42)) for _ in range(10))
@@ -216,13 +215,13 @@ def status(daemon: lib.Daemon) -> str:
 
 
 def in_use(daemon: lib.Daemon, what: str) -> "Tuple[int, int]":
-    """What the daemon says of something that is shared, and of its limit."""
+    """What the daemon reports about a shared resource: used, and its limit."""
     now, most = re.findall(rf"^{what} +(\d+) of (\d+)$", status(daemon), re.M)[0]
     return int(now), int(most)
 
 
 def free_range(count: int) -> int:
-    """The first of that many ports that nobody has just now."""
+    """The first of that many consecutive free ports."""
     for first in range(12000 + os.getpid() % 10000, 32000, count):
         with ExitStack() as stack, suppress(OSError):
             for port in range(first, first + count):
@@ -233,15 +232,15 @@ def free_range(count: int) -> int:
 
 
 class Fill(NamedTuple):
-    """A way for one address to take all of something that sessions share."""
+    """A way in which one address takes all that it can get of a shared resource."""
     name: str
-    what: str               # its line of the status
-    option: str             # "{}": a range of ports
+    what: str               # its line in the daemon's status
+    option: str             # "{}" is a range of ports
     most: int
-    frame: bytes            # asked for until it is refused
+    frame: bytes            # repeated until it is refused
     error: int
-    held: int               # then, by that address
-    ask: bytes              # by others, of the same
+    held: int               # how much the address then holds
+    ask: bytes              # request of others for the same resource
 
 
 def open_part(most: int) -> int:
@@ -266,7 +265,7 @@ FILLS = (
 
 @contextmanager
 def filled(fill: Fill) -> "Iterator[lib.Daemon]":
-    """A daemon of which that address has all that it gets."""
+    """A daemon of which one address has taken all that it can get."""
     first = free_range(fill.most) if "{}" in fill.option else 0
     args = fill.option.format(f"{first}-{first + fill.most - 1}").split()
     with lib.Daemon(args=args, grace=None) as daemon, ExitStack() as stack:
@@ -280,19 +279,20 @@ def filled(fill: Fill) -> "Iterator[lib.Daemon]":
 
 
 def fills(fill: Fill) -> str:
-    """Others start at once meanwhile: in the same network, and in another one. One that needs the same gets a part."""
+    """Meanwhile others start at once, in the same network and in another one, and get a part of the same resource."""
     with filled(fill) as daemon:
         for source in (NEIGHBOUR, HONEST):
             with ExitStack() as other:
                 assert Idle(daemon.port, other).add(source, fill.ask)
-            # On a slow machine who moves nothing is ended meanwhile.
+            # On a slow machine, idle tests are ended meanwhile.
             assert lib.wait_for(lambda: in_use(daemon, fill.what)[0] <= fill.held, 20)
         words = measure(partial(starts, daemon.port, over, HONEST_STARTS, NEIGHBOUR))
         return f"{words} in its network; {measure(partial(starts, daemon.port, over, HONEST_STARTS))} elsewhere"
 
 
 def filters() -> str:
-    """A session with rings has a filter of system calls of its own. Who gets none has no rings, and is served."""
+    """A session with rings has a seccomp filter of its own. If there is none left, it gets no rings and is served
+    without."""
     with lib.Daemon(args=["--uring", "1", "--max-filters", "20"], grace=None) as daemon, ExitStack() as stack:
         idle = Idle(daemon.port, stack)
         assert all(idle.add(GREEDY, CALIBRATE) for _ in range(30))
@@ -304,7 +304,7 @@ def filters() -> str:
 
 
 def idle_ones_sleep() -> str:
-    """Sessions that may spin and have no data take no processor."""
+    """Sessions with spinning engines that have no data use no processor time."""
     with filled(FILLS[-1]) as daemon:
         def took() -> float:
             before = sum(lib.cpu_seconds(pid) for pid in daemon.children())
@@ -317,7 +317,7 @@ def idle_ones_sleep() -> str:
 
 
 def still_ports() -> str:
-    """Who moves nothing has to go when a newcomer needs more than the reserve. For limits.py, as still_ones()."""
+    """An idle test has to go when a newcomer needs more than the reserve. Run by limits.py, as still_ones()."""
     begun = time.monotonic()
     with filled(FILLS[0]) as daemon, ExitStack() as stack:
         idle = Idle(daemon.port, stack)
@@ -326,14 +326,14 @@ def still_ports() -> str:
             got += idle.add(NEIGHBOUR, plan("rr", "TCP"))
             assert got <= 2 or time.monotonic() > begun + STILL_S - 1, f"{got} from the reserve"
             time.sleep(0.1)
-        was_slow = filled_at > begun + STILL_S / 2   # the first ones may go at once
+        was_slow = filled_at > begun + STILL_S / 2   # the first ones may be ended already
         assert got == 8 and (idle.refused > 0 or was_slow), f"still tests stay: {got} ports, {daemon.log()[-600:]}"
         assert f"event=session-still peer={GREEDY}" in daemon.log(), daemon.log()[-600:]
         return f"{got} ports after {time.monotonic() - begun:.1f} s, {idle.refused} refusals before"
 
 
 def sites(report: lib.Report) -> None:
-    """In a namespace with these addresses: forty /64s of one site, two sessions each."""
+    """Run in a namespace with these addresses: forty /64s of one site, two sessions each."""
     def body() -> str:
         with lib.Daemon(args=["--max-sessions", "60"], grace=None) as daemon, ExitStack() as stack:
             idle = Idle(daemon.port, stack)
@@ -366,8 +366,8 @@ def moving(port: int, *args: str) -> lib.Started:
 
 
 def still_ones() -> str:
-    """Who moves nothing has to go when somebody else needs more than what is kept for newcomers,
-    and nobody else has to. For limits.py: it is a matter of waiting, not of how long that takes."""
+    """An idle test has to go when another client needs more than what is reserved for newcomers, and only an idle
+    one. Run by limits.py, as it depends on waiting and not on timing."""
     with ExitStack() as stack:
         daemon = stack.enter_context(lib.Daemon(grace=None))
         small = stack.enter_context(lib.Daemon(args=["--max-total-memory", "20M"], grace=None))
@@ -386,7 +386,7 @@ def still_ones() -> str:
             time.sleep(0.5)
         assert got, f"still tests stay: {daemon.log()[-600:]}"
         assert f"event=session-still peer={GREEDY}" in daemon.log(), daemon.log()[-600:]
-        # There a test that moves is all that could go.
+        # Here, only a test that moves data could be ended.
         time.sleep(max(0.0, begun + STILL_S + 2 - time.monotonic()))
         with ExitStack() as other:
             assert not Idle(small.port, other).add(HONEST, request(5, 1 << 20, 11))
@@ -398,8 +398,8 @@ def still_ones() -> str:
 # ---- pinned memory -------------------------------------------------------------------------------
 
 def pinned() -> str:
-    """Tests that have the kernel keep their buffers, for a client that does not read. The kernel counts for the user: what
-    it would not keep for another one is copied."""
+    """Tests with MSG_ZEROCOPY to a client that does not read. The kernel limits pinned memory per user: what it
+    refuses to pin for another session is copied."""
     most = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
     effective = re.search(r"CapEff:\s*(\w+)", Path("/proc/self/status").read_text())[1]
     if 0 <= most < 8 << 20 and not int(effective, 16) >> CAP_SYS_RESOURCE & 1:
@@ -434,7 +434,7 @@ def data_connection(port: int, source: str, says: bytes) -> socket.socket:
 
 
 def start_data(port: int, source: str, tokens: bool) -> float:
-    """The same as start(), to the first response by a data connection."""
+    """As start(), to the first response on a data connection."""
     begun = time.monotonic()
     with calling(port, source) as conn:
         got = ask(conn, plan("rr", "TCP", 1, 1, "", 5, *[ours.TOKENS] * tokens))
@@ -457,21 +457,21 @@ def fork_servers(daemon: lib.Daemon) -> "List[int]":
 
 
 def descriptors(tokens: bool) -> str:
-    """Eight tests that accept one connection each, and more than all their sessions may be passed. The kernel counts
-    for the user: a second daemon is served, too."""
+    """Eight tests that accept a connection each, and more descriptors than may be in flight to all their sessions.
+    The kernel limits them per user: a second daemon is affected, too."""
     few, begin = ["prlimit", "--nofile=1024:1024"], partial(start_data, tokens=tokens)
     with lib.Daemon(few, ["--one-port"], grace=None) as daemon, lib.Daemon(few, grace=None) as second, ExitStack() as stack:
-        with calling(daemon.port, HONEST) as conn:  # the daemon listens before it has all of its fork servers
+        with calling(daemon.port, HONEST) as conn:  # the daemon listens before all of its fork servers are ready
             assert ask(conn, CALIBRATE).error == 0
         before = fork_servers(daemon)
-        for last in range(11, 19):  # whose test it is the address tells, where no token does
+        for last in range(11, 19):  # without a token, the address tells which test a connection belongs to
             conn = stack.enter_context(calling(daemon.port, f"127.1.0.{last}"))
             got = ask(conn, plan("crr", "TCP", 1, 1, "", DAY_S, *[ours.TOKENS] * tokens, size=100))
             assert got.kind == ours.GRANT, got
             says = ours.token(ours.PASSED, ours.token_of(got)) if tokens else b"x"
             for _ in range(225 if lib.LONG else 40):
                 stack.enter_context(data_connection(daemon.port, f"127.1.0.{last}", says))
-        # Of 256 the last 25 are reserved: of those, an address without any and a network have two each.
+        # Of 256, the last 25 are reserved: an address and a network that have none get two each.
         assert lib.wait_for(lambda: in_use(daemon, "in-flight")[0] >= 231, 5), in_use(daemon, "in-flight")
         held = in_use(daemon, "in-flight")
         assert held[0] <= 243 and held[1] == 256, held
@@ -485,7 +485,7 @@ def descriptors(tokens: bool) -> str:
 
 
 def stalls() -> str:
-    """A session that is late receives all of its connections, also those that there was no room for."""
+    """A late session receives all of its connections, including those that had to wait for room."""
     with lib.Daemon(["prlimit", "--nofile=1024:1024"], ["--one-port"], grace=None) as daemon, ExitStack() as stack:
         conn = stack.enter_context(calling(daemon.port, HONEST))
         got = ask(conn, plan("crr", "TCP", 1, 1, "", DAY_S, ours.TOKENS))
@@ -504,7 +504,8 @@ def stalls() -> str:
 
 
 def pushed_out() -> str:
-    """As many silent connections as there may be, each of an address of its own: those of a network with fewer stay."""
+    """As many silent connections as possible, each from another address: those of networks with fewer connections
+    stay."""
     with lib.Daemon(args=["--max-silent", "100"], grace=None) as daemon, ExitStack() as stack:
         quiet = [stack.enter_context(calling(daemon.port, f"127.3.0.{last}")) for last in range(1, 21)]
         for last in range(1, 251):
@@ -516,7 +517,7 @@ def pushed_out() -> str:
 
 
 def all_sessions() -> str:
-    """Two addresses take as many sessions as they get."""
+    """Two addresses take as many sessions as they can get."""
     with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
         idle = Idle(daemon.port, stack)
         per, second = (512, 128) if not SLOW else (100, 20)
@@ -530,7 +531,7 @@ def all_sessions() -> str:
 # ---- more than is done in the time ---------------------------------------------------------------
 
 def resets(port: int, count: int) -> None:
-    """Whole requests, and then a reset each."""
+    """Complete requests, each followed by a reset."""
     conns = []
     for _ in range(count):
         with suppress(OSError):
@@ -544,7 +545,7 @@ def resets(port: int, count: int) -> None:
 
 @contextmanager
 def beside(attack: Callable[[], None]) -> "Iterator[Callable[[], bool]]":
-    """A process that attacks; is it still at it?"""
+    """A process that attacks; yields a function that tells whether it is still running."""
     other = multiprocessing.get_context("fork").Process(target=attack)
     other.start()
     try:
@@ -558,7 +559,7 @@ def beside(attack: Callable[[], None]) -> "Iterator[Callable[[], bool]]":
 
 
 def burst() -> str:
-    """Each round with a daemon that has not seen the address yet, which has its share in full."""
+    """Each round uses a new daemon, at which the address has its full share."""
     def once() -> Round:
         with lib.Daemon(grace=None) as daemon, \
                 beside(partial(resets, daemon.port, BURST)) as going_on:
@@ -589,7 +590,7 @@ def served_burst() -> str:
 # ---- processors ----------------------------------------------------------------------------------
 
 def threads_of(pid: int) -> "List[Tuple[int, float]]":
-    """Their nice values, and the processor time that they took."""
+    """Their nice values and processor times."""
     found = []
     for stat in Path("/proc", str(pid), "task").glob("*/stat"):
         with suppress(OSError):
@@ -599,7 +600,7 @@ def threads_of(pid: int) -> "List[Tuple[int, float]]":
 
 
 def turns_of(pid: int) -> "Set[float]":
-    """How long its threads may run in one go, in ms; none where the kernel does not say it."""
+    """The time slices of its threads in ms; empty if the kernel does not report them."""
     found = set()
     for about in Path("/proc", str(pid), "task").glob("*/sched"):
         with suppress(OSError):
@@ -608,7 +609,7 @@ def turns_of(pid: int) -> "Set[float]":
 
 
 def flood(port: int, stack: ExitStack, flows: int) -> None:
-    """Datagrams from the daemon that nobody reads, a thread for each flow."""
+    """Datagrams from the daemon that the client does not read, one thread per flow."""
     conn = stack.enter_context(calling(port, GREEDY))
     got = ask(conn, plan("stream", "UDP", flows, flows, "", DAY_S, ours.number(4, 1), ours.number(19, 0x800)))
     assert got.error == 0, got
@@ -620,7 +621,8 @@ def flood(port: int, stack: ExitStack, flows: int) -> None:
 
 
 def processors() -> str:
-    """Alone, its threads are as they began. Beside others they have less weight than what begins, together a share."""
+    """Alone, its threads keep their priority. When others run, its threads have less weight than new ones, and a
+    fixed share together."""
     sessions, flows = 14 if lib.LONG else 3, min(64, max(8, os.cpu_count() or 8))
     with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
         for _ in range(sessions):
@@ -645,7 +647,8 @@ def processors() -> str:
 
 
 def sampled_ones_sleep() -> str:
-    """Tests that move nothing, and ask for samples each millisecond: a daemon has a least time, and looks ever less."""
+    """Idle tests that request samples every millisecond: the daemon enforces a minimum interval, and samples less and
+    less often."""
     with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
         for _ in range(MANY):
             conn = stack.enter_context(calling(daemon.port, GREEDY))
@@ -670,7 +673,7 @@ def sampled_ones_sleep() -> str:
 # ---- wrong secrets -------------------------------------------------------------------------------
 
 def guess(port: int, option: str, seconds: float, tell: Connection) -> None:
-    """As many wrong secrets as there is an answer to in that time, by connections side by side."""
+    """Try as many wrong secrets as are answered in that time, over parallel connections."""
     tries, until = 0, time.monotonic() + seconds
     while time.monotonic() < until:
         with suppress(OSError), ExitStack() as stack:
@@ -691,7 +694,7 @@ def guess(port: int, option: str, seconds: float, tell: Connection) -> None:
 
 
 def guess_as_network(port: int, _option: str, seconds: float, tell: Connection) -> None:
-    """Wrong passphrases of all addresses of a /24: three each at once, and the same again."""
+    """Wrong passphrases from all addresses of a /24: three from each at once, and again."""
     until = time.monotonic() + seconds
     tries = 0
     with ExitStack() as stack:
@@ -706,7 +709,7 @@ def guess_as_network(port: int, _option: str, seconds: float, tell: Connection) 
 
 
 def guesses(option: str, attack: "Callable[[int, str, float, Connection], None]" = guess, burst: int = 3, each_s: float = 2.0) -> str:
-    """From one address, or one network: hardly any; who has the secret elsewhere does not notice."""
+    """From one address or network, hardly any guesses are possible; users elsewhere with the secret notice nothing."""
     seconds = 10 if lib.LONG else 3
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         path = Path(place, "secret")
@@ -763,7 +766,7 @@ def suite(report: lib.Report) -> None:
         report.skip("keys are guessed", "built without libsodium")
     else:
         cases.append(("keys are guessed", partial(guesses, "--key-file")))
-    for name, body in cases:  # in the main thread: attackers are forked, and the machine is theirs
+    for name, body in cases:  # in the main thread, as attackers are forked, and need the whole machine
         report.case(name, body)
 
 

@@ -1,5 +1,5 @@
-"""--beside: transactions that run before a test and during it. What waits behind the test's load is in their latency,
-and a load that has died is none.
+"""--beside: transactions that run before and during a test. Their latency includes waiting behind the test's load; a
+load that has died counts for nothing.
 """
 
 import math
@@ -29,7 +29,8 @@ def client(port: int, *args: str, host: str = "127.0.0.1") -> "List[str]":
 
 
 def figures_of(got: lib.Result, probe: str, idle: int, loaded: int) -> "Dict[str, Any]":
-    """Of a document whose histograms hold what was due, by Poisson's arrivals, within six deviations."""
+    """The figures of a document whose histograms hold the due number, within six standard deviations of a Poisson
+    process."""
     assert got.rc == 0, got
     document = lib.document(got.out)
     beside, final = document["beside"], document["final"]
@@ -54,7 +55,7 @@ def beside_any_test(port: int, probe: str, *args: str) -> str:
 
 
 def iterations_are_one(port: int) -> None:
-    """The probe is alone once, and beside each of them."""
+    """The probe runs alone once, and then beside each iteration."""
     got = lib.run(client(port, "-l", "1", "-i", "3,3", "--beside", f"UDP_RR:{RATE}"), PATIENCE)
     figures_of(got, "UDP_RR", RATE, 3 * RATE)
 
@@ -80,7 +81,7 @@ def the_real_netserver() -> str:
 
 
 def what_waits_behind_the_load(lab: lib.Lab, port: int) -> str:
-    """Eight streams have some packets each in the queue: at 20 Mbit/s a packet takes 0.6 ms."""
+    """Eight streams have several packets each in the queue: at 20 Mbit/s a packet takes 0.6 ms."""
     got = lib.run([*lab.client, *client(port, "-l", "3", "--warm-up", "1", "--flows", "8", "--beside", f"TCP_RR:{RATE}",
                                         host=LINKED)], PATIENCE)
     final = figures_of(got, "TCP_RR", 3 * RATE, 3 * RATE)
@@ -91,7 +92,7 @@ def what_waits_behind_the_load(lab: lib.Lab, port: int) -> str:
 
 
 def what_waits_within_the_load(lab: lib.Lab, port: int, test: str, option: str) -> str:
-    """The clock runs until the last byte is acknowledged, which comes as long behind its send as those before it."""
+    """The clock runs until the last byte is acknowledged, which takes as long after its send as for those before it."""
     for _ in range(3):
         got = lib.run([*lab.client, *client(port, "-l", "2", "-t", test, "--beside", f"TCP_RR:{RATE}", "--", option, "256K",
                                             host=LINKED)], PATIENCE)
@@ -105,10 +106,10 @@ def what_waits_within_the_load(lab: lib.Lab, port: int, test: str, option: str) 
 
 
 def a_load_that_died_is_none(lab: lib.Lab, port: int) -> str:
-    """The large packets of the stream get lost for a while; those of the probe do not."""
+    """The stream's large packets are dropped for a while; those of the probe are not."""
     with lib.Started([*lab.client, *client(port, "-l", "7", "--beside", f"TCP_RR:{RATE}", "--", "-s", "64K",
                                            host=LINKED)]) as run:
-        time.sleep(5 + 1.5)  # alone for 5 s
+        time.sleep(5 + 1.5)  # 5 s of it alone
         lab.drop(lab.server, "meta length > 1000")
         time.sleep(2.5)
         lib.must([*lab.server, "nft", "delete table inet lab"])

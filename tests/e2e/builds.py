@@ -1,5 +1,5 @@
-"""The ways in which clients build netperf for themselves: options of configure that they give, and
-the places in which they look for what comes of it. Unknown --enable options must do no harm.
+"""How other programs build netperf for themselves: the configure options that they use, and where they look for the
+result. Unknown --enable options must do no harm.
 """
 
 import os
@@ -21,7 +21,7 @@ class Build(NamedTuple):
 
 BUILDS = (
     Build("PKB", "--enable-burst --enable-demo --enable-histogram --enable-sctp "
-          "--enable-intervals", "-fcommon -DHIST_NUM_OF_BUCKET=100 -O0"),     # not optimised, which PKB leaves to configure: half the time
+          "--enable-intervals", "-fcommon -DHIST_NUM_OF_BUCKET=100 -O0"),     # without optimisation, which PKB leaves to configure: half the time
     Build("tp-qemu", "--enable-burst --enable-demo=yes --enable-intervals=yes"),
     Build("lkp-tests", "--enable-demo --enable-unixdomain --enable-sctp --enable-dccp "
           "--enable-burst", "-fcommon"),
@@ -32,7 +32,7 @@ ENV = {key: value for key, value in os.environ.items() if not key.startswith("MA
 
 
 def files() -> "list[str]":
-    """Of the source tree, without what was built in it."""
+    """The files of the source tree, without build products."""
     got = lib.run(["git", "-C", str(lib.TOP), "ls-files", "-co", "--exclude-standard"], 20)
     assert got.rc == 0, got.err
     return got.out.splitlines()
@@ -53,14 +53,14 @@ def step(place: Path, env: "dict[str, str]", *command: str) -> None:
 
 
 def settings(tree: Path) -> str:
-    """What configure decided, without what the client sets itself: the prefix and CFLAGS."""
+    """What configure decided, except for what the client sets itself: the prefix and CFLAGS."""
     made = (tree / "Makefile").read_text()
     return re.sub(r"(?m)^(prefix|CFLAGS) = .*\n", "", made) + (tree / "config.h").read_text()
 
 
 def build(tree: Path, how: Build, before: str) -> str:
-    """configure, make, make install, as clients do after autogen.sh. before is what configure decided for the previous
-    client: other options must change nothing, so make reuses its objects."""
+    """Run configure, make and make install, as clients do after autogen.sh. `before` is what configure decided for
+    the previous client: other options must change nothing, so that make reuses its objects."""
     env = {**ENV, "CFLAGS": how.cflags} if how.cflags else ENV
     with tempfile.TemporaryDirectory() as name:
         step(tree, env, "sh", "configure", f"--prefix={name}/usr", *how.options.split())

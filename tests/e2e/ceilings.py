@@ -1,5 +1,5 @@
-"""netperf --ceiling, which scripts ask what links can carry: answers by doc/ceilings.md, computed here
-without src/stats/ceiling.c, an answer to each line at once, and what is no question.
+"""netperf --ceiling, which scripts ask for the capacity of links: answers according to doc/ceilings.md, computed here
+independently of src/stats/ceiling.c; one answer for each line at once; and invalid questions.
 """
 
 import itertools
@@ -11,7 +11,7 @@ from typing import Any, Dict, Iterator, List, Tuple
 import lib
 
 LINKS = ((1e8, 0.0, 1), (1e9, 0.01, 4), (2.5e9, 5e-05, 1000))
-FRAME = (14, 24, 84)  # byte times of Ethernet's: its header; check sum, preamble and gap; the least of all
+FRAME = (14, 24, 84)  # byte times of Ethernet: header; with checksum, preamble and gap; minimum
 SIZES = (0, 1, 18, 64, 228, 229, 1452, 1453, 1472, 1473, 1500, 8972, 65000, 65507)
 
 FAULTS = (
@@ -37,7 +37,7 @@ def segment(mtu: int, family: int, stamps: int, mss: int = 0) -> int:
 
 
 def datagram(mtu: int, family: int, size: int, frame: "Tuple[int, int, int]" = FRAME) -> int:
-    """What a datagram costs, in fragments if it has to."""
+    """What a datagram costs, in fragments if necessary."""
     header, more = (20, 0) if family == 4 else (40, 8)
     if header + 8 + size <= mtu:
         return cost(header + 8 + size, frame)
@@ -47,14 +47,14 @@ def datagram(mtu: int, family: int, size: int, frame: "Tuple[int, int, int]" = F
 
 
 def each_way(test: str, mtu: int, family: int, stamps: int, sizes: "Tuple[int, int]") -> "Tuple[Any, Any, int]":
-    """What is waited for each way, what else there is, and the turns."""
+    """Bytes waited for each way, other bytes, and the number of turns."""
     header, most = 20 * (family // 2) + 12 * stamps, segment(mtu, family, stamps)
     if test == "UDP_RR":
         return [datagram(mtu, family, size) for size in sizes], 0, 2
     data = [size // most * cost(header + most) + (cost(header + size % most) if size % most else 0)
             for size in sizes]
     if test == "TCP_RR":
-        return data, 0, 2 * all(sizes)  # nobody waits for a response without bytes
+        return data, 0, 2 * all(sizes)  # a response without bytes is not waited for
     syn, bare = cost(20 * (family // 2) + (20 if stamps else 12)), cost(header)
     there, back = data if test == "TCP_CRR" else (0, 0)
     return (syn + bare + there + bare, syn + back + bare), bare, 4
@@ -76,7 +76,7 @@ def named(frame: "Tuple[int, int, int]") -> "Dict[str, int]":
 
 
 def grid() -> "Iterator[Tuple[str, str, float]]":
-    """Questions, the member that answers, and the answer by doc/ceilings.md, not by src/stats/ceiling.c."""
+    """Questions, the member with the answer, and the answer according to doc/ceilings.md."""
     for mtu, family in itertools.product((68, 256, 576, 1006, 1280, 1500, 9000), (4, 6)):
         if family == 6 and mtu < 1280:
             continue
@@ -128,7 +128,7 @@ def faults() -> None:
 
 
 def each_line_at_once() -> None:
-    """Or a script that waits for an answer before it asks again would wait for ever."""
+    """Otherwise a script that waits for an answer before it asks again would hang."""
     with subprocess.Popen([lib.netperf(), "--ceiling"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           text=True) as asked:
         assert asked.stdin and asked.stdout

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Who disturbed a test, and how much of it was clean: planted causes are found, the figures agree with each
-other, and --clean goes on until there is enough. Others may disturb these tests, too: only what they can't
-change is judged. Needs root where a namespace of its own is needed.
+"""What disturbed a test, and how much of it was clean: planted causes are found, figures agree with each other, and
+--clean continues until there is enough. As other programs may disturb these tests, too, only what they can't change
+is checked. Needs root for a network namespace.
 
-With --long disturbances are planted for two of eight seconds, over loopback in a namespace and over a link of
-100 Mbit/s: nine in ten of these intervals are marked at least. Where nobody disturbs, one in twenty at most; that is
-judged only where others took next to nothing of the processors."""
+With --long, disturbances are planted for two of eight seconds, on loopback in a namespace and on a 100 Mbit/s link:
+at least nine in ten of these intervals must be marked. Without a disturbance, at most one in twenty may be, which is
+checked only if other programs used next to no processor time."""
 
 import os
 import signal
@@ -22,10 +22,10 @@ import lib
 
 HOST, LINKED = "127.0.0.1", "10.77.0.2"
 STOPPED = 0.6       # seconds
-PACED = ("-b", "1", "-w", "1")  # an operation a millisecond: little work
+PACED = ("-b", "1", "-w", "1")  # an operation per millisecond: little work
 NAMES = ("steal", "pressure", "switches", "frequency", "throttling", "irq", "squeezed", "foreign", "clock", "stopped",
          "processor")
-# Datagrams at a fixed rate to nobody, 1400 bytes each, until it is killed.
+# 1400-byte datagrams at a fixed rate to a closed port, until it is killed.
 FLOOD = """
 import socket, sys, time
 out, since, count = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.monotonic(), 0
@@ -62,7 +62,7 @@ def near(what: str, found: float, wanted: float, within: float = 1e-6) -> None:
 
 
 def agrees(one: Any) -> None:
-    """Runs of marks, their sum by reason, the clean rest and the share tell the same."""
+    """Marked intervals, their sum by reason, the clean rest and the share are consistent."""
     total = sum(end - begin for begin, end, _ in one["intervals"])
     near("disturbed", total, one["seconds"] - one["clean_seconds"])
     near("share", one["share"], total / one["seconds"])
@@ -125,7 +125,7 @@ def a_stopped_end_is_found(place: Path, end: str) -> None:
 
 
 def a_hog_is_found(place: Path) -> None:
-    """Both ends and an endless loop on one processor, that this process may have."""
+    """Both ends and an endless loop share a processor."""
     cpu = str(min(os.sched_getaffinity(0)))
     with lib.Daemon() as daemon, \
          lib.Started(["taskset", "-c", cpu, sys.executable, "-c", "while True: pass"]):
@@ -140,7 +140,7 @@ def a_hog_is_found(place: Path) -> None:
 
 @contextmanager
 def namespace() -> Iterator[Sequence[str]]:
-    """The words before a command that runs where there is nobody else's traffic."""
+    """The command prefix for a namespace without other traffic."""
     with lib.Started(["unshare", "-n", "sh", "-c", "ip link set lo up; exec sleep 1000"]) as holder:
         words = ["nsenter", "-n", "-t", str(holder.pid)]
         up = [*words, "sh", "-c", "ip link show dev lo | grep -q LOOPBACK,UP"]
@@ -151,7 +151,7 @@ def namespace() -> Iterator[Sequence[str]]:
 
 
 def foreign_bytes_are_found(place: Path) -> None:
-    """And the test's own are none of them."""
+    """Other traffic is found, and the test's own is not counted."""
     if os.geteuid() != 0:
         raise lib.Skipped("not root")
     with namespace() as there, lib.Daemon(prefix=there) as daemon:
@@ -241,9 +241,9 @@ def suite(report: lib.Report) -> None:
 
 TESTS = ("TCP_STREAM", "TCP_RR", "UDP_STREAM")
 SECONDS, FROM, TO = 8, 3.0, 5.0
-MARGIN = 0.15           # where a plant begins and ends is known to that
+MARGIN = 0.15           # s: uncertainty of the beginning and end of a disturbance
 FOUND, FALSE = 0.9, 0.05
-OTHERS = 0.02           # of the processors' time: more, and the machine is not idle
+OTHERS = 0.02           # share of processor time, above which the machine is not idle
 LOOP = "print('begun', flush=True)\nwhile True: pass"
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -265,7 +265,7 @@ class Bed:
 
 
 def busy() -> float:
-    """Seconds that all processors have worked."""
+    """Seconds that all processors were busy."""
     with open("/proc/stat", encoding="ascii") as stat:
         ticks = [int(word) for word in stat.readline().split()[1:8]]
     return (sum(ticks) - ticks[3] - ticks[4]) / TICKS
@@ -285,7 +285,7 @@ def is_left_alone(bed: Bed, test: str) -> str:
 
 
 class Plant:
-    """From when to when it was there, by the wall clock."""
+    """A disturbance, with its begin and end by the wall clock."""
 
     def __init__(self) -> None:
         self.at = self.over = 0.0
@@ -339,7 +339,7 @@ def is_found(bed: Bed, test: str, options: Sequence[str], plants: Callable[[Plan
 
 
 def started(one: Any) -> float:
-    """Of "2026-11-21T20:33:25.123Z" the seconds since 1970."""
+    """Parse "2026-11-21T20:33:25.123Z" into seconds since 1970."""
     whole, _, rest = one["started"].rstrip("Z").partition(".")
     return float(subprocess.run(["date", "-u", "-d", whole + "Z", "+%s"], check=True, capture_output=True,
                                 text=True).stdout) + float("0." + rest)
@@ -354,7 +354,7 @@ def cases(bed: Bed) -> "List[tuple[str, Callable[[], str]]]":
         for bound in {f"{here},{there}", f"{here},{here}"}:
             found.append((f"{bed.name}, {test}: hog on the processor, -T {bound}",
                           partial(is_found, bed, test, ("-T", bound), hog(here), ("switches", "pressure", "processor"))))
-        if bed.host == LINKED or test == "TCP_RR":  # a stream over loopback has a thousand times as much
+        if bed.host == LINKED or test == "TCP_RR":  # a stream over loopback moves a thousand times as much
             found.append((f"{bed.name}, {test}: foreign bytes",
                           partial(is_found, bed, test, (), flood, ("foreign",))))
         found.append((f"{bed.name}, {test}: the far end stopped", partial(is_found, bed, test, (), stop, ("stopped",))))

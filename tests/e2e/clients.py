@@ -1,11 +1,10 @@
-"""What the programs that drive netperf lean on, a case each, read the way the program reads it: the
-classic tables by line and word, omni output by names, interim results, the life cycle of both
-programs. Every run that should succeed must leave stderr empty.
+"""What programs that drive netperf rely on, one case each, parsed as the program does it: classic tables by line and
+word, omni output by name, interim results, the life cycle of both programs. Successful runs must leave stderr empty.
 
     clients.py [--real] [PATTERN...]
 
-PATTERN picks cases by name. --real runs the real netperf 2.7.0 instead of ours; the cases in which
-ours has to do better then only say how the real one fares.
+PATTERN selects cases by name. --real runs the real netperf 2.7.0 instead of ours; cases in which ours has to do
+better then only report how the real one fares.
 """
 
 import csv
@@ -58,31 +57,31 @@ DECADES = ("UNIT_USEC", "TEN_USEC", "HUNDRED_USEC", "UNIT_MSEC", "TEN_MSEC", "HU
 # ---- running ------------------------------------------------------------------------------------
 
 class Bench:
-    """The daemons that all cases share."""
+    """The daemons shared by all cases."""
 
     def __init__(self, stack: ExitStack, real: bool) -> None:
         grace = None if real else 10.0
         self.real = real
-        self.brief = "1" if real else "0.5"     # s of a test whose length means nothing
+        self.brief = "1" if real else "0.5"     # s, where the length of a test does not matter
         self.port = stack.enter_context(lib.Daemon(grace=grace)).port
         self._stack, self._locked_port = stack, 0
 
     def locked_port(self) -> int:
-        """Of a daemon that asks for a passphrase."""
+        """The port of a daemon that requires a passphrase."""
         if not self._locked_port:
             locked = lib.Daemon(grace=None, args=("-Z", PASSPHRASE))
             self._locked_port = self._stack.enter_context(locked).port
         return self._locked_port
 
     def command(self, args: str, *more: str) -> List[str]:
-        """netperf with these arguments; PORT is the daemon's, DPORT a free one."""
+        """The netperf command with these arguments; PORT is the daemon's, DPORT a free one."""
         def port(found: "re.Match[str]") -> str:
             return str(self.port if found[0] == "PORT" else lib.free_port())
 
         return [lib.netperf(), *re.sub(r"\bD?PORT\b", port, args).split(), *more]
 
     def good(self, args: str, *more: str, timeout: float = 15, **popen: object) -> str:
-        """What a run prints that succeeds, quietly."""
+        """The stdout of a run that must succeed without anything on stderr."""
         return must_succeed(self.command(args, *more), timeout, **popen)
 
     def lines(self, args: str, *more: str) -> List[str]:
@@ -113,7 +112,7 @@ def must_be(value: object, wanted: object) -> None:
 
 
 def key_values(text: str) -> Dict[str, str]:
-    """KEY=VALUE lines, each key once."""
+    """Parse KEY=VALUE lines with distinct keys."""
     pairs = [line.split("=", 1) for line in text.splitlines() if "=" in line]
     keys = [pair[0] for pair in pairs]
     assert len(set(keys)) == len(keys), f"a key twice: {keys}"
@@ -121,7 +120,7 @@ def key_values(text: str) -> Dict[str, str]:
 
 
 def csv_row(lines: Sequence[str]) -> Dict[str, str]:
-    """A head line and a row behind it, by the names in the head."""
+    """Parse a line of names and a row into a dict."""
     rows = list(csv.reader(lines[:2]))
     must_be(len(rows[1]), len(rows[0]))
     return dict(zip(*rows))
@@ -135,7 +134,7 @@ class Interim(NamedTuple):
 
 
 def interim_words(lines: Sequence[str]) -> List[Interim]:
-    """Lines of ten words: fields 3, 4, 6 and 10."""
+    """Lines of ten words, of which 3, 4, 6 and 10 are read."""
     found = []
     for line in lines:
         if line.startswith("Interim result:"):
@@ -147,7 +146,7 @@ def interim_words(lines: Sequence[str]) -> List[Interim]:
 
 
 def interim_keys(lines: Sequence[str]) -> List[Interim]:
-    """Four KEY[n] lines each, n from 0."""
+    """Four KEY[n] lines for each, n from 0."""
     names = ("NETPERF_INTERIM_RESULT", "NETPERF_UNITS", "NETPERF_INTERVAL", "NETPERF_ENDING")
     pairs = [line.split("=", 1) for line in lines if "]=" in line]
     wanted = [f"{name}[{n}]" for n in range(len(pairs) // 4) for name in names]
@@ -164,7 +163,7 @@ def interim_csv(lines: Sequence[str]) -> List[Interim]:
 
 
 def check_interims(found: Sequence[Interim], unit: str, least: int = 2) -> str:
-    """Rates in the unit, ending one after another, by the clock on the wall."""
+    """Check the unit, and that the intervals follow each other according to the wall clock."""
     assert len(found) >= least, f"only {len(found)} interim results"
     must_be({one.unit for one in found}, {unit})
     endings = [one.ending for one in found]
@@ -178,7 +177,7 @@ def check_interims(found: Sequence[Interim], unit: str, least: int = 2) -> str:
 # ---- classic tables -----------------------------------------------------------------------------
 
 def stream_table(bench: Bench, test: str) -> None:
-    """awk 'NR==7 {print $5}', the last line, and a blank before the line's end."""
+    """awk 'NR==7 {print $5}', the last line, and a blank at its end."""
     out = bench.good(f"-H {HOST} -p PORT -t {test} -l {bench.brief}")
     lines = out.splitlines()
     must_be(len(lines), 7)
@@ -201,7 +200,7 @@ def exchange_table(bench: Bench, test: str) -> None:
 
 
 def datagram_table(bench: Bench) -> None:
-    """Line 6 word 6 and line 7 word 4, counted from the end too; nothing behind the numbers."""
+    """Line 6 word 6 and line 7 word 4, also counted from the end; nothing after the numbers."""
     lines = bench.good(f"-H {HOST} -p PORT -t UDP_STREAM -l {bench.brief}").split("\n")
     must_be(lines[7:], ["", ""])
     must_be(lines[4], "")
@@ -213,13 +212,13 @@ def datagram_table(bench: Bench) -> None:
 
 
 def slack(since: float) -> float:
-    """Seconds that a time limit is wider by, where the machine has woken this program late."""
+    """Extra seconds for a time limit, if the machine woke this program late."""
     return 4 * lib.late_since(since)
 
 
 def elapsed_to_the_point(bench: Bench) -> str:
-    """grep ' 1.00 ': a test of a second takes 1.00 of them, of several at least one: a busy machine
-    lets some of them end late, a wrong program all."""
+    """grep ' 1.00 ': a test of a second takes exactly that, in at least one of several runs: a busy machine delays
+    some, a wrong program all."""
     seconds: List[float] = []
     while 1.0 not in seconds and len(seconds) < (1 if lib.QUICK else 10):
         since = time.monotonic()
@@ -248,7 +247,7 @@ def no_server(bench: Bench) -> str:
 # ---- omni output --------------------------------------------------------------------------------
 
 def any_spelling(bench: Bench) -> None:
-    """Any case, blanks behind commas, names nobody knows."""
+    """Any case, blanks after commas, unknown names."""
     found = key_values(bench.good(
         f"-H {HOST} -p PORT -t TCP_RR -l -100 -- -k",
         "throughput_units, Protocol,NO_SUCH_NAME, elapsed_time,p50_latency"))
@@ -257,7 +256,7 @@ def any_spelling(bench: Bench) -> None:
 
 
 def csv_shape(bench: Bench) -> None:
-    """Banner, one line of names, one row; with -P 0 the row alone."""
+    """Banner, a line of names, a row; with -P 0 only the row."""
     args = f"-H {HOST} -p PORT -t TCP_RR -l -100"
     lines = bench.lines(f"{args} -- -o THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME")
     must_be(len(lines), 3)
@@ -296,7 +295,7 @@ LATENCIES = ("MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LA
 
 
 def latencies(bench: Bench, test: str) -> str:
-    """Naming one turns them on; whole numbers, in order."""
+    """Selecting a latency enables them all; they are whole numbers in ascending order."""
     found = key_values(bench.good(f"-P 0 -H {HOST} -p PORT -t {test} -l {bench.brief} -- -k",
                                   ",".join((*LATENCIES, "MEAN_LATENCY", "STDDEV_LATENCY",
                                             "RT_LATENCY"))))
@@ -312,7 +311,7 @@ def latencies(bench: Bench, test: str) -> str:
 
 
 def retransmissions(bench: Bench) -> None:
-    """Below 0 means a UDP test."""
+    """A negative value means a UDP test."""
     for test, below in (("UDP_STREAM", True), ("TCP_STREAM", False)):
         found = key_values(bench.good(
             f"-P 0 -H {HOST} -p PORT -t {test} -l {bench.brief} -- -k LOCAL_TRANSPORT_RETRANS"))
@@ -340,7 +339,7 @@ def demo_csv(bench: Bench) -> str:
 
 
 def out_at_once(bench: Bench, to_file: bool) -> str:
-    """The banner and each interim result are out while the test runs, into a pipe or a file too."""
+    """The banner and each interim result are written immediately, also into a pipe or a file."""
     command = bench.command(f"-D -0.2 -H {HOST} -p PORT -t TCP_RR -l 2")
     with tempfile.TemporaryDirectory() as place:
         name = Path(place) / "out"
@@ -366,7 +365,7 @@ def out_at_once(bench: Bench, to_file: bool) -> str:
 # ---- flent --------------------------------------------------------------------------------------
 
 def flent_probe(bench: Bench) -> None:
-    """What it runs to see what this netperf can do, on the usual port, killed at once."""
+    """How flent finds out what this netperf can do: on the default port, and killed at once."""
     with lib.Started([lib.netperf(), "-l", "1", "-D", "-0.2", "--", "-e", "1"]) as probe:
         time.sleep(0.1)
         probe.signal(signal.SIGKILL)
@@ -400,7 +399,7 @@ def flent_run(bench: Bench, test: str, extra: str, specific: str) -> str:
 
 
 def check_tcp_info(err: str, test: str) -> None:
-    """Lines of words and whole numbers, and nothing else on stderr."""
+    """Lines of words and integers, and nothing else on stderr."""
     words: List[str] = []
     for line in err.splitlines():
         assert line.startswith("tcpi") and test != "UDP_RR", f"stderr: {line!r}"
@@ -412,7 +411,7 @@ def check_tcp_info(err: str, test: str) -> None:
 
 
 def flent_interrupt(bench: Bench) -> str:
-    """It ends a test by a signal, with all its results, and status 0."""
+    """flent ends a test by a signal and expects all results and status 0."""
     with lib.Started(bench.command(f"-H {HOST} -p PORT -t TCP_STREAM -l 30 -P 0 -v 0 -D -0.20 -f m -F /dev/urandom -- "
                                    "-k ELAPSED_TIME")) as client:
         bench.real or client.under_way()
@@ -428,7 +427,7 @@ def flent_interrupt(bench: Bench) -> str:
 # ---- the scripts in netperf's own doc/examples --------------------------------------------------
 
 def aggregate_demo(bench: Bench, test: str, specific: str) -> str:
-    """runemomniaggdemo.sh: everything, until SIGALRM."""
+    """runemomniaggdemo.sh: all of it, until SIGALRM."""
     command = bench.command(f"-D 0.25 -c -C -f {'m' if '-m' in specific else 'x'} -P 0 -t omni "
                             f"-l 7200 -H {HOST} -p PORT -v 2 -- {specific} -T {test} "
                             "-u 1f283c8e-e4f2-11f1-99db-79f0de054238 -o all")
@@ -465,7 +464,7 @@ def bloat(bench: Bench) -> str:
 # ---- PerfKitBenchmarker -------------------------------------------------------------------------
 
 def pkb(bench: Bench, options: str, specific: str, unit: str, banner: str = "OMNI") -> str:
-    """By the names in the CSV head."""
+    """PKB reads the CSV output by names."""
     lines = bench.good(f"-p PORT -j {options} -H {HOST} -l {bench.brief} -- {specific} -P ,DPORT -o",
                        ",".join(PKB_KEYS), timeout=20).splitlines()
     assert lines[0].startswith(banner), lines[0]
@@ -480,7 +479,7 @@ def pkb(bench: Bench, options: str, specific: str, unit: str, banner: str = "OMN
 
 
 def pkb_histogram(bench: Bench) -> str:
-    """Rows split at colons, of which PKB reads the counts; they make up the total."""
+    """PKB splits rows at colons and reads the counts, which must add up to the total."""
     lines = bench.lines(f"-p PORT -j -v2 -t OMNI -H {HOST} -L {HOST} -l {bench.brief} -- "
                         "-T TCP -d RR -P ,DPORT -o THROUGHPUT,P50_LATENCY")
     rows = {line.split(":")[0].strip(): line.split(":")[1:] for line in lines if ":" in line}
@@ -498,7 +497,7 @@ def pkb_mesh(bench: Bench) -> None:
 
 
 def pkb_pairs(bench: Bench) -> None:
-    """A netserver -p P for each stream, P even, data on P+1."""
+    """A netserver -p P for each stream, P even, with data on P+1."""
     with ExitStack() as stack:
         clients = []
         for _ in range(4):
@@ -515,7 +514,7 @@ def pkb_pairs(bench: Bench) -> None:
 # ---- others -------------------------------------------------------------------------------------
 
 def k8s_netperf(bench: Bench, test: str, specific: str) -> str:
-    """Its script greps for KEY= and adds up with bc."""
+    """The script greps for KEY= and adds up with bc."""
     out = bench.good(f"-s 1 -H {HOST} -L 127.0.0.2 -p PORT -l {bench.brief} -t {test} -- -k "
                      "rt_latency,p99_latency,throughput,throughput_units,remote_recv_calls,"
                      f"local_send_calls,local_transport_retrans {specific} -P DPORT")
@@ -523,7 +522,7 @@ def k8s_netperf(bench: Bench, test: str, specific: str) -> str:
     found = key_values(out)
     positive(found["THROUGHPUT"])
     must_be(found["RT_LATENCY"] == "-1.000", test.endswith("STREAM"))
-    if test != "TCP_CRR":  # where nobody knows
+    if test != "TCP_CRR":  # it has no value there
         must_be(float(found["LOCAL_TRANSPORT_RETRANS"]) < 0, test.startswith("UDP"))
     if test == "UDP_STREAM":
         sent, arrived = int(found["LOCAL_SEND_CALLS"]), int(found["REMOTE_RECV_CALLS"])
@@ -540,7 +539,7 @@ CILIUM_KEYS = ("MIN_LATENCY,MEAN_LATENCY,MAX_LATENCY,P50_LATENCY,P90_LATENCY,P99
 
 
 def cilium(bench: Bench, test: str, specific: str) -> None:
-    """The length is a duration as Go writes it; lines that begin with a digit have nine fields."""
+    """The length is a duration in Go's format; lines that start with a digit have nine fields."""
     since = time.monotonic()
     out = bench.good(f"-H {HOST} -p PORT -l 1s -t {test} -- -R 1 -o {CILIUM_KEYS} {specific}")
     seconds = time.monotonic() - since
@@ -553,7 +552,7 @@ def cilium(bench: Bench, test: str, specific: str) -> None:
 
 
 def lnst(bench: Bench, test: str) -> None:
-    """A regular expression for each key, which wants a decimal point."""
+    """A regular expression for each key, which needs a decimal point."""
     out = bench.good(f"-H {HOST} -f k -P 0 -L {HOST} -p PORT -l {bench.brief} -t {test} -I 99,5 -i 3,3 -c -C "
                      "-- -k", "THROUGHPUT, LOCAL_CPU_UTIL, REMOTE_CPU_UTIL, CONFIDENCE_LEVEL, "
                      "THROUGHPUT_CONFID", timeout=25)
@@ -565,7 +564,7 @@ def lnst(bench: Bench, test: str) -> None:
 
 
 def super_netperf(bench: Bench, args: str, clients: int) -> str:
-    """Line 6's last word, or line 7's when that has any; of many at once, added up."""
+    """The last word of line 6, or of line 7 if that has any; the outputs of many clients are added up."""
     with ExitStack() as stack:
         started = [stack.enter_context(lib.Started(bench.command(
             f"-s 1 -H {HOST} -p PORT -l {bench.brief} {args}"))) for _ in range(clients)]
@@ -581,7 +580,7 @@ def super_netperf(bench: Bench, args: str, clients: int) -> str:
 
 
 def lkp(bench: Bench, test: str) -> None:
-    """Many outputs joined; the columns are found by the words in the head lines."""
+    """The outputs are concatenated; columns are found by the words in the header lines."""
     with ExitStack() as stack:
         started = [stack.enter_context(lib.Started(bench.command(
             f"-4 -H {HOST} -p PORT -t {test} -c -C -l {bench.brief}"))) for _ in range(3)]
@@ -605,7 +604,7 @@ def lkp(bench: Bench, test: str) -> None:
 
 
 def mmtests(bench: Bench, test: str) -> None:
-    """stdout and stderr in one file, lines without letters: the last word when more than four."""
+    """stdout and stderr in one file; on lines without letters, the last word if there are more than four."""
     command = bench.command(f"-4 -i 3,3 -I 95,5 -l 1 -f m -D 1 -t {test} -H {HOST} -p PORT -- "
                             "-s 851968 -S 851968 -m 1024 -M 1024")
     with lib.Started(command, stderr=subprocess.STDOUT) as started:
@@ -621,7 +620,7 @@ def mmtests(bench: Bench, test: str) -> None:
 
 
 def openwrt(bench: Bench) -> None:
-    """Outputs appended to one file, a number per line, added by awk."""
+    """Outputs are appended to one file, a number per line, and added up by awk."""
     with tempfile.NamedTemporaryFile("a+") as results:
         for test in ("TCP_MAERTS", "TCP_STREAM"):
             for secret in ("", f"-Z {PASSPHRASE}"):
@@ -642,7 +641,7 @@ def openwrt_waits(bench: Bench) -> None:
 
 
 def openwrt_refused(bench: Bench) -> str:
-    """Any byte on stderr, or a status, is a refusal: the wrong passphrase must be one."""
+    """Any output on stderr, or a non-zero status, means refusal; a wrong passphrase must be refused."""
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(bench.locked_port()), "-l", "1",
                    "-Z", "wrong"], 15)
     assert got.rc and got.err, f"status {got.rc}: {got.err!r}"
@@ -650,7 +649,7 @@ def openwrt_refused(bench: Bench) -> str:
 
 
 def phoronix(bench: Bench, test: str, extra: str) -> None:
-    """Lines with "is" in them are dropped; the number left is the result."""
+    """Lines that contain "is" are dropped; the remaining number is the result."""
     lines = [line for line in bench.lines(f"-P 0 -v 0 -H {HOST} -p PORT -t {test} -l {bench.brief} {extra}")
              if "is" not in line]
     must_be(len(lines), 1)
@@ -658,7 +657,7 @@ def phoronix(bench: Bench, test: str, extra: str) -> None:
 
 
 def kernel_selftests(bench: Bench) -> None:
-    """They look at the exit status, leave stray words behind, and bind the control connection."""
+    """They check the exit status, leave stray words on the command line, and bind the control connection."""
     bench.good(f"-4 -t TCP_STREAM -H {HOST} -p PORT -l {bench.brief}")
     bench.good(f"-p PORT -l {bench.brief} localhost")
     with lib.Started(bench.command(
@@ -670,7 +669,7 @@ def kernel_selftests(bench: Bench) -> None:
 
 
 def versions(bench: Bench) -> str:
-    """boardfarm, mugen; cbtool's third word; installers."""
+    """The version as boardfarm, mugen and installers read it; cbtool reads the third word."""
     out = must_succeed([lib.netperf(), "-V"], 5)
     assert out.startswith("Netperf version 2"), out
     must_be(out.split()[2], "2.7.0")
@@ -681,7 +680,7 @@ def versions(bench: Bench) -> str:
 # ---- netserver ----------------------------------------------------------------------------------
 
 def returns_at_once(bench: Bench) -> str:
-    """Over ssh, in $(...): it lets go of all streams, and listens when it is back."""
+    """Over ssh, in $(...): it closes its standard streams, and listens when the command returns."""
     with daemon.Background() as server:
         must_be(server.rc, 0)
         assert server.seconds < 2 * PATIENCE, f"after {server.seconds:.1f} s"
@@ -697,7 +696,7 @@ def says(bench: Bench, options: str, host: str, family: str) -> None:
 
 
 def killed_and_back(bench: Bench, number_: int) -> None:
-    """Started again at once on its port, a moment after it was killed with sessions."""
+    """Restarted on its port just after it was killed with sessions."""
     port = lib.free_port()
     for _ in range(2):
         must_succeed([lib.netserver(), "-p", str(port)], 5)
@@ -714,7 +713,7 @@ def killed_and_back(bench: Bench, number_: int) -> None:
 
 
 def first_process(bench: Bench) -> str:
-    """-D in a container: it stays, reaps its children, and ends at once on TERM."""
+    """-D as PID 1 of a container: it stays in the foreground, reaps its children, and ends at once on SIGTERM."""
     port = lib.free_port()
     with lib.Started([lib.netserver(), "-D", "-p", str(port)]) as server:
         daemon.must_listen(server, port)
@@ -733,7 +732,7 @@ def first_process(bench: Bench) -> str:
 # ---- where ours does better ---------------------------------------------------------------------
 
 def go_minutes(bench: Bench) -> str:
-    """1m0s is a minute, and not a million seconds or one: it runs on, 0m1s ends by itself."""
+    """1m0s is a minute, not a million seconds nor one; 0m1s ends by itself."""
     since = time.monotonic()
     out = bench.good(f"-P 0 -H {HOST} -p PORT -l 0m1s -t TCP_RR -- -k ELAPSED_TIME")
     elapsed = float(key_values(out)["ELAPSED_TIME"])
@@ -748,7 +747,7 @@ def go_minutes(bench: Bench) -> str:
 
 
 def wait_is_no_test(bench: Bench) -> str:
-    """-s 1 does not eat into a TCP_MAERTS of a second."""
+    """-s 1 does not shorten a TCP_MAERTS of one second."""
     since = time.monotonic()
     out = bench.good(f"-P 0 -H {HOST} -p PORT -l 1 -s 1 -t TCP_MAERTS -- -k "
                      "ELAPSED_TIME,THROUGHPUT")
@@ -777,7 +776,7 @@ def long_file(bench: Bench) -> None:
 
 
 def bare_namespace(bench: Bench) -> None:
-    """Only a loopback interface, as in a container without a network."""
+    """Only a loopback interface, as in a container without network."""
     script = ('ip link set lo up && "$1" -p 12865 > /dev/null && '
               '"$2" -H 127.0.0.1 -l -100 -t TCP_RR -P 0 -v 0; status=$?; '
               'for pid in $(ss -Hltnp sport = :12865 | grep -o "pid=[0-9]*" | cut -d= -f2); do '
@@ -788,7 +787,7 @@ def bare_namespace(bench: Bench) -> None:
 
 
 def quiet_about_builds(bench: Bench) -> None:
-    """Nothing about a feature that is not compiled in, which would shift every line."""
+    """No messages about features that are not compiled in, as they would shift every line."""
     lines = bench.lines(f"-H {HOST} -p PORT -t TCP_RR -l -100 -b 1 -w 1")
     must_be((len(lines), len(lines[6].split())), (8, 6))
 
@@ -799,7 +798,7 @@ class Case(NamedTuple):
     name: str
     body: Callable[..., Optional[str]]
     args: Sequence[object] = ()
-    better: bool = False  # than the real netperf, which fails it
+    better: bool = False  # ours does better than the real netperf, which fails the case
 
 
 def tables() -> Iterator[Case]:
@@ -920,7 +919,7 @@ def suite(report: lib.Report) -> None:
     if real:
         place = lib.real_netperf()
         os.environ.update(NETPERF=str(place / "netperf"), NETSERVER=str(place / "netserver"))
-    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped
     lib.watch_wakes()
     cases = [*tables(), *omni(), *programs(), *more_programs(), *life(), *better()]
     alone = [Case("netserver returns at once", returns_at_once),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every test with options that few people combine: no combination ends a program by a signal, or never.
-What each prints is for other suites. NETPERF=build-asan/src/netperf NETSERVER=... takes another build's."""
+"""Every test with options that are rarely combined: no combination crashes a program or never ends. The output is
+checked by other suites. NETPERF=build-asan/src/netperf NETSERVER=... tests another build."""
 
 from functools import partial
 from typing import Sequence

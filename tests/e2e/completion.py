@@ -1,5 +1,5 @@
-"""The completions that were built, asked in real shells: bash, zsh and fish offer the options, commands and values
-that netperf, netserver and the scripts know.
+"""The generated completions in real shells: bash, zsh and fish offer the options, commands and values that netperf,
+netserver and the scripts know.
 """
 
 import os
@@ -20,9 +20,9 @@ SCRIPTS = ("netgate", "netlab", "netmesh", "netreport", "netsweep", "netvm")
 ENGINES = re.findall(r"[{,]\s+&np_engine_(\w+)", (lib.TOP / "src/bench/engine/engine.c").read_text())
 PATIENCE = 60 + lib.SLACK
 SHELLS = [shell for shell in ("bash", "zsh", "fish") if shutil.which(shell)]
-DUMP = tempfile.TemporaryDirectory()    # where zsh keeps what it found in a thousand files of functions
+DUMP = tempfile.TemporaryDirectory()    # where zsh caches a thousand files of functions
 
-# Completes $NP_LINE when the prompt is there, and writes down whatever the completion adds.
+# Completes $NP_LINE at the prompt, and writes what the completion adds to a file.
 ZSH = r"""
 PROMPT= RPROMPT=
 fpath=($NP_FUNCTIONS $fpath)
@@ -62,7 +62,7 @@ def asked(shell: str, line: str, place: str = "/") -> Set[str]:
 
 
 def in_bash(program: str, line: str, place: str) -> Set[str]:
-    spaced = re.sub(r"(--[\w-]+)=", r"\1 = ", line)     # as bash's COMP_WORDBREAKS does it
+    spaced = re.sub(r"(--[\w-]+)=", r"\1 = ", line)     # as bash's COMP_WORDBREAKS does
     with lib.Started(["bash", "-c", BASH, "-", str(BUILD / "bash" / program), program, spaced], cwd=place) as one:
         got = one.finish(PATIENCE)
     assert got.rc == 0 and not got.err, f"{line}: {got}"
@@ -106,7 +106,7 @@ def help_of(command: List[str]) -> str:
 
 @lru_cache(None)
 def script_options(script: str, *command: str) -> Set[str]:
-    """All that the help of a script lists."""
+    """All options in the help of a script."""
     text = help_of([sys.executable, str(lib.SCRIPTS / script), *command, "--help"])
     return set(re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.M)) | set(
         re.findall(r"^  --ipv6, (--no-ipv6)", text, re.M))
@@ -139,7 +139,7 @@ def values_of_scripts(shell: str) -> None:
     offers(shell, "netsweep --order ", {"given", "random", "interleaved", "rounds", "at-once"})
     offers(shell, "netlab check --progress a", {"auto", "always"})
     offers(shell, "netreport --format l", {"latex"})
-    if shell != "bash":     # which has no way of its own to match
+    if shell != "bash":     # bash does not match by itself
         includes(shell, "netgate --metric thr", {"THROUGHPUT"})
     if shell == "fish":
         offers(shell, "netreport --format CS", {"csv"})
@@ -177,7 +177,7 @@ def files_and_plans(shell: str) -> None:
 
 
 def labs(shell: str) -> None:
-    """Their names, as netlab status has them."""
+    """Names of labs, as netlab status prints them."""
     names = {re.sub("^netlab-|-client$", "", path.name) for path in Path("/run/netns").glob("netlab-*-client")}
     have = asked(shell, "netlab down --name ")
     still = {re.sub("^netlab-|-client$", "", path.name) for path in Path("/run/netns").glob("netlab-*-client")}
@@ -216,7 +216,7 @@ def netperf_and_netserver(shell: str) -> None:
 
 
 def syntax() -> None:
-    """Each shell reads its files, and shellcheck has nothing to say of those for bash."""
+    """Each shell can parse its file, and shellcheck accepts those for bash."""
     for shell in SHELLS:
         for path in sorted((BUILD / shell).iterdir()):
             words = [shell, "--no-config", "-n"] if shell == "fish" else [shell, "-n"]

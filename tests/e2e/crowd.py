@@ -1,7 +1,7 @@
-"""Many clients at a time: each gets its result, the daemon's memory stays within its bound, and
-nothing stays when they are gone; a daemon with many callers starts and ends at once, too.
+"""Many clients at a time: each gets its result, the daemon's memory stays within its limit, and nothing is left when
+they are gone. A daemon with many clients also starts and ends quickly.
 
-NP_CLIENTS says how many there are, NP_SECONDS for how long each measures; --long has 500 for ten seconds.
+NP_CLIENTS is their number, NP_SECONDS the duration of their tests; --long has 500 for ten seconds.
 """
 
 import os
@@ -18,21 +18,21 @@ import alone
 import layout
 import lib
 
-PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+PATIENCE = 4.0 if lib.QUICK else 1.0  # sanitizers stretch time limits
 CLIENTS = int(os.environ.get("NP_CLIENTS", 20 if lib.QUICK else 100))
 SECONDS = int(os.environ.get("NP_SECONDS", 1))
 MEMORY = 512 << 20     # of the daemon and all of its sessions
-START_S = 0.5          # from exec to listening, but for the time without a processor
-TRIES = 30             # until it was that quick
-END_S = 3.0            # from SIGTERM to its end, sessions and all
-GATED = ("sh", "-c", 'read -r word; exec "$@" </dev/null', "sh")  # until its pipe is closed
+START_S = 0.5          # from exec to listening, without time spent waiting for a processor
+TRIES = 30             # attempts to be that fast
+END_S = 3.0            # from SIGTERM to its end, including sessions
+GATED = ("sh", "-c", 'read -r word; exec "$@" </dev/null', "sh")  # starts when its pipe is closed
 ENDED_ONES = {signal.SIGTERM: 20 if lib.QUICK else 100, signal.SIGINT: 20}
 
 
 # ---- a crowd ------------------------------------------------------------------------------------
 
 class Told(NamedTuple):
-    """What became of a client: a result, a refusal, or what should not be."""
+    """The result of a client: figures, a refusal, or something unexpected."""
     kind: str
     words: str
 
@@ -49,7 +49,7 @@ def judge(got: lib.Result) -> Told:
 
 
 def memory(daemon: lib.Daemon) -> int:
-    """Of the daemon and its sessions, bytes; what they share counts once."""
+    """Bytes used by the daemon and its sessions; shared memory counts once."""
     total = 0
     for pid in [daemon.pid, *alone.children(daemon.pid)]:
         try:
@@ -61,7 +61,7 @@ def memory(daemon: lib.Daemon) -> int:
 
 
 def crowd(count: int, seconds: int) -> str:
-    """All of them at a time, each for that many seconds."""
+    """All of them at the same time, for that many seconds."""
     patience = 120 + 2 * seconds * PATIENCE + count / 2
     with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
         cmd = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
@@ -93,7 +93,7 @@ def crowd(count: int, seconds: int) -> str:
 # ---- start and end ------------------------------------------------------------------------------
 
 def start_up() -> str:
-    """The best of some: what the machine does meanwhile is no matter of the daemon's."""
+    """The fastest of several, as the machine may delay some."""
     times = []
     for _ in range(TRIES):
         port = lib.free_port()
@@ -113,7 +113,7 @@ def start_up() -> str:
 
 
 def end_all(number: int) -> str:
-    """A signal while many measure and many say nothing."""
+    """A signal while many measure and many are silent."""
     count = ENDED_ONES[number]
     with ExitStack() as stack:
         port = lib.free_port()

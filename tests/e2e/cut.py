@@ -1,6 +1,6 @@
-"""A link between two namespaces that is cut in the middle of every test: by `ip link set down` at
-either end, or by dropping all that comes. Both sides end in time, with what was measured, and
-nothing is left. Needs root, for scripts/netlab.
+"""A link between two namespaces that is cut in the middle of every test: by `ip link set down` at either end, or by
+dropping all received packets. Both ends finish in time with what was measured, and nothing is left. Needs root, for
+scripts/netlab.
 """
 
 import os
@@ -17,13 +17,13 @@ import netns
 
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_STREAM",
          "UDP_RR")
-# Paced, so that no flow gets nothing of the link and times out before it is cut.
+# Paced, as otherwise some flow could be starved and time out before the link is cut.
 MANY = tuple(f"{test} --flows {100 if lib.QUICK else 1000} --threads 2 -b 1 -w 5s -D 0.5"
              for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR"))
 PATIENCE = 4.0 if lib.QUICK else 1.0
-MEASURED = 0.5              # seconds, at least, for which all tests are under way
-SILENCE = 10                # seconds that are waited for
-CLIENT_S, BOTH_S = 15.0, 30.0  # in which then the client ends, and the session
+MEASURED = 0.5              # seconds, at least, for which all tests run
+SILENCE = 10                # seconds of silence that are waited for
+CLIENT_S, BOTH_S = 15.0, 30.0  # until the client ends, and until the session ends as well
 PARTIAL = re.compile(r"\(the result is partial: it covers (\d+\.\d\d) s of 120 s(; the rate is the sender's, .*)?\)$")
 
 
@@ -52,7 +52,7 @@ def end_of(one: lib.Started) -> Tuple[lib.Result, float]:
 
 
 def listeners(pid: int) -> List[str]:
-    """What is open in a process's namespace: TCP listeners, and UDP sockets of any kind."""
+    """Open sockets in a process's namespace: TCP listeners, and UDP sockets of any kind."""
     found = []
     for table in ("tcp", "tcp6", "udp", "udp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
@@ -63,7 +63,7 @@ def listeners(pid: int) -> List[str]:
 
 
 def judge(test: str, got: lib.Result, took: float) -> str:
-    """One line that says how much was measured, and that much on standard output."""
+    """One line says how much was measured, which matches stdout."""
     assert got.rc not in (0, None), f"status {got.rc} after {took:.1f} s: {got}"
     line = lib.error_line(got, "netperf")
     assert 0 < took <= CLIENT_S * PATIENCE + lib.SLACK, f"{took:.1f} s: {line}"
@@ -102,8 +102,8 @@ def cut(report: lib.Report, way: str, lab: Lab, how: Callable[[], None]) -> None
 
 
 def ends_in_silence(lab: Lab) -> str:
-    """The reset is lost, and the daemon of a TCP_SENDFILE has no clock: before the client gives up, it ends the test over
-    the control connection, and makes another one for the second test."""
+    """The reset is lost, and the daemon's side of TCP_SENDFILE has no timer: before the client gives up, it ends the
+    test over the control connection, and makes a new one for the second test."""
     with lab, lib.Daemon(lab.server) as daemon:
         with lib.Started([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(daemon.port), "-t", "TCP_SENDFILE", "-l", "4",
                           "-P", "0", "-i", "2,2"]) as one:
