@@ -1,5 +1,5 @@
-"""netserver as a daemon: how it starts, where it listens, how it ends, and that nothing its clients
-do to it leaves a process behind or keeps it from serving the next one.
+"""netserver as a daemon: how it starts, where it listens, how it ends, and that whatever clients do, no process is
+left behind and the next client is served.
 """
 
 import os
@@ -22,8 +22,8 @@ import lib
 import ours
 
 AT_ONCE = 6
-PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
-MOMENT = 0.7                          # seconds that a daemon is given to do what it must not
+PATIENCE = 4.0 if lib.QUICK else 1.0  # sanitizers stretch time limits
+MOMENT = 0.7                          # seconds for a daemon to do what it must not do
 GONE = 20.0                           # seconds until nothing is left of a session
 FRAME = 656                           # bytes of a message
 TESTS = tuple(interop.KINDS)
@@ -39,7 +39,7 @@ def client(port: int, test: str, *args: str) -> List[str]:
 
 
 def must_serve(port: int, test: str = "TCP_RR", *args: str) -> None:
-    """A short test runs through and prints its figures."""
+    """A short test succeeds and prints its figures."""
     specific = interop.KINDS[test].specific
     length = str(interop.counted(test, quick=True))
     got = lib.run(client(port, test, "-l", length, *args, *(("--", *specific) if specific else ())),
@@ -78,7 +78,7 @@ def exists(pid: int) -> bool:
 
 
 def daemons_told(port: int) -> List[int]:
-    """The pids of daemons whose command line names the port, without their sessions'."""
+    """The pids of daemons whose command line names the port, without their sessions."""
     parents = {}
     for process in Path("/proc").glob("[0-9]*"):
         try:
@@ -87,15 +87,13 @@ def daemons_told(port: int) -> List[int]:
                 parents[int(process.name)] = int(
                     (process / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
-            pass  # gone in between
+            pass  # it has just ended
     return [pid for pid, parent in parents.items() if parent not in parents]
 
 
 def listeners(port: int) -> List[int]:
-    """The pids of netservers that have the listening socket of a port.
-
-    Only root may see what descriptors a process has that is not dumpable, as our daemon.
-    """
+    """The pids of netservers with the listening socket of a port. Only root can read the descriptors of a process
+    that is not dumpable, as our daemon is."""
     wanted = lib.listeners(port)
     pids = []
     for process in Path("/proc").glob("[0-9]*") if wanted else ():
@@ -104,7 +102,7 @@ def listeners(port: int) -> List[int]:
                     and any(os.readlink(fd) in wanted for fd in (process / "fd").iterdir())):
                 pids.append(int(process.name))
         except OSError:
-            pass  # gone in between, or not ours to look into
+            pass  # it has just ended, or is another user's
     return pids if pids or not wanted or os.geteuid() == 0 else daemons_told(port)
 
 
@@ -122,7 +120,7 @@ def must_be_alone(daemon: lib.Daemon) -> None:
 
 
 class Background:
-    """A netserver that has detached itself, until the block's end; found by its port."""
+    """A netserver that detaches itself, until the end of the block; it is found by its port."""
 
     def __init__(self, *args: str) -> None:
         self.port = lib.free_port()
@@ -133,7 +131,7 @@ class Background:
         proc = subprocess.Popen(self._cmd, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
         try:
-            self.out, self.err = proc.communicate(timeout=60)  # which waits for the pipes' end
+            self.out, self.err = proc.communicate(timeout=60)  # waits for the end of the pipes
         finally:
             proc.kill()
             self.pids = listeners(self.port)
@@ -151,7 +149,7 @@ class Background:
 
 fault = lib.fault
 
-# Their words stand behind -D, so that one that starts after all is ended with its case.
+# Their words follow -D, so that a daemon that does start is ended with its case.
 FAULTS = (
     fault("-p 70000", "-p", "70000", "0 to 65535"),
     fault("-p", "-p", "needs an argument"),
@@ -176,7 +174,7 @@ def give_fault(row: lib.Fault) -> str:
     return lib.error_line(got, "netserver", *row.says)
 
 
-# What netperf's daemon says in words of its own, which a drop-in keeps.
+# What netperf's daemon prints, which a drop-in keeps.
 KEPT = (
     ("-p nosuchservice", "Unable to start netserver with  'IN(6)ADDR_ANY' port 'nosuchservice' and "
                          "family AF_UNSPEC\n"),
@@ -193,7 +191,7 @@ def say_as_netperf(args: str, text: str) -> None:
 
 
 class Saying(NamedTuple):
-    """An option that prints and ends."""
+    """An option that prints something and exits."""
     option: str
     status: int
     out: str
@@ -248,7 +246,7 @@ def detaches() -> str:
 
 
 def leaves_descriptors() -> None:
-    """Such as the pipe of make -j, which would wait for it."""
+    """The daemon closes inherited descriptors, such as the pipe of make -j, which would otherwise wait for it."""
     reader, writer = os.pipe()
     port = lib.free_port()
     with closing(os.fdopen(reader, "rb")) as pipe:
@@ -270,10 +268,10 @@ def stays() -> None:
         must_serve(daemon.port)
 
 
-PLACES = {  # the options, and whom they serve
+PLACES = {  # options, and the addresses that are served
     "": HOSTS,
     "-4": ("127.0.0.1", "127.0.0.2"),
-    "-6": HOSTS,  # as the real one: the wildcard of IPv6 takes IPv4, too
+    "-6": HOSTS,  # as the real one: the IPv6 wildcard also accepts IPv4
     "-L 127.0.0.2": ("127.0.0.2",),
     "-L ::1": ("::1",),
     "-L 0.0.0.0": ("127.0.0.1", "127.0.0.2"),
@@ -322,7 +320,7 @@ def must_listen(daemon: lib.Started, port: int) -> None:
 
 
 def ends(number: int, status: int) -> str:
-    """A signal ends it together with its sessions, and the port can be used again at once."""
+    """A signal ends the daemon with its sessions, and the port can be reused at once."""
     port = lib.free_port()
     with lib.Started(server("-D", "-p", str(port))) as daemon:
         must_listen(daemon, port)
@@ -343,9 +341,9 @@ def ends(number: int, status: int) -> str:
 
 
 def ends_without_descriptors() -> None:
-    """A connection that can't be accepted keeps the listener ready: TERM must come through."""
+    """A connection that can't be accepted keeps the listener readable: SIGTERM must still be handled."""
     port = lib.free_port()
-    mine = ["--user", "root"] if os.geteuid() == 0 else []  # whose limits are ours to set
+    mine = ["--user", "root"] if os.geteuid() == 0 else []  # we may set its limits
     with lib.Started(server("-D", "-p", str(port), *mine)) as daemon, ExitStack() as stack:
         must_listen(daemon, port)
         resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (5, 5))
@@ -370,7 +368,7 @@ def noise(seed: int, size: int) -> bytes:
 
 
 def vanishing_clients() -> None:
-    """Half of them within a message, some with a reset."""
+    """Half of them disconnect within a message, some with a reset."""
     with lib.Daemon(grace=GONE) as daemon:
         for number in range(50):
             with socket.create_connection(("127.0.0.1", daemon.port), 60) as conn:
@@ -383,7 +381,7 @@ def vanishing_clients() -> None:
 
 
 def nonsense() -> None:
-    """Whole messages that say nothing: each is answered or ends the session, and no more."""
+    """Complete messages without meaning: each is answered, or ends only its session."""
     with lib.Daemon(grace=GONE) as daemon:
         for number in range(20):
             with socket.create_connection(("127.0.0.1", daemon.port), 60) as conn:
@@ -450,7 +448,7 @@ def going_wrong() -> Iterator[Case]:
 # ---- other ways to serve ------------------------------------------------------------------------
 
 def one_by_one() -> None:
-    """-f: the second client waits for its turn, and there is never a child."""
+    """-f: the second client waits for its turn, and there are no child processes."""
     with lib.Daemon(args=["-f"]) as daemon, ExitStack() as stack:
         before = time.monotonic()
         clients = [stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "1")))
@@ -460,13 +458,13 @@ def one_by_one() -> None:
         results = [started.finish(60) for started in clients]
         for got in results:
             assert got.rc == 0, f"status {got.rc}: {got.err!r}"
-        took = time.monotonic() - before    # also what the second one took to start
+        took = time.monotonic() - before    # includes the second client's start
         assert took >= 1.95, f"both at a time: {took:.2f} s"
         must_serve(daemon.port)
 
 
 def from_inetd(test: str, *words: str) -> None:
-    """Without options, or with a word that is none, with the connection as its standard streams, as inetd starts it."""
+    """Without options, or with an invalid one, and the connection as standard streams, as inetd starts it."""
     with socket.create_server(("127.0.0.1", 0)) as listener, ExitStack() as stack:
         listener.settimeout(60)
         specific = interop.KINDS[test].specific
@@ -485,7 +483,7 @@ def from_inetd(test: str, *words: str) -> None:
 
 
 def serve_old(conn: socket.socket) -> None:
-    """A client of netperf 2.4, whose messages have 256 bytes: CALIBRATE, and five transactions of TCP_RR."""
+    """Act as a client of netperf 2.4, whose messages have 256 bytes: CALIBRATE, and five transactions of TCP_RR."""
     def ask(code: int, shape: str, *words: int) -> "Tuple[float, ...]":
         conn.sendall(struct.pack(f"!{2 + len(words)}i", code, -1, *words).ljust(256, b"\0"))
         return answer(shape)
@@ -513,7 +511,7 @@ def old_clients() -> None:
 
 
 def plain_user() -> None:
-    """Without privileges, in a directory where nothing can be written."""
+    """Without privileges, in a directory that is not writable."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         program = lib.copied(lib.netserver(), place)
@@ -525,7 +523,7 @@ def plain_user() -> None:
         assert os.listdir(place) == [Path(program).name], f"left behind: {os.listdir(place)}"
 
 
-LOGS = {  # the options, whether a session and a fault in it are logged
+LOGS = {  # options, and whether a session and a fault in it are logged
     "-v 2": (True, True),
     "-d": (True, True),
     "-v 1": (False, True),
@@ -551,7 +549,7 @@ def logs(options: str, session: bool, problem: bool) -> None:
 
 
 def let_in(daemon: lib.Daemon, *args: str) -> bool:
-    """Is a client with these arguments served? If not, it hears nothing and says so."""
+    """Whether a client with these arguments is served. Otherwise it gets no answer and reports that."""
     got = lib.run(client(daemon.port, "TCP_RR", "-l", "-10", *args), timeout=20)
     if got.rc != 0:
         assert got.rc == 1, f"status {got.rc}"
@@ -590,7 +588,7 @@ def by_passphrase_from_file() -> None:
 
 
 def silent_without_passphrase() -> None:
-    """Neither a word nor a fragment of one keeps a caller for longer than 5 s."""
+    """A client that sends no passphrase, or part of one, is disconnected after 5 s."""
     with lib.Daemon(args=["-Z", "sesame"], grace=GONE) as daemon, ExitStack() as stack:
         conns = [stack.enter_context(socket.create_connection(("127.0.0.1", daemon.port), 60))
                  for _ in range(2)]
@@ -605,7 +603,7 @@ def silent_without_passphrase() -> None:
 
 
 def fills() -> None:
-    """Files are served from one directory, named relative to where the daemon was started."""
+    """Files come from a single directory, given relative to where the daemon was started."""
     with tempfile.TemporaryDirectory() as name:
         place = Path(name) / "fill"
         place.mkdir()
@@ -622,7 +620,7 @@ def fills() -> None:
 
 
 def zeros() -> None:
-    """-F zero-page: nothing but zeros arrives, and a daemon needs no --fill-dir for it."""
+    """-F zero-page sends only zeros, and needs no --fill-dir at the daemon."""
     with socket.create_server(("127.0.0.1", 0)) as listener, \
             lib.Started([lib.netperf(), "-N", "-H", "127.0.0.1", "-t", "TCP_STREAM", "-l", "-300000", "-F", "zero-page",
                          "--", "-m", "5000", "-P", f",{listener.getsockname()[1]}"]) as sender:
@@ -639,7 +637,7 @@ def zeros() -> None:
 
 
 def ignores(words: str, said: str) -> None:
-    """What netperf's daemon ignores is ignored, and a line says so of the first word that is no option."""
+    """What netperf's daemon ignores is ignored; one line reports the first word that is not an option."""
     port = lib.free_port()
     with lib.Started(server("-D", "-p", str(port), *words.split())) as daemon:
         must_listen(daemon, port)
@@ -674,7 +672,7 @@ def other_ways() -> Iterator[Case]:
 
 
 def suite(report: lib.Report) -> None:
-    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped
     report.cases([*going_wrong(), *ending(), *other_ways(), *starting()], AT_ONCE)
 
 

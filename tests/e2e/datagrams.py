@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""What the receiver's own account says of UDP_STREAM where netperf's table misleads: behind a slow
-router, whose queue goes on when the sender has ended; and how TCP_STREAM ends there. The judge is what
-nftables have counted at the server; udp_account.py has what is lost and doubled. Needs root, for
-network namespaces."""
+"""The receiver's own figures of UDP_STREAM where netperf's table misleads: behind a slow router, whose queue drains
+after the sender has ended; and how TCP_STREAM ends there. They are compared with nftables' counters at the server;
+udp_account.py has lost and duplicate datagrams. Needs root, for network namespaces."""
 
 import os
 import re
@@ -14,10 +13,10 @@ import lib
 
 NAME = f"dg{os.getpid()}"
 SERVER = "10.77.2.1"
-RATE = 10e6                             # bits/s of the router's way to the server
-BURST = 3000                            # bytes that its bucket holds
-SIZE, PACKET = 1000, 1042               # payload, and with what tbf counts: UDP, IP, Ethernet
-DIFFERS = 0.01                          # from there on it is told
+RATE = 10e6                             # bits/s from the router to the server
+BURST = 3000                            # bytes in its token bucket
+SIZE, PACKET = 1000, 1042               # payload, and what tbf counts: with UDP, IP and Ethernet headers
+DIFFERS = 0.01                          # smallest difference that is reported
 COUNT = 400                             # datagrams of a counted test: all fit into the router's queue
 FIGURES = ("RECEIVER_SPAN_THROUGHPUT", "RECEIVER_SPAN", "UNIQUE_DATAGRAMS", "DUPLICATE_DATAGRAMS",
            "LOST_DATAGRAMS")
@@ -41,7 +40,7 @@ class Run(NamedTuple):
 
 
 class Lab:
-    """A client, a router whose way to the server is slow, and the server."""
+    """A client, a router with a slow link to the server, and the server."""
 
     def __init__(self) -> None:
         self.client, self.router, self.server = (["ip", "netns", "exec", f"{NAME}{end}"] for end in "crs")
@@ -76,7 +75,7 @@ class Lab:
             lib.must(["ip", "-n", f"{NAME}{end}", "link", "set", name, "gso_max_segs", "1", "gso_max_size", "2000", "up"])
 
     def count(self) -> None:
-        """From now on what arrives at the server, without end marks."""
+        """Reset the counters of what arrives at the server; end marks are not counted."""
         lib.must([*self.server, "nft", "; ".join([
             "add table inet lab", "add counter inet lab came",
             "add chain inet lab pre { type filter hook prerouting priority -300; }",
@@ -87,7 +86,7 @@ class Lab:
         return int(re.findall(r"counter came {\s*packets (\d+)", text)[0])
 
     def overruns(self) -> int:
-        """Datagrams that the server's sockets had no room for."""
+        """Datagrams dropped because a socket buffer was full."""
         text = lib.run([*self.server, "cat", "/proc/net/snmp"], 20).out
         heads, row = (line.split() for line in text.splitlines() if line.startswith("Udp:"))
         return int(row[heads.index("RcvbufErrors")])
@@ -112,7 +111,7 @@ def need(what: str, have: Any, want: Any) -> None:
 
 
 def judge_lines(run: Run) -> None:
-    """Each is there exactly where its figures say so, and has them."""
+    """Each line is printed if and only if its figures call for it, and shows them."""
     own, table = run.final["RECEIVER_SPAN_THROUGHPUT"], run.final["REMOTE_RECV_THROUGHPUT"]
     line = SPAN_LINE.search(run.got.err)
     need(f"a line of {own} and {table}", line is not None, abs(own - table) > DIFFERS * table)
@@ -127,7 +126,7 @@ def judge_lines(run: Run) -> None:
 
 
 def judge_figures(run: Run, size: int = SIZE) -> None:
-    """The document's figures are the receiver's own."""
+    """The document's figures are the receiver's."""
     far, final = run.far, run.final
     for figure, name in (("UNIQUE_DATAGRAMS", "udp.unique"), ("DUPLICATE_DATAGRAMS", "udp.duplicated"),
                          ("LOST_DATAGRAMS", "udp.lost"), ("RECEIVER_SPAN", "udp.receive_span_s")):
@@ -146,8 +145,8 @@ def slow_router(lab: Lab, port: int) -> str:
     judge_lines(run)
     if lost_here == 0:
         need("udp.received", run.far["udp.received"], came)
-    # A bucket of BURST bytes can let so much pass at once, beside what time gives it; and what fits into the
-    # receiver's buffer may be there when it reads the first one, on a machine that let it wait.
+    # BURST bytes may pass at once, in addition to the rate; and on a machine that delayed the receiver, its buffer
+    # may be full when it reads the first datagram.
     at_once = 8 * (BURST + PACKET + run.far["flow.rcvbuf"] // 2)
     most = (RATE * run.far["udp.receive_span_s"] + at_once) * SIZE / PACKET
     behind = 8 * (run.far["udp.received_bytes"] - SIZE)
@@ -157,7 +156,7 @@ def slow_router(lab: Lab, port: int) -> str:
 
 
 def queued_stream(lab: Lab, port: int) -> str:
-    """Data that a queue on the path holds when the time is over still arrive: the client does not cut them off."""
+    """Data in a queue on the path at the end of the test still arrive: the client does not cut them off."""
     slow = ("dev", "out", "root", "tbf", "rate", "3mbit", "burst", str(BURST), "limit", "2000000")
     lib.must(["tc", "-n", f"{NAME}r", "qdisc", "change", *slow])
     lib.must([*lab.server, "nft", "; ".join([
@@ -175,18 +174,18 @@ def queued_stream(lab: Lab, port: int) -> str:
 
 
 def table_stays(lab: Lab, port: int) -> str:
-    """Who asks for no evidence gets netperf's output and nothing else."""
+    """Without a request for evidence, the output is exactly netperf's."""
     got = netperf(lab, port, "-l", f"-{COUNT * SIZE}")
     need("standard error", got.err, "")
     need("rows", len([line for line in got.out.splitlines() if line]), 2)
     got = netperf(lab, port, "-l", f"-{COUNT * SIZE}", "--explain")
-    assert SPAN_LINE.search(got.err), got.err  # 400 datagrams take a third of a second beyond the sender
+    assert SPAN_LINE.search(got.err), got.err  # 400 datagrams arrive for a third of a second after the sender's end
     need("rows", len([line for line in got.out.splitlines() if line]), 2)
     return ""
 
 
 def selected(lab: Lab, port: int) -> str:
-    """Naming one of them is asking for the numbers."""
+    """Selecting one of these figures enables them."""
     got = netperf(lab, port, "-l", f"-{COUNT * SIZE}", specific=("-k", ",".join(FIGURES)))
     found = dict(line.split("=") for line in got.out.split())
     need("names", sorted(found), sorted(FIGURES))
@@ -196,7 +195,7 @@ def selected(lab: Lab, port: int) -> str:
 
 
 def real_receiver(lab: Lab) -> str:
-    """It has no account: no word of one."""
+    """The real receiver does not report them, and nothing is printed about them."""
     program = str(lib.real_netperf() / "netserver")
     with lib.Daemon(prefix=lab.server, program=program, grace=None) as daemon:
         got = netperf(lab, daemon.port, "-l", "1", "--explain", specific=("-k", ",".join(FIGURES)))

@@ -1,5 +1,6 @@
-"""What deploy/ has: the manifest for Kubernetes agrees with itself, its commands run as it says they do, but for a
-cluster, and nft(8) takes the rules."""
+"""The files in deploy/: the Kubernetes manifest is consistent and its commands run as it says (without a cluster),
+and nft(8) accepts the rules.
+"""
 
 import datetime
 import json
@@ -79,7 +80,7 @@ def the_mesh_may_enter_its_own_pods_only() -> None:
 
 
 def as_the_manifest_says(program: str) -> "List[str]":
-    """Without rights, and without a file system that can be written to."""
+    """Without privileges, and with a read-only file system."""
     return ["unshare", "--mount", "sh", "-c", "mount -o remount,ro,bind / 2> /dev/null; exec \"$@\"", "sh", "setpriv",
             f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--bounding-set=-all", "--no-new-privs", program]
 
@@ -107,7 +108,7 @@ def the_container_has_both_programs() -> None:
 
 def a_static_build_says_what_is_missing() -> None:
     with tempfile.TemporaryDirectory() as place:
-        for tool in ("dirname", "file", "ip", "mkdir", "tail"):     # and no musl-gcc
+        for tool in ("dirname", "file", "ip", "mkdir", "tail"):     # without musl-gcc
             os.symlink("/bin/true" if tool in ("file", "ip") else str(shutil.which(tool)), f"{place}/{tool}")
         got = lib.run(["env", "-i", f"PATH={place}", str(lib.SCRIPTS / "static"), "--libc", "musl", f"{place}/out"], 20)
     assert (got.rc, got.err) == (1, "static: needs musl-gcc: apt-get install musl-tools\n"), got
@@ -129,7 +130,7 @@ def the_dashboard_asks_for_what_there_is() -> None:
 
 
 def the_role_changes_nothing_twice() -> None:
-    """Into a folder, without a service: the second time all is as it was. netserver takes its options."""
+    """Installs into a directory, without a service: the second run changes nothing. netserver accepts its options."""
     if not shutil.which("ansible-playbook"):
         raise lib.Skipped("no ansible-playbook: ansible-core")
     with tempfile.TemporaryDirectory() as root:
@@ -151,7 +152,7 @@ def the_role_changes_nothing_twice() -> None:
 
 
 def asked(name: str, question: Any, place: str) -> Any:
-    """What the tool of pScheduler answers."""
+    """The answer of pScheduler's tool."""
     got = subprocess.run([str(DEPLOY / "pscheduler" / "netperf" / name)], input=json.dumps(question), capture_output=True, text=True,
                          timeout=60, env={**os.environ, "PATH": f"{place}:{os.environ['PATH']}"}, check=False)
     assert got.returncode == 0, got
@@ -181,7 +182,7 @@ def pscheduler_gets_its_answers() -> None:
             data = [near, {"port": port}] if test == "throughput" else [{}]
             question = {"schedule": {"start": now, "duration": "PT9S"}, "test": test_of, "participant-data": data}
             with ThreadPoolExecutor(2) as pool, lib.Daemon() as daemon:
-                if test == "rtt":       # a netserver is there
+                if test == "rtt":       # a netserver runs there
                     first = asked("run", {**question, "participant": 0, "participant-data": [{}, {"port": daemon.port}]}, place)
                 else:
                     server = pool.submit(asked, "run", {**question, "participant": 1}, place)
@@ -196,7 +197,7 @@ def pscheduler_gets_its_answers() -> None:
                 continue
             whole = result["summary"]["summary"]
             assert ("-R 1" if "udp" in spec else "-m ,1000 -G 1000 -K ,reno") in first["diags"], first
-            assert (whole["retransmits"] is None) == ("udp" in spec), result        # the sender's: of each flow not known here
+            assert (whole["retransmits"] is None) == ("udp" in spec), result        # the sender's; unknown for each flow here
             assert result["summary"]["streams"][-1]["retransmits"] is None, result
             assert whole["throughput-bits"] > 1e6 and 0.9 < whole["end"] < 1.5, whole
             assert len(result["summary"]["streams"]) == spec.get("parallel", 1) and result["intervals"], result

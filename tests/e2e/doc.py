@@ -1,5 +1,5 @@
-"""The manual pages and completions that were built: they name every option and test that the
-programs' own help names, formatters have no complaint about them, and their examples run.
+"""The generated manual pages and completions: they have every option and test in the programs' help, formatters
+accept them without warnings, and their examples run.
 """
 
 import os
@@ -26,7 +26,7 @@ OPTION = re.compile(r"^  (-\w)\b|(?:^  |, )(--[\w-]+)")
 # ---- what the programs say ----------------------------------------------------------------------
 
 def options(text: str) -> Set[str]:
-    """The options that a help text lists."""
+    """The options listed in a help text."""
     return {word for line in text.splitlines()
             for words in OPTION.findall(line) for word in words if word}
 
@@ -55,7 +55,7 @@ def daemon_options() -> Set[str]:
 # ---- the pages ----------------------------------------------------------------------------------
 
 def plain(line: str) -> str:
-    """A line of a page without fonts and escapes."""
+    """A line of a page without font changes and escapes."""
     return re.sub(r"\\f.", "", line).replace("\\-", "-").replace("\\&", "").replace("\\e", "\\")
 
 
@@ -73,7 +73,7 @@ def section(page: str, *names: str) -> List[str]:
 
 
 def tags(page: str, *names: str) -> Set[str]:
-    """What stands in the lines behind .TP of a section, word by word."""
+    """The words on the lines after .TP in a section."""
     lines = section(page, *names)
     return {word for before, line in zip(lines, lines[1:]) if before == ".TP"
             for word in re.findall(r"--?[\w-]+|\w+", plain(line))}
@@ -93,7 +93,7 @@ def the_page_has_the_test_options() -> None:
 
 
 def the_page_has_the_groups_of_the_help() -> None:
-    """As headings, of which none is empty, and under which something stands."""
+    """The help's groups are headings, none of them empty."""
     for program, page in ((lib.netperf(), "netperf.1"), (lib.netserver(), "netserver.1")):
         helps = lib.run([program, "--help=all" if page == "netperf.1" else "--help"], timeout=20).out
         groups = re.findall(r"^(\w.*):$", helps.partition("\n\n")[2].partition("\nTests")[0], re.M)
@@ -108,14 +108,14 @@ def the_page_has_the_groups_of_the_help() -> None:
 
 
 def no_range_is_said_twice() -> None:
-    """The page adds an option's range to its help line, which may have it already."""
+    """The page adds an option's range to its help text, which must not contain it already."""
     for page in ("netperf.1", "netserver.1"):
         twice = re.findall(r"(?m)^.*?(\d+ to \d+).*\1.*$", lib.page(page).read_text())
         assert not twice, f"{page}: {twice}"
 
 
 def the_short_help_names_real_options() -> None:
-    """It fits two screens, and what it says of --help=all is so."""
+    """The short help fits on two screens, and what it says about --help=all is true."""
     short = lib.run([lib.netperf(), "--help"], timeout=20)
     assert short.rc == 0 and not short.err, short
     lines = short.out.splitlines()
@@ -132,7 +132,7 @@ def the_short_help_names_real_options() -> None:
 
 
 def figures_are_a_table_for_people() -> None:
-    """On a terminal or by --list-figures; what scripts read is netperf's list."""
+    """A table on a terminal or with --list-figures; for scripts, netperf's list."""
     listed = lib.run([lib.netperf(), "--list-figures"], timeout=20)
     names = lib.run([lib.netperf(), "--", "-O", "?"], timeout=20).out.split()
     rows = re.findall(r"^  ([A-Z]\w+) .*\w", listed.out, re.M)
@@ -145,7 +145,7 @@ def figures_are_a_table_for_people() -> None:
 
 
 def the_tests_have_protocols() -> None:
-    """Each is listed with what carries it, and what is missing if it can't be run here."""
+    """Each test is listed with its protocol, and with what is missing if it can't run here."""
     listed = lib.run([lib.netperf(), "--list-tests"], timeout=20)
     rows = re.findall(r"^(\S+(?: -- -T \S+)?) +(\S+) +(yes|no   .*\S)$", listed.out, re.M)
     assert listed.rc == 0 and not listed.err and len(rows) == len(listed.out.splitlines()) - 1, listed
@@ -159,10 +159,10 @@ def the_tests_have_protocols() -> None:
 
 
 def each_test_has_a_row() -> None:
-    """Of the table of protocols, which says how each of them carries tests."""
+    """Each test is in the table of protocols, which says how each of them carries tests."""
     rows = [line.split("|")[2] for line in (lib.TOP / "doc/protocols.md").read_text().splitlines() if line.startswith("| ")]
     have = {word for row in rows for word in re.findall(r"\b[A-Z]+(?:_[A-Z]+)*\b", row)}
-    wanted = set(tests()) - {"OMNI", "UUID", "LOC_CPU", "REM_CPU"}     # no protocol of their own
+    wanted = set(tests()) - {"OMNI", "UUID", "LOC_CPU", "REM_CPU"}     # without a protocol of their own
     assert not wanted - have, f"doc/protocols.md has no row for {sorted(wanted - have)}"
 
 
@@ -203,7 +203,7 @@ def the_evidence_names_its_figures() -> None:
 
 
 def pages_are_made_of_rows() -> None:
-    """Of small tables each line is known: under scopes, under groups, and what roff would take for a command."""
+    """Pages made from small tables, line by line: scopes, groups, and text that roff would take for requests."""
     made = lib.script("mkdoc")
     with tempfile.TemporaryDirectory() as place:
         rows = Path(place, "rows")
@@ -240,7 +240,7 @@ def pages_are_made_of_rows() -> None:
 
 
 def pages_of_scripts_have_all_options() -> None:
-    """Each with its help, or with what is written below it; one that is left out is named."""
+    """Each option has its help or the text below it; an option missing from the page is named."""
     made = lib.script("mkdoc")
     known = {name: made.Argument(name, "", "N", made.Values() if name != "--off" else None, False, "what it is")
              for name in ("--one", "--two", "--off")}
@@ -266,7 +266,7 @@ def formatters_have_no_complaint() -> None:
     for page in ("netperf.1", "netserver.1", *(f"{script}.1" for script in SCRIPTS)):
         assert "\n@" not in lib.page(page).read_text(), f"{page}: something is not filled in"
         for tool in tools:
-            # As a locale that is not installed is one more thing to complain about.
+            # A missing locale would cause another warning.
             with lib.Started([*tool, str(lib.page(page))], env={**os.environ, "LC_ALL": "C.UTF-8"}) as one:
                 got = one.finish(120)
             assert got.rc == 0 and not got.err, f"{' '.join(tool)} {page}: {got.err}"
@@ -276,14 +276,14 @@ def formatters_have_no_complaint() -> None:
 # ---- what can be counted, or looked up ----------------------------------------------------------
 
 def text_of(page: str, *names: str) -> str:
-    """The words of some sections, one blank between them."""
+    """The words of some sections, separated by single blanks."""
     lines = [plain(line) for line in section(page, *names)]
     words = [re.sub(r'^\.\w+ ?|"', "", line) for line in lines]
     return re.sub(r"\s+([,.;:])", r"\1", " ".join(" ".join(words).split()))
 
 
 def the_constants_of_explain_are_those_of_the_rules() -> None:
-    """doc/explain.md has each with its value and its words, and none that is gone."""
+    """doc/explain.md has each constant with its value and meaning, and no others."""
     source = (lib.TOP / "src/out/explain/constants.h").read_text()
     defined = {name: (value, " ".join(words.split())) for name, value, words in
                re.findall(r"^#define (NP_\w+) +([0-9.]+) +/\* (.*?) \*/", source, re.M | re.S)}
@@ -299,7 +299,7 @@ def the_constants_of_explain_are_those_of_the_rules() -> None:
 
 
 def the_design_names_all_that_a_transport_is() -> None:
-    """Every member of struct np_transport is in the section that says how to add one, and no other trait."""
+    """Every member of struct np_transport is in the section on adding a transport, and no others."""
     source = (lib.TOP / "src/bench/bench.h").read_text()
     source = source[source.index("\nstruct np_transport {"):]
     row = re.sub(r"/\*.*?\*/", "", source[:source.index("\n};")], flags=re.DOTALL)
@@ -318,7 +318,7 @@ def the_design_names_all_that_a_transport_is() -> None:
 
 
 def the_thresholds_are_those_of_the_code() -> None:
-    """doc/evidence.md has each with its value and its words."""
+    """doc/evidence.md has each threshold with its value and meaning."""
     pattern = r"^#define (NP_D_\w+) +([0-9.]+) +/\* (.*?) \*/"
     defined = {name: (value, " ".join(words.split())) for name, value, words in
                re.findall(pattern, (lib.TOP / "src/run/thresholds.h").read_text(), re.M | re.S)}
@@ -335,7 +335,7 @@ def one_number(pattern: str, text: str) -> int:
 
 
 def preflight_names(daemon: lib.Daemon) -> Set[str]:
-    """What --preflight prints in front of its colons: of both ends, and in an empty namespace."""
+    """The names that --preflight prints before colons, for both ends and in an empty namespace."""
     commands = [["-H", "127.0.0.1", "-p", str(daemon.port)], []]
     prefixes = [[], ["unshare", "-n"] if os.geteuid() == 0 else []]
     out = "".join(lib.run([*prefix, lib.netperf(), "--preflight", *command], timeout=20).out
@@ -344,7 +344,7 @@ def preflight_names(daemon: lib.Daemon) -> Set[str]:
 
 
 def the_page_has_the_preflight_rules(daemon: lib.Daemon) -> None:
-    """Its names are those that are printed, and README counts them."""
+    """The page has exactly the names that are printed, and README states their number."""
     lines = section("netperf.1", "PREFLIGHT")
     from_ = next(i for i, line in enumerate(lines) if "stay as they are:" in line)
     to = next(i for i, line in enumerate(lines) if line.startswith("Rules that do not apply"))
@@ -356,7 +356,7 @@ def the_page_has_the_preflight_rules(daemon: lib.Daemon) -> None:
 
 
 def what_is_not_there_is_said() -> None:
-    """The protocols that netperf has and this version refuses."""
+    """Protocols that netperf has and this version refuses are documented."""
     places = {name: " ".join((lib.TOP / name).read_text().split())
               for name in ("README.md", "doc/DIFFERENCES.md")}
     places["netperf.1"] = text_of("netperf.1", "DIFFERENCES FROM NETPERF")
@@ -371,7 +371,7 @@ def what_is_not_there_is_said() -> None:
 
 
 def confidence_repeats_as_often_as_the_page_says(daemon: lib.Daemon) -> None:
-    """Nothing is ever sure of a width of a millionth: the limit ends it."""
+    """A width of a millionth is never reached: the limit ends the test."""
     text = text_of("netperf.1", "CONFIDENCE")
     most = {("-I", "99,0.000001"): one_number(r"3 to (\d+) times with -I alone", text),
             ("-i", "40,3", "-I", "99,0.000001"): one_number(r"above (\d+) as", text)}
@@ -394,7 +394,7 @@ def a_refusal_has_the_status_of_the_page() -> None:
 
 
 def the_example_names_the_unit(daemon: lib.Daemon) -> None:
-    """Of service demand."""
+    """The unit of service demand."""
     unit = re.findall(r"How much processor time a (\w+) costs, in (\w+),",
                       text_of("netperf.1", "EXAMPLES"))
     got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "1", "-c", "-C",
@@ -405,12 +405,12 @@ def the_example_names_the_unit(daemon: lib.Daemon) -> None:
 
 
 def shape(line: str) -> str:
-    """A line of the log without its numbers."""
+    """A log line with its numbers removed."""
     return re.sub(r"\d+", "#", line.replace("sessions are", "session is"))
 
 
 def the_page_has_lines_of_the_log() -> None:
-    """Those of its section on the log, as a daemon without further options writes them."""
+    """The lines in the page's section on the log are those that a daemon writes by default."""
     lines = section("netserver.1", "LOG")
     examples = [plain(after) for line, after in zip(lines, lines[1:]) if line == ".EX"]
     assert len(examples) == 1, examples
@@ -431,7 +431,7 @@ def the_page_has_lines_of_the_log() -> None:
 # ---- bash ---------------------------------------------------------------------------------------
 
 def completed(program: str, *words: str) -> List[str]:
-    """What the completion offers for the last of the words."""
+    """What the completion offers for the last word."""
     script = ('. "$1"; program=$2; shift 2; COMP_WORDS=("$program" "$@"); COMP_CWORD=$#; '
               '"_$program"; printf "%s\\n" "${COMPREPLY[@]}"')
     got = lib.run(["bash", "-c", script, "-", str(BUILD / "bash" / program), program, *words],
@@ -455,7 +455,7 @@ def bash_offers_tests() -> None:
 def bash_offers_figures() -> None:
     assert completed("netperf", "--", "-k", "p99") == ["P99_LATENCY", "P99_LATENESS"]
     assert completed("netperf", "--", "-o", "THROUGHPUT,uui") == ["THROUGHPUT,UUID"]
-    assert "UUID" not in completed("netperf", "-k", "")  # that is another -k
+    assert "UUID" not in completed("netperf", "-k", "")  # -k of a test has another meaning
     assert completed("netperf", "--", "-k", "--sen") == ["--send-size"]
 
 
@@ -463,11 +463,11 @@ def bash_offers_nothing_where_a_value_is_due() -> None:
     for words in (("-l", "-"), ("--", "-m", "-"), ("--", "--send-size", "")):
         assert completed("netperf", *words) == [], words
     assert completed("netserver", "-p", "-") == []
-    assert "-t" in completed("netperf", "-c", "-")  # the rate may be missing
+    assert "-t" in completed("netperf", "-c", "-")  # the rate is optional
 
 
 def bash_offers_files() -> None:
-    """Where an option takes one; behind a = where it need not be there."""
+    """Options with a file argument complete file names, after "=" if the argument is optional."""
     with tempfile.TemporaryDirectory() as place:
         Path(place, "run.json").touch()
         have, begun = [f"{place}/run.json"], f"{place}/ru"
@@ -495,8 +495,8 @@ def scripts_tell_the_version() -> None:
 
 
 def a_reader_may_have_enough() -> None:
-    """Its end of the pipe is closed before anything is written, which buffers may hide for long. A script's help, a plan, a list
-    and a table: the scripts share what is tried here."""
+    """A reader closes its pipe before anything is written, which buffering may hide. Tested with a script's help, a
+    plan, a list and a table, as the scripts share the code."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     for script in SCRIPTS:
         assert re.search(r"\n    sys\.exit\((run|run_main)\(main\)\)\n$", (lib.SCRIPTS / script).read_text()), script
@@ -514,7 +514,7 @@ def a_reader_may_have_enough() -> None:
 
 
 def resuming_repeats_a_command() -> None:
-    """--resume needs the plan with the options that the file was begun with."""
+    """--resume takes the plan with the same options as the original command."""
     readme = re.findall(r"^    (.*?)(?: +#.*)?$", (lib.TOP / "README.md").read_text(), re.M)
     for where, lines in (("README.md", readme), ("netsweep.1", [
             plain(line) for line in lib.page("netsweep.1").read_text().splitlines()])):
@@ -536,7 +536,7 @@ def a_dry_run_connects_to_nobody() -> None:
 
 
 def the_help_says_what_the_build_lacks() -> None:
-    """An option that is refused for want of a library, and no other one."""
+    """Options that the build does not support are marked in the help, and no others."""
     libraries = {"--json": "libjansson", "--key-file": "libsodium",
                  "--wire": "libpcap"}
     config = (BUILD.parent / "config.h").read_text()
@@ -561,7 +561,7 @@ def examples(page: str) -> List[List[str]]:
 
 
 def shortened(command: Sequence[str], port: int) -> List[str]:
-    """The same against a daemon here, for half a second, and with as few iterations as there can be."""
+    """A command changed to use a local daemon, half a second, and as few iterations as possible."""
     if command[0] == "netreport":
         return [str(lib.SCRIPTS / "netreport"), *command[1:]]
     assert command[0] == "netperf", command
@@ -576,7 +576,7 @@ def shortened(command: Sequence[str], port: int) -> List[str]:
 
 
 def run_client(command: Sequence[str], port: int, place: str) -> None:
-    """One example after the other in the same place, where they may leave files for each other."""
+    """Run examples in one directory, as they may leave files for each other."""
     with lib.Started(shortened(command, port), cwd=place) as started:
         got = started.finish(PATIENCE)
     said = f"{' '.join(command)}: status {got.rc}: {got.err!r}, {got.out!r}"
@@ -588,7 +588,7 @@ def run_client(command: Sequence[str], port: int, place: str) -> None:
 
 
 def run_daemon(command: Sequence[str]) -> None:
-    """The daemon with the same options, but here, and in the foreground."""
+    """Run the daemon with the same options, but locally, and in the foreground."""
     assert command[0] == "netserver", command
     words = [word.replace("192.0.2.1", "127.0.0.1") for word in command[1:] if word != "-D"]
     if "-p" in words:
@@ -599,7 +599,7 @@ def run_daemon(command: Sequence[str]) -> None:
 
 
 def cannot_run(command: Sequence[str]) -> str:
-    """Why not on this machine, or by this build; empty if it can."""
+    """Why a command can't run on this machine or with this build; empty if it can."""
     if any("inet6" in word for word in command) and not lib.has_ipv6():
         return "no IPv6"
     if any(word.startswith("--json") or word == "run.json" for word in command) and not lib.has_documents():
@@ -622,7 +622,7 @@ def client_examples(report: lib.Report, commands: Sequence[List[str]]) -> None:
 # ---- all ----------------------------------------------------------------------------------------
 
 def texts() -> "List[Callable[[], None]]":
-    """They are the same, whatever programs are built with. The slow ones first."""
+    """Tests that do not depend on how the programs were built. The slow ones first."""
     return [formatters_have_no_complaint, a_reader_may_have_enough, scripts_tell_the_version, no_range_is_said_twice, the_constants_of_explain_are_those_of_the_rules,
             the_design_names_all_that_a_transport_is, the_thresholds_are_those_of_the_code, resuming_repeats_a_command,
             *([bash_offers_the_options, bash_offers_tests, bash_offers_figures, bash_offers_nothing_where_a_value_is_due,

@@ -1,5 +1,5 @@
-"""What `--engine list` says of each end, that it is true, and kernels that lack what an engine is made of: one line
-where it was asked for, and nothing of it is ever used where it was not.
+"""What `--engine list` says about each end is true; and kernels that lack a feature that an engine needs: it is
+reported in one line if the engine was requested, and the feature is never used otherwise.
 """
 
 import json
@@ -22,7 +22,7 @@ HOST = "127.0.0.1"
 PATIENCE = 60
 FRAME = 656
 
-# Tests with a count that each is at once done with.
+# Tests with a count that is reached immediately.
 QUICK = {"TCP_STREAM": -1000000, "TCP_MAERTS": -1000000, "TCP_SENDFILE": -1000000, "TCP_RR": -50, "TCP_CRR": -20,
          "TCP_CC": -20, "UDP_STREAM": -20000, "UDP_RR": -50}
 
@@ -39,14 +39,14 @@ def listed(command: List[str], status: int = 0) -> Any:
 
 
 def whys(rows: Any) -> "Dict[str, Optional[str]]":
-    """Why each engine can't be had; None: it can."""
+    """Why each engine is unavailable; None: it is available."""
     assert all(set(row) == {"name", "help", "why"} and row["name"] and row["help"] for row in rows), rows
     return {row["name"]: row["why"] for row in rows}
 
 
 @lru_cache(maxsize=None)
 def rings() -> List[str]:
-    """What a daemon has to be started with so that all engines can be had at its end, too."""
+    """Options of a daemon that make all engines available."""
     here = whys(listed([lib.netperf(), "-t", "TCP_RR"])["near"])
     return ["--spin", "8", *(("--uring", "2", "--max-filters", "128") if here.get("uring", "none") is None else ())]
 
@@ -92,7 +92,7 @@ def into_a_file(port: int, place: Path) -> None:
     lib.error_line(got, "netperf", "--json", "/nowhere/list.json")
 
 
-# What a daemon would refuse by its rules: its options, the test, and what each reason says.
+# What a daemon's limits would refuse: its options, the test, and the reasons in the list.
 LIMITS = (
     ("--max-message 1000", "-t TCP_STREAM -- -M 2000", "--max-message"),
     ("--max-length 5", "-t TCP_RR -l 6", "--max-length"),
@@ -115,7 +115,7 @@ def a_limit_is_a_reason(options: str, args: str, says: str) -> None:
 
 
 def too_much_memory() -> None:
-    """An engine's own share counts."""
+    """An engine's own memory counts."""
     with lib.Daemon(args=["--max-memory", "8M"]) as daemon:
         document = listed(client(daemon.port, "-t", "UDP_STREAM", "--batch", "1024"))
         far = whys(document["far"])
@@ -123,7 +123,7 @@ def too_much_memory() -> None:
 
 
 def no_test_is_one(port: int) -> None:
-    """What excludes itself is refused as the test is."""
+    """Invalid tests are refused as they are without the list."""
     got = lib.run([*client(port, "-t", "TCP_CRR", "--ramp", "5", "--flows", "2"), "--engine", "list"], PATIENCE)
     assert got.rc == 1 and not got.out, got
     lib.error_line(got, "netperf", "--ramp", "TCP_CRR")
@@ -133,7 +133,7 @@ def no_test_is_one(port: int) -> None:
 
 
 def only_for_those_let_in() -> None:
-    """The question comes behind the passphrase."""
+    """The list is available only after the passphrase."""
     with lib.Daemon(args=["-Z", "sesame"]) as daemon:
         for args, status in (((), 1), (("-Z", "barley"), 1), (("-Z", "sesame"), 0)):
             got = lib.run([*client(daemon.port, *args), "--engine", "list", "--json"], PATIENCE)
@@ -154,7 +154,7 @@ def nobody_there() -> None:
 
 
 def text(name: bytes, value: bytes) -> bytes:
-    """A text in a bag."""
+    """A text in an evidence bag."""
     return ours.field(3, ours.word(len(name)) + name + bytes(-len(name) % 4) + value)
 
 
@@ -167,7 +167,7 @@ OLDER = [welcome(ours.FIGURES)]
 
 
 class Script:
-    """A daemon that has an answer to each request, one after the other, and hangs up behind the last."""
+    """A daemon that gives prepared answers to requests one after the other, then disconnects."""
 
     def __init__(self, answers: "List[bytes]") -> None:
         self._answers: "Iterator[bytes]" = iter(answers)
@@ -189,12 +189,12 @@ class Script:
             try:
                 control = self._listener.accept()[0]
             except OSError:
-                return  # the end
+                return  # disconnected
             with control:
                 try:
                     self._answer(control)
                 except ConnectionError:
-                    pass  # the client has had enough
+                    pass  # the client has disconnected
 
     def _answer(self, control: socket.socket) -> None:
         control.settimeout(PATIENCE)
@@ -227,7 +227,7 @@ def what_a_stranger_says_is_harmless() -> None:
         assert got.out.splitlines()[-1].endswith("; not here: no coal?"), got
 
 
-# Answers to the question that make no sense, and what the line about them says.
+# Invalid answers, and the error line about each.
 NONSENSE = (
     ([welcome(ours.PLANS), ours.word(ours.BAG) + ours.word(4)], "8 of 12 bytes"),
     ([welcome(ours.PLANS), ours.message(ours.BAG, b"xyz")], "cut off"),
@@ -246,7 +246,7 @@ def nonsense(answers: "List[bytes]", says: str) -> None:
 
 
 def hostile_questions(port: int) -> None:
-    """The daemon answers what makes no sense with an error, and goes on with others."""
+    """The daemon answers invalid requests with an error, and continues to serve others."""
     def ask(*fields: bytes) -> ours.Came:
         with socket.create_connection((HOST, port)) as control:
             control.settimeout(PATIENCE)
@@ -271,8 +271,8 @@ def counted(port: int, test: str, *args: str) -> lib.Result:
 
 
 def the_list_is_true(port: int, test: str) -> str:
-    """What can be had, works; what can't, is refused with that reason. A session stays alive over the question, whatever
-    its confinement forbids."""
+    """Available engines work; others are refused with the listed reason. The request does not break the session,
+    although seccomp forbids many calls."""
     document = listed(client(port, "-t", test))
     near, far = whys(document["near"]), whys(document["far"])
     for name in near:
@@ -292,7 +292,7 @@ def the_list_is_true(port: int, test: str) -> str:
 
 
 class Lack(NamedTuple):
-    """A feature's name is its engine's. Tests in which the near end, and the far one, would need it."""
+    """A missing feature, named after its engine, and tests that need it at the near and at the far end."""
     feature: str
     near: str
     far: str
@@ -309,7 +309,7 @@ LACKS = (
 
 
 def without(answer: str, features: str) -> List[str]:
-    """What to put in front of a command for such a kernel."""
+    """The command prefix for a kernel without these features."""
     return [sys.executable, str(Path(__file__).with_name("kernel.py")), answer, features]
 
 
@@ -319,7 +319,7 @@ def as_they_are(port: int, test: str, end: str) -> "Dict[str, Optional[str]]":
 
 
 def need(there: "Dict[str, Optional[str]]", name: str) -> None:
-    """Where the engine can't be had anyway there is nothing to see."""
+    """Skip if the engine is unavailable anyway."""
     if name not in there:
         raise lib.Skipped(f"no engine {name} in this build")
     if there[name] is not None:
@@ -348,14 +348,14 @@ def lacks_there(port: int, lack: Lack, answer: str) -> str:
 
 
 def never_unasked(port: int, test: str, *args: str) -> None:
-    """Each of these calls would be the end of either program."""
+    """Each of these calls would kill either program."""
     got = lib.run([*without("KILL", ",".join(kernel.FEATURES)),
                    *client(port, "-t", test, "-l", str(QUICK[test]), *args)], PATIENCE)
     assert got.rc == 0 and not lib.complaints(got), got
 
 
 def asked_it_kills(port: int) -> None:
-    """Else the test before would say nothing."""
+    """Check that the previous test can fail."""
     got = lib.run([*without("KILL", "batch"), *client(port, "-t", "UDP_STREAM", "-l", "-1000", "--engine", "batch,")],
                   PATIENCE)
     assert got.rc == -signal.SIGSYS, got
@@ -381,7 +381,7 @@ def kernels(report: lib.Report, port: int) -> None:
 
 
 DENIED = re.compile(r"^\d+ +(\w+)\((?:\d+, (\w+, \w+))?.* = -1 (?:EPERM|EACCES)", re.M)
-KNOWN = ("setsockopt", "SOL_SOCKET, SO_PREFER_BUSY_POLL")    # for who has CAP_NET_ADMIN; spin says that it failed
+KNOWN = ("setsockopt", "SOL_SOCKET, SO_PREFER_BUSY_POLL")    # which needs CAP_NET_ADMIN; spin reports that it failed
 
 
 def denied(log: Path) -> "Set[Tuple[str, str]]":
@@ -404,7 +404,7 @@ MANY = {"TCP_RR": -1000, "TCP_STREAM": -1000000, "TCP_CRR": -200, "UDP_RR": -100
 
 
 def no_programs() -> str:
-    """No data socket carries a BPF program: kernels do not survive a thousand that are freed at once."""
+    """No data socket has a BPF program: kernels do not survive a thousand of them being freed at once."""
     ran = 0
     with tempfile.TemporaryDirectory() as place:
         near, far, calls = Path(place) / "near", Path(place) / "far", "setsockopt,bpf,bind"
@@ -426,7 +426,7 @@ def no_programs() -> str:
 
 
 def nothing_off_the_list() -> str:
-    """What is denied to a session under an engine, by its list of system calls or otherwise, is denied without one."""
+    """What seccomp or other rules deny to a session with an engine is denied without one, too."""
     with tempfile.TemporaryDirectory() as place:
         log = Path(place) / "calls"
         trace = trace_into(log, "status=failed")

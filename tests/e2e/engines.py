@@ -1,5 +1,5 @@
-"""The engines (--engine) over real sockets, a row of CASES each: both ends count the same, and the evidence proves
-that the way was taken. What excludes an engine is refused in a line.
+"""The engines (--engine) with real sockets, one row of CASES each: both ends count the same, and the evidence proves
+that the engine was used. Tests that an engine can't run are refused in one line.
 """
 
 from functools import partial
@@ -15,9 +15,9 @@ Bag = Dict[str, Any]
 
 
 class Case(NamedTuple):
-    """A counted test, so small that no socket buffer drops any of it."""
+    """A counted test that is so small that no socket buffer overflows."""
     engine: str             # of --engine
-    test: str               # and its options behind --
+    test: str               # and its test-specific options
     args: str = ""          # netperf's
     host: str = HOST
 
@@ -27,7 +27,7 @@ BURSTS = f"{RR} -b 20"
 
 
 def datagrams(engine: str) -> "Tuple[Case, ...]":
-    """Of an engine that carries several datagrams a call."""
+    """Cases for an engine that carries several datagrams per call."""
     return (
         Case(engine, STREAM), Case(f"{engine},", STREAM), Case(f",{engine}", STREAM),
         Case(f"{engine},epoll", STREAM), Case(f"epoll,{engine}", BURSTS),
@@ -51,7 +51,7 @@ CASES = (
     Case("segment", "UDP_RR -- -r 60,1000 -b 30"),
 )
 
-# Options, and what the line about them says.
+# Options, and the error line about them.
 REFUSED = (
     ("--engine batch -t TCP_STREAM", ("--engine batch", "TCP_STREAM", "datagrams")),
     ("--engine segment -t TCP_RR", ("--engine segment", "TCP_RR", "datagrams")),
@@ -77,7 +77,7 @@ def name_of(case: Case) -> str:
 
 
 def run(port: int, case: Case, length: str) -> "Tuple[Bag, Bag]":
-    """What both ends say of it."""
+    """The evidence of both ends."""
     name, *specific = case.test.split()
     got = lib.run([lib.netperf(), "-H", case.host, "-p", str(port), "-t", name, "-l", length, "--engine", case.engine,
                    "--json", *case.args.split(), *specific], timeout=PATIENCE)
@@ -88,10 +88,10 @@ def run(port: int, case: Case, length: str) -> "Tuple[Bag, Bag]":
     return near, far
 
 
-# --- proofs: what an end's evidence has to say if the engine drove it; `sends`: it sent several in a row ---
+# --- proofs: what the evidence of an end shows if the engine was used; `sends`: it sent several in a row ---
 
 def several_a_call(bag: Bag, sends: bool) -> None:
-    # What is under way when a warm-up ends counts as sent, but was not sent by a call that counts.
+    # What is in flight at the end of a warm-up counts as sent, although no counted call sent it.
     assert bag.get("engine.messages_sent", 0) <= bag["flow.sends"] <= bag.get("engine.messages_sent", 0) + 84, bag
     assert bag.get("engine.messages_received", 0) >= bag["flow.receives"], bag
     assert bag.get("engine.receive_calls", 0) <= bag.get("engine.messages_received", 0), bag
@@ -120,13 +120,14 @@ def engines_of(case: Case) -> "Tuple[str, str]":
 # --- cases ---
 
 def counted(port: int, case: Case) -> str:
-    """As many at both ends, and as many as there were to be."""
+    """Both ends counted the requested number."""
     transacts = "RR" in case.test.split()[0]
     near, far = run(port, case, "-1003" if transacts else "-50000")
     warm = "--warm-up" in case.args
     if transacts:
         assert near["flow.transactions"] == 1003, near
-        # At the far end a warm-up ends a moment earlier or later. It may answer what a busy machine's client has given up.
+        # At the far end a warm-up ends slightly earlier or later. It may answer what a busy machine's client has
+        # given up.
         assert warm or 0 <= far["flow.transactions"] - 1003 <= near.get("flow.requests_lost", 0), (near, far)
     else:
         assert near["flow.bytes_sent"] >= 50000, near
@@ -135,14 +136,14 @@ def counted(port: int, case: Case) -> str:
         assert far.get("udp.lost", 0) == 0, far
     assert warm or near.get("engine.messages_sent", near["flow.sends"]) == near["flow.sends"], near
     here, there = engines_of(case)
-    # The burst is sent in a row when it begins, in the warm-up; then each as a response comes.
+    # The burst is sent at the beginning, in the warm-up; after that, one for each response.
     prove(near, here, ("-b 20" in case.test and not warm) or (not transacts and "-w" not in case.args))
     prove(far, there, False)
     return f"{near['flow.sends']} messages by {near.get('engine.send_calls', '?')} calls"
 
 
 def blocks_are_never_cut(port: int) -> str:
-    """Over loopback they arrive as they were sent: ten datagrams a call."""
+    """Over loopback, blocks arrive as they were sent: ten datagrams per call."""
     near, far = run(port, Case("segment", "UDP_STREAM -- -m 1009", "--segment-size 100"), "-50000")
     assert near["flow.sends"] == 500 and near["engine.send_calls"] == near["engine.segmented_sends"] == 50, near
     assert far["engine.joined_receives"] == 50 and far["flow.receives"] == 500, far
@@ -150,13 +151,13 @@ def blocks_are_never_cut(port: int) -> str:
 
 
 def a_short_receive_cuts_off(port: int, engine: str) -> None:
-    """Of each datagram as much counts as a call of one would have taken."""
+    """Datagrams are truncated as they would be by single receive calls."""
     near, far = run(port, Case(engine, "UDP_STREAM -- -m 500 -M 100"), "-50000")
     assert near["flow.sends"] == far["flow.receives"] == 100 and far["flow.bytes_received"] == 10000, (near, far)
 
 
 def the_daemon_sends(port: int, engine: str) -> str:
-    """OMNI's stream from the daemon, by time; what is lost is what did not come."""
+    """OMNI's timed stream from the daemon; datagrams that did not arrive are lost."""
     near, far = run(port, Case(engine, "OMNI -- -T udp -d recv -M 500", "-b ,20 -w ,5"), "1")
     prove(near, engine, False)
     prove(far, engine, False)
@@ -165,7 +166,7 @@ def the_daemon_sends(port: int, engine: str) -> str:
 
 
 def the_real_netserver(engine: str) -> None:
-    """An engine at this end is nothing that the far one has to know."""
+    """The far end need not know about an engine at this end."""
     with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
         for test, keys in ((STREAM, "LOCAL_SEND_CALLS,REMOTE_RECV_CALLS"), (BURSTS, "LOCAL_RECV_CALLS")):
             name, *specific = test.split()
@@ -177,7 +178,7 @@ def the_real_netserver(engine: str) -> None:
 
 
 def lacking() -> "Dict[str, str]":
-    """The engines that this machine can't have, and why not, as the list says it of a test that all can drive."""
+    """The engines that this machine lacks, with the reasons from the list for a test that all engines can run."""
     rows = lib.run([lib.netperf(), "-t", "UDP_STREAM", "--engine", "list"], timeout=20).out.splitlines()[1:]
     return {row.split()[0]: row.partition("; not here: ")[2] for row in rows if "; not here: " in row}
 

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
-"""Evidence of both ends, and of one: every option that asks for some, against a daemon of ours, one
-that keeps it to itself, and the real netperf's, which has never heard of it. A result there is in any
-case, and what the far end could not tell is named.
-"""
+"""Evidence of both ends, or of one: every option that requests it, against our daemon, one that refuses it, and the
+real netperf's, which does not know it. There always is a result, and what the far end could not tell is reported."""
 
 import os
 import re
@@ -24,7 +22,7 @@ PACING = 10_000_000    # bytes/s
 
 
 def measured(port: int, test: str, place: str, *options: str) -> Tuple[lib.Result, Any]:
-    """A run with all there is, and its document."""
+    """A run with all evidence, and its document."""
     handle, name = tempfile.mkstemp(dir=place)
     os.close(handle)
     document = Path(name)
@@ -39,18 +37,18 @@ def measured(port: int, test: str, place: str, *options: str) -> Tuple[lib.Resul
 
 
 def has_result(got: lib.Result, run: Any) -> bool:
-    """A classic table and a document of a whole run."""
+    """A classic table, and the document of a complete run."""
     return got.rc == 0 and len(got.out.splitlines()) >= 5 and run.get("result") == "complete"
 
 
 def each(body: Callable[[str], None], tests: Iterable[str]) -> None:
-    """For all of these tests, some at a time."""
+    """Run a check for all of these tests, several at a time."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         list(pool.map(body, tests))
 
 
 def interrupted(report: lib.Report, port: int, place: str) -> None:
-    """A daemon that sends datagrams hears of the client's end with the question for its evidence."""
+    """A daemon that sends datagrams learns of the client's end from the request for evidence."""
     document = Path(place) / "run.json"
     command = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", "OMNI", "-l", "30", f"--json={document}",
                "--", "-d", "recv", "-T", "udp"]
@@ -74,7 +72,7 @@ def interrupted(report: lib.Report, port: int, place: str) -> None:
 
 
 def latencies(report: lib.Report, port: int, place: str) -> None:
-    """Those of the document, whatever drove the transactions; the end that answers has none."""
+    """The document has latencies with any engine; the end that responds has none."""
     for test, *words in (("TCP_RR",), ("UDP_RR", "--", "-b", "3"), ("TCP_CRR",),
                          ("TCP_RR", "--flows", "4", "--threads", "2")):
         got, run = measured(port, test, place, "-l", "-300", *words)
@@ -90,7 +88,7 @@ def latencies(report: lib.Report, port: int, place: str) -> None:
 
 
 def told_apart(report: lib.Report, port: int, place: str, ours: bool) -> None:
-    """Responses have ids where the far end knows them; where not, the document says so."""
+    """Responses have IDs if the far end supports them; if not, the document says so."""
     for sizes, width in (("1,1", 1), ("64,4", 4)):
         got, run = measured(port, "UDP_RR", place, *lib.PACED, "--", "-r", sizes)
         near = run["iterations"][0]["near"] if run else {}
@@ -103,7 +101,7 @@ def told_apart(report: lib.Report, port: int, place: str, ours: bool) -> None:
 
 
 def pace(test: str) -> "Tuple[str, ...]":
-    """One of them at full speed is enough, and one whose sockets would be seen."""
+    """At full speed a single test is enough, and some tests would show in the sockets' state."""
     return () if test in ("TCP_STREAM", "TCP_CRR") else lib.PACED
 
 
@@ -143,10 +141,10 @@ def facts_of_one_side(report: lib.Report, name: str, port: int) -> None:
 
 
 def costs_no_time(report: lib.Report, port: int, place: str) -> None:
-    """What an end finds out when the data are over is no part of the other one's test."""
+    """What an end collects after the data phase does not count in the other end's test."""
     lib.watch_wakes()
     longer, late = 1.0, 0.0
-    for _ in range(20):  # a busy machine takes its time for other reasons
+    for _ in range(20):  # a busy machine takes time for other reasons
         since = time.monotonic()
         _, run = measured(port, "TCP_STREAM", place)
         near, far = (run["iterations"][0][end] for end in ("near", "far"))
@@ -158,13 +156,13 @@ def costs_no_time(report: lib.Report, port: int, place: str) -> None:
 
 
 def sampled(report: lib.Report, port: int, place: str) -> None:
-    """How often both ends look is the user's to say. A busy machine lets them look less often, but not each time."""
+    """The sampling interval is the user's at both ends. A busy machine may delay some samples, but not all."""
     for option, interval_s in (((), 0.02), (("--sample-interval", "5"), 0.005)):
         got, run = measured(port, "TCP_RR", place, *lib.PACED, *option)
         ends = [run["iterations"][0][end] or {} for end in ("near", "far")] if run else []
         times = [end.get("tcp.samples.t_s", ()) for end in ends]
         most = [end.get("flow.seconds", 0) / (0.75 * interval_s) + 1 for end in ends]
-        apart = [sorted(b - a for a, b in zip(one, one[1:]))[len(one) // 4] if len(one) > 3 else 9 for one in times]    # a quarter
+        apart = [sorted(b - a for a, b in zip(one, one[1:]))[len(one) // 4] if len(one) > 3 else 9 for one in times]    # lower quartile
         report.check(f"samples {' '.join(option) or 'of 20 ms, as with --explain'}: {[*map(len, times)]}, {apart} s apart",
                      len(times) == 2 and all(len(one) <= m for one, m in zip(times, most))
                      and all(interval_s / 2 < one < 3 * interval_s for one in apart), f"up to {most}: {got}")
@@ -175,8 +173,8 @@ def sampled(report: lib.Report, port: int, place: str) -> None:
 
 
 def behind_a_warm_up(port: int, place: str, flows: str) -> str:
-    """Times that add up have none of a warm-up of a second, during which data were always in flight: neither those of the
-    window nor the samples, from which older clients see what to subtract. Bytes are positions in the stream."""
+    """Accumulated times exclude a warm-up of a second with data in flight, in the window's figures and in the
+    samples, from which older clients compute the difference. Bytes are positions in the stream."""
     got, run = measured(port, "TCP_MAERTS", place, "--warm-up", "1", "--flows", flows)
     far = run["iterations"][0]["far"]
     busy, at_us = far["tcp.samples.busy_us"], [1e6 * t for t in far["tcp.samples.t_s"]]
@@ -187,7 +185,7 @@ def behind_a_warm_up(port: int, place: str, flows: str) -> str:
 
 
 def of_one_clock(report: lib.Report, port: int, place: str) -> None:
-    """Two ends on one machine read one clock, and their figures of one connection agree."""
+    """Two ends on one machine use the same clock, and agree about their connection."""
     got, run = measured(port, "TCP_STREAM", place, "--sample-interval", "20", "--", "-q", str(PACING))
     report.check("one clock: a document", has_result(got, run), str(got))
     if not run:
@@ -197,7 +195,7 @@ def of_one_clock(report: lib.Report, port: int, place: str) -> None:
                  near["clock.boot"] == far["clock.boot"] and abs(near["clock.begin_s"] - far["clock.begin_s"]) < 10,
                  f"{near['clock.boot']} {far['clock.boot']}")
     sent = near["tcp.bytes_sent"] - near["tcp.retransmitted_bytes"]
-    # The end of the data takes a number, too.
+    # the FIN has a sequence number, too
     report.check("one clock: all that was sent was received", sent in (far["tcp.bytes_received"],
                  far["tcp.bytes_received"] - 1), f"{sent} {far['tcp.bytes_received']}")
     lists = [near[f"tcp.samples.{name}"] for name in ("bytes_acked", "bytes_sent", "retransmitted_bytes")]
@@ -210,7 +208,7 @@ def of_one_clock(report: lib.Report, port: int, place: str) -> None:
 
 
 def plain_afterwards(report: lib.Report, name: str, port: int) -> None:
-    """Greetings leave nothing behind in a daemon."""
+    """Greetings leave no state behind in a daemon."""
     got: List[lib.Result] = [lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1000"],
                                      timeout=20) for test in ("TCP_STREAM", "TCP_RR")]
     report.check(f"{name}: and serves as ever", all(g.rc == 0 for g in got), str(got))
@@ -221,7 +219,7 @@ def plan(port: int, *options: str) -> "list[str]":
 
 
 def not_planned(port: int, *options: str) -> str:
-    """What netperf's messages can't say is asked of no daemon of netperf's: one line names the option."""
+    """What netperf's messages can't express is not requested from a netperf daemon: one line names the option."""
     return lib.error_line(lib.run(plan(port, *options), 20), "netperf", f"{options[0]}: the netserver", "does not support this")
 
 

@@ -1,12 +1,11 @@
-"""The example scripts of Debian's netperf package, unchanged, with our programs: each command they
-run succeeds and prints a row of figures.
+"""The example scripts of Debian's netperf package, unchanged, with our programs: each command succeeds and prints a
+row of figures.
 
     examples.py [--real]
 
-Most have their lengths written into them and take hours. So the netperf that they find hands on to
-ours and makes each run a second, and the iterations three; NP_TEST_LONG=1 leaves both alone.
---real runs the real netperf 2.7.0. The scripts want the usual port, and get a network namespace
-each.
+Most have fixed lengths and take hours. So the netperf that they find runs ours with each length reduced to a second,
+and iterations to three; NP_TEST_LONG=1 changes neither. --real runs the real netperf 2.7.0. The scripts use the
+default port, so each runs in a network namespace of its own.
 """
 
 import gzip
@@ -24,7 +23,7 @@ AT_ONCE = 4
 LONG = os.environ.get("NP_TEST_LONG") == "1"
 TIMEOUT = 24 * 3600 if LONG else 400
 
-# Hands on to netperf, shortens the run, and writes down how it ended.
+# Runs netperf with a shorter length, and records its exit status.
 SHORTEN = """#!/bin/bash
 args=()
 while [[ $# -gt 0 && $1 != -- ]]; do
@@ -45,7 +44,7 @@ status=$?
 echo "$status $*" >> "$RUNS"
 exit "$status"
 """
-# In a namespace with an address that counts for one, or the real netperf resolves none.
+# With an address other than loopback's, without which the real netperf resolves none.
 INSIDE = """ip link set lo up && ip address add 192.0.2.1/32 dev lo || exit 3
 "$SERVER" -D > /dev/null 2>&1 &
 server=$!
@@ -59,7 +58,7 @@ exit "$status"
 
 class Script(NamedTuple):
     name: str
-    runs: int  # commands it must run at least
+    runs: int  # minimum number of commands
     args: Tuple[str, ...] = ("127.0.0.1",)
 
 
@@ -85,7 +84,7 @@ def fetch(examples: Path, name: str) -> bytes:
 
 
 def rows(text: str) -> List[str]:
-    """Lines of figures: results, of which the second line of a pair may have fewer."""
+    """Lines of figures, that is, results; the second line of a pair may have fewer."""
     return [line for line in text.splitlines()
             if re.fullmatch(r"[ \d.-]+", line) and len(line.split()) >= 5]
 
@@ -113,7 +112,7 @@ def run(script: Script, examples: Path) -> str:
         assert not said, f"stderr: {said[:500]}"
         assert len(done) >= script.runs, f"only {len(done)} commands: {done}"
         quiet = sum("_CPU" in line or "TCP_MSS" in line for line in done)
-        quiet += 3 if script.name.startswith("snapshot") else 0  # it throws three away
+        quiet += 3 if script.name.startswith("snapshot") else 0  # it discards three
         found = rows(got.out)
         assert len(found) >= len(done) - quiet, f"{len(found)} rows of {len(done)}: {got.out}"
         return f"{len(done)} commands in {got.seconds:.0f} s"

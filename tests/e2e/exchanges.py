@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Plays the exchanges of doc/protocol.md against our daemon and our client: they are what the programs say, byte for byte."""
+"""Replays the exchanges in doc/protocol.md with our daemon and our client: they match byte for byte."""
 
 import contextlib
 import hmac
@@ -17,15 +17,15 @@ import lib
 import ours
 
 HOST, SIZE, PATIENCE = "127.0.0.1", 656, 60
-ANY = "........"                                # a word that differs
-REST = "..."                                    # so does what follows
-NAMED = {"port": 4, "path": 32, "text": 200, "token": 16, REST: 0}      # fields that differ, and their bytes
-AT_ONE_PORT = "at one port"                     # titles of what only such a daemon says
+ANY = "........"                                # a word that may differ
+REST = "..."                                    # and the rest of the message
+NAMED = {"port": 4, "path": 32, "text": 200, "token": 16, REST: 0}      # fields that may differ, and their sizes in bytes
+AT_ONE_PORT = "at one port"                     # in titles of exchanges with --one-port
 Where = Tuple[socket.AddressFamily, object]
 
 
 class Step(NamedTuple):
-    kind: str               # -> to the daemon, <- from it, == over the data connection
+    kind: str               # -> to the daemon, <- from the daemon, == on the data connection
     text: str
     words: "Dict[int, str]"     # of a message, by offset: eight digits, or ANY
     named: "Dict[str, int]"     # where a field of NAMED begins
@@ -60,7 +60,7 @@ def bytes_of(request: Step) -> bytes:
 
 
 def size_of(head: bytes) -> int:
-    """Of the message that begins so."""
+    """The size of a message that begins with these bytes."""
     return 8 + int.from_bytes(head[4:], "big") if int.from_bytes(head[:4], "big") >> 4 == ours.PLAN >> 4 else SIZE
 
 
@@ -88,7 +88,7 @@ def where_of(response: Step, frame: bytes) -> "Optional[Where]":
 
 
 def move(text: str, where: Where, token: bytes) -> None:
-    """What happens over the data connection, such as "10 requests of 1 byte over a stream"."""
+    """Carry out a step on the data connection, such as "10 requests of 1 byte over a stream"."""
     match = re.match(r"(?:(.{17}) and the token, answered by (.{17}) and 16 zeros; )?"
                      r"(\d+) (bytes|requests|connections|datagrams)(?: of (\d+) bytes?)? over (a stream|this stream|datagrams)", text)
     assert match, text
@@ -115,7 +115,7 @@ def move(text: str, where: Where, token: bytes) -> None:
             if stream:
                 data.shutdown(socket.SHUT_WR)
                 assert not data.recv(1), "more data"
-            with contextlib.suppress(OSError):  # the first mark may have ended it
+            with contextlib.suppress(OSError):  # the first end mark may have ended it
                 for _ in range(3 if "three empty" in text else 0):
                     data.send(b"")
 
@@ -141,7 +141,8 @@ def play(steps: "List[Step]", port: int) -> None:
 
 
 def our_client_says_so(steps: "List[Step]") -> None:
-    """Up to the last request before the data, to a daemon that answers from the document."""
+    """Compare our client, up to the last request before the data phase, with a server that answers from the document.
+    """
     before = steps[:next(number for number, one in enumerate(steps) if one.kind == "==") - 1]
     with socket.create_server((HOST, 0)) as server:
         words = [*steps[0].text.split()[1:], "-p", str(server.getsockname()[1])]
@@ -161,7 +162,7 @@ def proof(key: bytes, side: str, *parts: bytes) -> bytes:
 
 
 def a_key_is_proved(document: str) -> None:
-    """As in the document's numbers, and to our daemon."""
+    """With the numbers in the document, and with our daemon."""
     told = dict(re.findall(r"^ {8}(C|S|ends|client|server) +([0-9a-f ]{64,})$", document, re.M))
     key, size = b"0123456789abcdef", 12
     for side in ("client", "server"):
@@ -185,7 +186,7 @@ def a_key_is_proved(document: str) -> None:
 
 
 def each_has_one(document: str) -> None:
-    """Of each request in the tables, but that without an answer."""
+    """Each request in the tables has an exchange, except the one without an answer."""
     wanted = set(map(int, re.findall(r"^### .* request \((\d+)\)", document, re.M))) - {6}
     codes = {int(steps[0].words[0], 16) for steps in exchanges(document).values()}
     assert wanted and wanted <= codes, f"no exchange begins with {sorted(wanted - codes)}"
@@ -196,7 +197,7 @@ def suite(report: lib.Report) -> None:
     for args in ([], ["--one-port"]):
         with lib.Daemon(args=args) as daemon:
             for title, steps in exchanges(document).items():
-                shows = steps[0].text.startswith("netperf")     # tokens where the daemon has one port
+                shows = steps[0].text.startswith("netperf")     # with --one-port, it shows tokens
                 if not shows or (AT_ONE_PORT in title) == bool(args):
                     report.case(" ".join([title, *args]), partial(play, steps, daemon.port))
                 if shows and args:

@@ -1,5 +1,6 @@
-"""--explain over loopback: what it prints and where, and that the result stays what it was. Whether it
-names the right cause is explain_bed.py's affair."""
+"""--explain over loopback: what it prints and where, and that the result does not change. explain_bed.py tests
+whether it names the right cause.
+"""
 
 import re
 from functools import partial
@@ -31,20 +32,20 @@ def explains(port: int, *words: str) -> str:
 
 
 def ceiling(port: int) -> str:
-    """Loopback's packets are of 65535 bytes: all but 0.14 % of a link's rate is payload."""
+    """Loopback has packets of 65535 bytes: all but 0.14 % of the link's rate is payload."""
     got = run(port, "--explain", "--link-rate", "400gbit")
     found = re.search(r"^ceiling: 399\.5 Gbit/s of payload at 400 Gbit/s \(--link-rate\), MTU 65535; "
                       r"[0-9.]+ % of it reached", got.err, re.M)
     assert got.rc == 0 and found, got.err
     got = run(port, "--explain", "--link-rate", "1mbit")
     assert "the data did not go over that link" in got.err, got.err
-    got = run(port, "--explain", "--link-rate", "10gbit", "-t", "TCP_CC")  # 278 bytes each way, none of payload
+    got = run(port, "--explain", "--link-rate", "10gbit", "-t", "TCP_CC")  # 278 bytes each way, without payload
     assert "ceiling: 2682403 transactions a second at 10 Gbit/s" in got.err, got.err
     return found[0]
 
 
 def sleeper(port: int) -> str:
-    """One that does next to nothing is told from one that can't do more, on any machine."""
+    """An end that does next to nothing is told from one that can't do more, on any machine."""
     said = explains(port, "-b", "1", "-w", "100ms", "--", "-m", "1000")
     assert "sending-application" in said or "waited" in said, said
     return said
@@ -62,7 +63,7 @@ FAR_ALONE = re.compile(r"explain: (receiver-cpu|reader-slow|receive-buffer|far-s
 
 
 def one_sided(port: int, words: str) -> str:
-    """With netperf's own daemon: the answer comes from what this end knows, and says so."""
+    """With netperf's own daemon, the verdict is based on this end's evidence, and says so."""
     got = run(port, "--explain", *words.split())
     assert got.rc == 0 and got.err.startswith("explain: "), got
     assert re.search("^doubts: .*the far end reported nothing about its side", got.err, re.M), got.err
@@ -98,7 +99,7 @@ def all_of_it(report: lib.Report, pace: Sequence[str], of_stock: Sequence[str], 
 
 
 def suite(report: lib.Report) -> None:
-    """With --long all at full speed."""
+    """With --long, everything at full speed."""
     if lib.LONG:
         all_of_it(report, (), OF_STOCK, at_once=1)
     else:

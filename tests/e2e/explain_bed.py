@@ -1,15 +1,14 @@
-"""Does --explain name the cause? A bed of namespaces with planted causes (explain_plants.py), each some
-runs: prints what was said of each, and how often it was right. `make check-explain`; needs root and a
-machine with nothing else to do.
+"""Does --explain name the right cause? Namespaces with planted causes (explain_plants.py), each run several times:
+prints the verdicts, and how often they were right. `make check-explain`; needs root and an otherwise idle machine.
 
-    explain_bed.py [WORDS...]           those alone with such words in their names
-    explain_bed.py --list               what is planted, and what is right
+    explain_bed.py [WORDS...]           only those whose names contain these words
+    explain_bed.py --list               what is planted, and the right verdicts
     NP_EXPLAIN_RUNS=20 explain_bed.py   runs of each (3)
-    NP_EXPLAIN_SECONDS=1 explain_bed.py of each run (2)
-    NP_EXPLAIN_NICE=-15 explain_bed.py  of all that it starts, on a machine where others work, too
-    NP_EXPLAIN_SHOW=1 explain_bed.py    an example of what is said rightly, too
-    NP_EXPLAIN_KEEP=DIR explain_bed.py  what both ends knew of each run, as PLANT-NUMBER.json; with
-                                        NP_EXPLAIN_RUNS=1 what tests/record-explain makes its files of
+    NP_EXPLAIN_SECONDS=1 explain_bed.py seconds of each run (2)
+    NP_EXPLAIN_NICE=-15 explain_bed.py  nice value of everything it starts, for a busy machine
+    NP_EXPLAIN_SHOW=1 explain_bed.py    also show an example of a right verdict
+    NP_EXPLAIN_KEEP=DIR explain_bed.py  the evidence of each run, as PLANT-NUMBER.json; with
+                                        NP_EXPLAIN_RUNS=1, input for tests/record-explain
 """
 
 import collections
@@ -32,24 +31,24 @@ from explain_links import RoutedLab
 from explain_plants import PLANTS, Plant
 
 SECONDS = int(os.environ.get("NP_EXPLAIN_SECONDS", "2"))
-TRIES = 3               # at a run that was not planted
+TRIES = 3               # attempts at a run in which the cause did not take effect
 MOST_WRONG, LEAST_RIGHT = 0.02, 0.90
-ENGINES = ("--spin", "2", "--uring", "2")   # what a daemon has to be told for some
-# What a run can come to. `bare` is half of the truth without a word of the rest.
+ENGINES = ("--spin", "2", "--uring", "2")   # options of a daemon that some engines need
+# The possible outcomes of a run. `bare` is half of the truth without a word about the rest.
 VERDICTS = ("right", "half", "unclear", "bare", "wrong", "not planted", "no result")
 JUDGED = VERDICTS[:5]
 
 
 class Said(NamedTuple):
     limit: str
-    also: str       # a second one that is named as within reach
+    also: str       # a second cause that is named as nearly as limiting
     doubts: str
     text: str
 
 
 def judge(right: Set[str], half: Set[str], said: Said) -> str:
-    """Right: the name, or the second beside it where both are. Half: a name that is half of the truth,
-    and a right one beside it or among the doubts; or a wrong one that shares its place with a right one."""
+    """Right: the verdict, or the second one next to it where both apply. Half: a verdict that is half of the truth,
+    with a right one beside it or among the doubts; or a wrong one that shares its place with a right one."""
     others = {name for name in right if name == said.also
               or re.search(rf"(?<![a-z-]){re.escape(name)}(?![a-z-])", said.doubts)}
     if said.limit in right:
@@ -69,7 +68,7 @@ class Run(NamedTuple):
 
 
 def follow(bed: Bed, harms: Sequence[Harm]) -> "List[threading.Thread]":
-    """The threads of the harms, once the run's session is there."""
+    """The threads of the harms, after the run's session has started."""
     def one(harm: Harm) -> None:
         if lib.wait_for(lambda: bool(bed.sessions()) or bed.over.is_set(), 20) and not bed.over.is_set():
             harm.during(bed)
@@ -89,7 +88,7 @@ def command(bed: Bed, plant: Plant, harms: Sequence[Harm], file: str) -> "List[s
 
 
 def say(bed: Bed, plant: Plant, harms: Sequence[Harm], file: str) -> Said:
-    """Runs netperf once; limit is empty when it came to nothing."""
+    """Run netperf once; limit is empty if there was no result."""
     bed.over.clear()
     bed.document = {}
     bed.netperf = subprocess.Popen(command(bed, plant, harms, file), stdout=subprocess.DEVNULL,
@@ -129,7 +128,7 @@ def run_once(bed: Bed, plant: Plant, harms: Sequence[Harm], keep: Path) -> Run:
 
 @contextlib.contextmanager
 def planted(plant: Plant, harms: "List[Harm]") -> "Iterator[Bed]":
-    """The link, what is wrong with it, the daemon, and what goes on beside it."""
+    """Set up the link with its fault, the daemon, and what runs besides."""
     with plant.link() as lab, contextlib.ExitStack() as stack:
         bed = Bed(lab)
         for harm in harms:
@@ -149,7 +148,7 @@ def slug(name: str) -> str:
 
 
 def note(plant: Plant, run: Run, file: Path) -> None:
-    """Into a kept document, what is right to say of it."""
+    """Add the right verdict to a kept document."""
     document = lib.document(file.read_text())
     document["planted"] = {"name": plant.name, "right": plant.right.split(), "half": plant.half.split(),
                            "witness": run.planted, "verdict": run.verdict}
@@ -188,7 +187,7 @@ def show(plant: Plant, runs: "List[Run]") -> None:
 
 
 def missing(plant: Plant, harms: "List[Harm]") -> str:
-    """Why this machine can't plant that; empty: it can."""
+    """Why this machine can't plant that; empty if it can."""
     if any(isinstance(harm, Quota) for harm in harms) and cgroup_cpu()[0] is None:
         return "no control group with a quota of processors"
     lab = plant.link()
@@ -218,8 +217,8 @@ def totals(report: lib.Report, all_runs: "Counter[str]") -> None:
 
 
 def be_preferred(nice: int) -> None:
-    """To the rest of the machine, and all that is started from here, too. Where the kernel groups
-    processes by sessions (sched(7), autogroup) the values of single ones say nothing."""
+    """Raise the priority of this process and its children over the rest of the machine. If the kernel groups
+    processes by session (sched(7), autogroup), nice values of single processes have no effect outside."""
     group = Path("/proc/self/autogroup")
     if nice and group.exists():
         with contextlib.suppress(PermissionError):  # it leads its process group

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""--explain of several flows on a link where the packets of some are dropped: those that come from
-one of two addresses. Which these are the document's rows say by count, and the line has to say as
-many. Needs root, for scripts/netlab."""
+"""--explain of several flows on a link that drops packets of some: those from one of two addresses. The document's
+rows show by their counts which flows these are, and the explanation must give their number. Needs root, for
+scripts/netlab."""
 
 import os
 import re
@@ -15,9 +15,9 @@ import netns
 
 FLOWS = 8
 ADDRESSES = ("10.77.0.11", "10.77.0.12")
-LOSSY = FLOWS // len(ADDRESSES)  # the flows that come from the second
-ATTEMPTS = 3                     # at flows that share a processor in turns, on a machine that is busy
-# Every eighth packet with data, whatever the flow: the connections come about.
+LOSSY = FLOWS // len(ADDRESSES)  # the flows from the second address
+ATTEMPTS = 3                     # for flows that take turns on a busy machine's processor
+# Every eighth packet with data, of any flow: connections can still be made.
 DROP = f"ip saddr {ADDRESSES[1]} meta length > 200 numgen inc mod 8 == 0"
 FLOWS_LINE = re.compile(r"^flows: (own|by-worker|shared|unclear): (.*)$", re.M)
 
@@ -34,7 +34,7 @@ class Lab(lib.Lab):
 
 
 def explained(lab: Lab, port: int, place: str) -> Tuple[str, str, str]:
-    """What is said: kind, sentence and all of it."""
+    """The verdict: kind, sentence and full text."""
     got = lib.run([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(port), "-l", "1", "--explain",
                    f"--json={place}/flows.json", "--flows", str(FLOWS), "--source-range", "-".join(ADDRESSES)], 30)
     assert got.rc == 0, f"status {got.rc}: {got.err}"
@@ -44,14 +44,14 @@ def explained(lab: Lab, port: int, place: str) -> Tuple[str, str, str]:
 
 
 def nothing_planted(lab: Lab, port: int, place: str) -> str:
-    """A queue that all share drops, too, and of no flow alone."""
+    """A shared queue drops packets too, but of no flow in particular."""
     kind, sentence, text = explained(lab, port, place)
     assert kind != "own" and f"{FLOWS} flows got" in sentence, text
     return f"{kind}: {sentence}"
 
 
 def look_at_rows(place: str, said: str) -> None:
-    """What the sentence stands on is in the document."""
+    """The figures in the sentence are in the document."""
     found: Any = lib.document(Path(place, "flows.json").read_text())
     flows = found["iterations"][0]["flows"]
     lost = [row["retransmissions"] * 16 > row["data_segments"] for row in flows]
@@ -64,7 +64,7 @@ def loss_of_some(lab: Lab, port: int, place: str) -> str:
     for attempt in range(ATTEMPTS):
         kind, sentence, text = explained(lab, port, place)
         look_at_rows(place, sentence)
-        of_all = re.search(r"^explain: loss: ", text, re.M)  # the link's queue drops, too
+        of_all = re.search(r"^explain: loss: ", text, re.M)  # the link's queue drops packets, too
         if kind == "own" and not of_all:
             break
     assert kind == "own" and sentence.startswith(f"{LOSSY} of {FLOWS} flows sent ") and not of_all, text

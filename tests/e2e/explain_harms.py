@@ -1,6 +1,6 @@
-"""What the bed of explain_bed.py harms a test with, a class a harm. Each harm counts what it
-has done, by a counter that netperf has no part in where there is one, so that a run in which it did
-nothing is told from one in which the cause was missed."""
+"""The harms that explain_bed.py does to a test, one class each. Each counts what it has done, if possible with a
+counter independent of netperf, to tell a run in which it had no effect from one whose cause was missed.
+"""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ from explain_links import DEVICE, Lab, output
 # --- a run --------------------------------------------------------------------------------------
 
 class Bed:
-    """One plant's link and daemon; of the run that is under way the client and what it told."""
+    """The link and daemon of one plant; the client of the current run, and its output."""
 
     def __init__(self, lab: Lab) -> None:
         self.lab = lab
@@ -29,7 +29,7 @@ class Bed:
         self.netperf: Optional["subprocess.Popen[str]"] = None
         self.over = threading.Event()
         self.document: Dict[str, Any] = {}
-        self.others: List[int] = []     # sessions that are not the run's
+        self.others: List[int] = []     # sessions of other runs
 
     def sessions(self) -> List[int]:
         assert self.daemon
@@ -40,45 +40,45 @@ class Bed:
 
 
 class Harm:
-    """What goes wrong, and a witness of it."""
+    """A harm, and a witness that it happened."""
 
-    what = "times"  # what count() counts
-    least = 1.0     # that have to be counted in a run
+    what = "times"  # the unit of count()
+    least = 1.0     # that must be counted in a run
 
     def prefix(self, end: str) -> List[str]:
-        """What has to stand before the command of that end."""
+        """The command prefix for an end."""
         return []
 
     def begin(self, bed: Bed) -> None:
-        """Before the daemon starts."""
+        """Called before the daemon starts."""
 
     def beside(self, bed: Bed) -> None:
-        """When the daemon runs."""
+        """Called when the daemon runs."""
 
     def during(self, bed: Bed) -> None:
-        """In a thread of its own, from when the run's session is there; ends when the run is over."""
+        """Runs in a thread of its own, from the start of the run's session to the end of the run."""
 
     def leave(self, bed: Bed) -> None:
-        """Ends what beside() began, in any case."""
+        """Undo beside(); always called."""
 
     def end(self, bed: Bed) -> None:
-        """The same of begin(), when the daemon is gone."""
+        """Undo begin(), after the daemon has ended."""
 
     def count(self, bed: Bed) -> float:
         raise NotImplementedError
 
     def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
-        """Whether it was there in the run that has just ended, and by what figure."""
+        """Whether the harm took effect in the last run, and the figure that shows it."""
         moved = self.count(bed) - before
         return moved >= self.least, f"{moved:.6g} {self.what}"
 
     def refutes(self, bed: Bed) -> bool:
-        """Whether what the document says beside the cause can't be."""
+        """Whether the document contradicts the cause."""
         return False
 
 
 class Told(Harm):
-    """Nothing more than the options: the document has to say that they were taken."""
+    """Only options: the document must confirm that they were used."""
 
     def __init__(self, what: str, read: Callable[[Bed], Any], least: float = 1,
                  most: float = float("inf")) -> None:
@@ -93,19 +93,19 @@ class Told(Harm):
 
 
 def told(end: str, name: str, least: float = 1, most: float = float("inf")) -> Told:
-    """A figure of one end's evidence."""
+    """A figure in one end's evidence."""
     return Told(f"{end} {name}", lambda bed: bed.bag(end).get(name), least, most)
 
 
 def asked(end: str, name: str, least: float = 1) -> Told:
-    """An option, as the document says that it was given."""
+    """An option, as the document records it."""
     return Told(f"{end} {name}", lambda bed: bed.document["parameters"]["asked"][end][name], least)
 
 
 class Nothing(Harm):
-    """No harm. Judged where other programs left the machine alone, by the processor time that they had."""
+    """No harm. Judged only if other programs used next to no processor time."""
 
-    most = 0.1      # of a processor
+    most = 0.1      # processors
 
     def __init__(self, offloads: bool = True) -> None:
         self.offloads, self.since = "on" if offloads else "off", 0.0
@@ -115,7 +115,7 @@ class Nothing(Harm):
             output(*bed.lab.enter(end), "ethtool", "-K", DEVICE, "gso", self.offloads, "tso", self.offloads)
 
     def count(self, bed: Bed) -> float:
-        """Seconds of all but what this program has started, and the kernel's threads (2)."""
+        """Processor seconds of everything except this program's children and kernel threads (2)."""
         self.since = time.monotonic()
         parents, ticks = {}, {}
         for file in Path("/proc").glob("[0-9]*/stat"):
@@ -141,7 +141,7 @@ class Nothing(Harm):
 # --- processors ---------------------------------------------------------------------------------
 
 def cgroup_cpu() -> Tuple[Optional[Path], bool]:
-    """Where groups with a quota can be made, and whether that is version 2."""
+    """Where cgroups with a quota can be created, and whether that is version 2."""
     for line in Path("/proc/mounts").read_text().splitlines():
         _, place, kind, options = line.split()[:4]
         if kind == "cgroup" and "cpu" in options.split(","):
@@ -152,13 +152,13 @@ def cgroup_cpu() -> Tuple[Optional[Path], bool]:
 
 
 def cgroup_root() -> Path:
-    """Of version 2."""
+    """The root of version 2."""
     return next((Path(line.split()[1]) for line in Path("/proc/mounts").read_text().splitlines()
                  if line.split()[2] == "cgroup2"), Path("/none"))
 
 
 def join(group: Path) -> List[str]:
-    """What to put before a command that is to run in that control group."""
+    """The command prefix that runs a command in that cgroup."""
     return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
 
 
@@ -169,10 +169,10 @@ def remove(group: Path) -> None:
 
 
 class Quota(Harm):
-    """A control group that gives an end that many ms of each period of a processor."""
+    """A cgroup that limits an end to that many ms of each period of a processor."""
 
     what = "s throttled"
-    shares = "200000"   # beside others on the machine; the quota is to be what limits
+    shares = "200000"   # relative to others on the machine; the quota must be the limit
 
     def __init__(self, end: str, quota_ms: int, period_ms: int, least: float = 0.4) -> None:
         self.least = least
@@ -203,7 +203,7 @@ class Quota(Harm):
 
 
 class Stop(Harm):
-    """An end's process is stopped and let go on, again and again."""
+    """An end's process is stopped and continued repeatedly."""
 
     what = "stops"
     least = 4
@@ -214,7 +214,7 @@ class Stop(Harm):
     def during(self, bed: Bed) -> None:
         assert bed.netperf
         while not bed.over.wait(self.runs):
-            # Again each time: a session that is just being forked is not told from what forks it.
+            # Look it up again each time: a session that is being forked looks like the process that forks it.
             pids = [bed.netperf.pid] if self.who == "near" else bed.sessions()
             try:
                 self._all(pids, signal.SIGSTOP)
@@ -234,7 +234,7 @@ class Stop(Harm):
 
 
 class Freeze(Harm):
-    """The same by a control group; version 1 has a hierarchy of its own for that."""
+    """The same by the cgroup freezer; version 1 has a separate hierarchy for that."""
 
     what = "times frozen"
     least = 4
@@ -274,7 +274,7 @@ class Freeze(Harm):
 
 
 class Hog(Harm):
-    """A process that wants one processor for itself."""
+    """A process that keeps one processor busy."""
 
     what = "s on the processor"
     least = 0.3
@@ -300,7 +300,7 @@ class Hog(Harm):
 
 
 class Nice(Harm):
-    """An end has to give way to all others."""
+    """An end has the lowest priority."""
 
     def __init__(self, end: str, value: int) -> None:
         self.where, self.value, self.found = end, value, 0
@@ -323,8 +323,8 @@ class Nice(Harm):
 # --- packets ------------------------------------------------------------------------------------
 
 class Drop(Harm):
-    """Drops what arrives at one end over the link and fits a rule of nft's. What is dropped on its
-    way out is told to TCP at once, and is no loss."""
+    """Drops packets that arrive at one end over the link and match a rule of nft's. Packets dropped on output would
+    be reported to TCP at once, and are no loss."""
 
     what = "packets dropped"
 
@@ -346,7 +346,7 @@ class Drop(Harm):
 
 
 class Outage(Drop):
-    """Nothing arrives for a while: each `every` seconds, `times` of them, from `first` on."""
+    """Nothing arrives for a while: every `every` seconds, `times` times, starting at `first`."""
 
     def __init__(self, end: str, first: float, length: float, times: int = 1, every: float = 1,
                  rule: str = "") -> None:
@@ -374,7 +374,7 @@ class Outage(Drop):
 
 
 class LinkDown(Harm):
-    """The router's device toward the far end goes down and up again."""
+    """The router's interface to the far end goes down and up again."""
 
     what = "times down"
 
@@ -394,7 +394,7 @@ class LinkDown(Harm):
 
 
 class Queue(Harm):
-    """A token bucket's queue; with a rate one that is put there, else that of the link."""
+    """A token bucket's queue: a new one with a rate, otherwise the link's."""
 
     what = "times that packets waited for the rate"
     least = 10
@@ -414,7 +414,7 @@ class Queue(Harm):
 
 
 class Line(Harm):
-    """What netlab-link did with packets, by its own counts."""
+    """What netlab-link did to packets, by its own counters."""
 
     def __init__(self, what: str, least: float = 5) -> None:
         self.what, self.least = what, least
@@ -429,7 +429,7 @@ def link_program() -> str:
 
 
 class Foreign(Harm):
-    """Another test over the same link, or from the router on."""
+    """Another test over the same link, or beyond the router."""
 
     what = "packets of others"
     least = 200
@@ -453,7 +453,7 @@ class Foreign(Harm):
             self.process.wait()
 
     def count(self, bed: Bed) -> float:
-        """Those that the run does not account for."""
+        """Packets that are not the run's."""
         text = output("ip", "-s", "-j", "-n", bed.lab.ns("far"), "link", "show", "dev", DEVICE)
         stats = json.loads(text)[0]["stats64"]
         return float(stats["rx"]["packets"] + stats["tx"]["packets"])
@@ -489,7 +489,7 @@ class Sysctl(Harm):
 
 
 class Route(Harm):
-    """The route of one end to the other has metrics."""
+    """Route metrics of one end."""
 
     def __init__(self, end: str, *words: str) -> None:
         self.where, self.words = end, words
@@ -507,7 +507,7 @@ class Route(Harm):
 
 
 class Steering(Harm):
-    """The second processor alone takes packets in at the far end, and has a long list of rules."""
+    """Only the second processor receives packets at the far end, and it has a long list of nftables rules."""
 
     what = "rules"
 

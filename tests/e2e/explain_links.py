@@ -1,4 +1,4 @@
-"""The links of explain_bed.py: netlab's, and one with a router between both ends."""
+"""The links of explain_bed.py: netlab's, and one with a router between the ends."""
 
 import os
 from typing import List
@@ -15,9 +15,8 @@ def output(*cmd: str) -> str:
 
 
 class Lab(lib.Lab):
-    """A link of netlab's between the client's namespace and the server's.
-
-    Commands enter no more than the network: `ip netns exec` hides the machine's /sys/fs/cgroup."""
+    """A netlab link between the client's and the server's namespace. Commands enter only the network namespace: `ip
+    netns exec` hides the machine's /sys/fs/cgroup."""
 
     def __init__(self, *link: str) -> None:
         super().__init__(f"explain{os.getpid()}", *netns.CUBIC, *link)
@@ -31,22 +30,22 @@ class Lab(lib.Lab):
 
 
 class HidingLab(Lab):
-    """What most do: with the network's namespace a new /sys is entered, without the control groups'."""
+    """As most users do it, with `ip netns exec`, which mounts a new /sys without cgroups."""
 
     def enter(self, end: str) -> List[str]:
         return ["ip", "netns", "exec", self.ns(end)]
 
 
 class OneEnd(Lab):
-    """Both ends in one namespace, which has its loopback interface up."""
+    """Both ends in one namespace, with its loopback interface up."""
 
     def enter(self, end: str) -> List[str]:
         return super().enter("near")
 
 
 class RoutedLab(Lab):
-    """A router between both ends, whose queues neither of them sees. toward_far and toward_near are
-    rates of tc's, or none; limit is what such a queue holds, in bytes."""
+    """A router between the ends, whose queues neither end sees. toward_far and toward_near are rates for tc, or none;
+    limit is the queue size in bytes."""
 
     def __init__(self, toward_far: str = "", toward_near: str = "", limit: int = 100_000) -> None:
         super().__init__()

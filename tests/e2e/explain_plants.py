@@ -1,6 +1,7 @@
-"""The causes that explain_bed.py plants: what each is called, what is right to say of it, and what is half
-of the truth. A half counts only together with the other half. What others' traffic has of a full shaper is no
-more the test's, say: `link` is true, and `foreign-traffic` has to stand beside it."""
+"""The causes that explain_bed.py plants: their names, the right verdicts, and verdicts that are half of the truth. A
+half counts only together with the other half: if other traffic uses part of a shaped link, `link` is true, and
+`foreign-traffic` must be named, too.
+"""
 
 from functools import partial
 from typing import Callable, NamedTuple, Tuple
@@ -12,10 +13,10 @@ from explain_links import HidingLab, Lab, OneEnd, RoutedLab
 
 class Plant(NamedTuple):
     name: str
-    right: str              # names, any of which will do
+    right: str              # verdicts, any of which is right
     half: str
     link: Callable[[], Lab]
-    options: str            # global ones, "--", test options
+    options: str            # global ones, "--", test-specific ones
     harms: Tuple[Callable[[], Harm], ...]
 
 
@@ -24,8 +25,8 @@ hiding = partial(HidingLab, "--rate", "none")
 shaped = partial(Lab, "--rate", "100mbit")
 ten = partial(Lab, "--rate", "10mbit")
 twenty = partial(Lab, "--rate", "20mbit")
-far_away = partial(Lab, "--rate", "none", "--delay", "5ms", "--emulator", "link")     # 10 ms there and back
-slow_hop = partial(Lab, "--rate", "20mbit", "--delay", "5ms", "--emulator", "link")   # and a queue on the way
+far_away = partial(Lab, "--rate", "none", "--delay", "5ms", "--emulator", "link")     # RTT 10 ms
+slow_hop = partial(Lab, "--rate", "20mbit", "--delay", "5ms", "--emulator", "link")   # and a queue on the path
 routed = partial(RoutedLab, "20mbit")
 one_end = partial(OneEnd, "--rate", "none")
 
@@ -40,7 +41,7 @@ ONE_PERCENT = f"{DATA} numgen random mod 100 < 1"
 HALF_PERCENT = f"{DATA} numgen random mod 200 < 1"
 SLOW_READER = "-b 0,1 -w 0,5ms -- -S 16K -M 16K"
 OUTAGE = "loss sender-stalled receiver-stalled"
-RECEIVER = "receive-window"     # true of all that the reader does or does not do, and no reason
+RECEIVER = "receive-window"     # true whatever the reader does or does not do, and not a reason
 LATE_READS = f"receiver-cpu receiver-stalled {RECEIVER}"     # what a quota does, not why
 
 # --- processors: too little, too late, not at all
@@ -82,7 +83,7 @@ PROCESSORS = (
           "", (lambda: Stop("far"),)),
     Plant("sender stopped half of the time", "sender-stalled", "sending-application", plain, "",
           (lambda: Stop("near"),)),
-    # A larger buffer holds what comes in 20 ms.
+    # A larger buffer holds 20 ms of data.
     Plant("reader stopped 20 of 40 ms", "receiver-stalled", f"reader-slow receive-buffer {RECEIVER}", plain,
           "-- -S 128K", (lambda: Stop("far", 0.02, 0.02),)),
     Plant("MAERTS sender stopped 2/3", "sender-stalled", "sending-application", plain,

@@ -1,5 +1,5 @@
-"""families.py FAMILY,... COMMAND...: the command where socket(2) knows these address families alone,
-as under RestrictAddressFamilies= of systemd.exec(5): others get EAFNOSUPPORT. It needs libseccomp.
+"""families.py FAMILY,... COMMAND...: runs the command with socket(2) limited to these address families, as by
+RestrictAddressFamilies= in systemd.exec(5); others give EAFNOSUPPORT. Needs libseccomp.
 """
 
 import ctypes
@@ -9,28 +9,28 @@ import socket
 import sys
 from typing import Iterable
 
-FAMILIES = 46  # Linux has numbers up to this
+FAMILIES = 46  # Linux has no higher numbers
 EQUAL = 4
 ALLOW = 0x7fff0000
 REFUSE = 0x00050000 | errno.EAFNOSUPPORT
 
 
 class Test(ctypes.Structure):
-    """struct scmp_arg_cmp: the argument's place, how it is compared, and with what."""
+    """struct scmp_arg_cmp: the argument's index, the comparison, and the operand."""
 
     _fields_ = [("arg", ctypes.c_uint), ("how", ctypes.c_int),
                 ("value", ctypes.c_uint64), ("_", ctypes.c_uint64)]
 
 
 def library() -> ctypes.CDLL:
-    """Raises OSError where there is none."""
+    """libseccomp. Raises OSError if it is missing."""
     found = ctypes.CDLL("libseccomp.so.2")
     found.seccomp_init.restype = ctypes.c_void_p
     return found
 
 
 def keep(names: Iterable[str]) -> None:
-    """For this process, and whatever comes of it."""
+    """For this process and its children."""
     seccomp = library()
     filtered = ctypes.c_void_p(seccomp.seccomp_init(ctypes.c_uint32(ALLOW)))
     call = seccomp.seccomp_syscall_resolve_name(b"socket")

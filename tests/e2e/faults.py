@@ -1,6 +1,5 @@
-"""Bad input and bad luck, as the client sees them: whatever happens, netperf ends in bounded time,
-with a status that tells, and with one line on stderr that says what failed. What was measured
-until then is printed.
+"""Invalid input and failures from the client's point of view: netperf always ends in bounded time, with the right
+exit status and one line on stderr that says what failed. What was measured until then is printed.
 """
 
 import json
@@ -23,13 +22,13 @@ import layout
 import lib
 
 AT_ONCE = 6
-PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+PATIENCE = 4.0 if lib.QUICK else 1.0  # sanitizers stretch time limits
 MOMENT = 0.1                          # seconds into a test, at least, when something happens
-AT_ONCE_LIMIT = 2.0                   # seconds for what needs nobody's answer
+AT_ONCE_LIMIT = 2.0                   # seconds for faults that need no answer from a peer
 TESTS = tuple(interop.KINDS)
 REAL_TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM")
 LONG = {"20 s": ("-l", "20"), "endless": ("-l", "0"), "counted": ("-l", "-2000000000")}
-# Counted streams in sends this small last longer than any case.
+# Counted streams with such small sends last longer than any case.
 SMALL = {"TCP_STREAM": ("-m", "64"), "TCP_MAERTS": ("-m", ",64"), "TCP_SENDFILE": ("-m", "64"),
          "UDP_STREAM": ("-m", "64")}
 
@@ -37,9 +36,9 @@ Case = Tuple[str, Callable[[], Optional[str]]]
 
 
 class Bed(NamedTuple):
-    """What the cases share: a daemon, two unused ports, a directory of odd files."""
+    """Shared by the cases: a daemon, two unused ports, a directory of unusual files."""
     port: int
-    dead: int  # nobody may listen here
+    dead: int  # without a listener
     free: int
     place: Path
 
@@ -48,7 +47,7 @@ class Bed(NamedTuple):
 
 
 def odd_files(place: Path) -> None:
-    """Programs and files that anybody may use but for the one that is secret."""
+    """Programs and files with usual permissions, except a secret one."""
     place.chmod(0o755)
     for program in (lib.netperf(), lib.netserver()):
         lib.copied(program, place)
@@ -61,13 +60,13 @@ def odd_files(place: Path) -> None:
 # ---- what a run must leave behind ---------------------------------------------------------------
 
 def check_time(seconds: float, limit: float) -> None:
-    """For something that has just ended."""
+    """Check the duration of something that has just ended."""
     limit = limit * PATIENCE + lib.SLACK
     assert seconds <= limit, f"took {seconds:.2f} s, not {limit:.2f}"
 
 
 def check_no_figures(out: str) -> None:
-    """A banner may be there: the fault was found behind it."""
+    """Check that there is at most a banner, which is printed before the fault is found."""
     lines = lib.without_phrases(out, lib.STDOUT_PHRASES)
     assert not lines or len(lines) == 1 and " TEST from " in lines[0], f"stdout: {out!r}"
 
@@ -82,7 +81,7 @@ def check_error(got: lib.Result, *says: str, status: int = 1,
 
 
 def check_result(test: str, got: lib.Result) -> None:
-    """The classic layout, with the time that was measured in it, which began before the moment."""
+    """Check for the classic layout, with the measured time, which started before MOMENT."""
     fields = layout.match(layout.expected(layout.load(test), layout.Style()), got.out)
     shown = fields["elapsed"]
     assert MOMENT - 0.005 <= shown <= got.seconds + 0.005, f"elapsed {shown} s of {got.seconds:.2f}"
@@ -91,11 +90,11 @@ def check_result(test: str, got: lib.Result) -> None:
 # ---- peers that are no netserver ----------------------------------------------------------------
 
 class Peer(NamedTuple):
-    """What it does with a connection."""
+    """What a peer does with a connection."""
     name: str
     says: bytes
     listens: bool         # reads a request first
-    stays: bool           # until the client goes
+    stays: bool           # until the client disconnects
     told: Tuple[str, ...]
     resets: bool = False
     limit: float = 12.0
@@ -120,14 +119,14 @@ PEERS = (
 
 
 class Fake:
-    """Plays a peer for one connection, on a port of its own."""
+    """Acts as a peer for one connection on its own port."""
 
     def __init__(self, peer: Peer) -> None:
         self._peer = peer
         self._socket = socket.create_server(("127.0.0.1", 0))
         self._socket.settimeout(60)
         self.port = self._socket.getsockname()[1]
-        self.heard = threading.Event()  # when the client has said something
+        self.heard = threading.Event()  # set when the client has sent something
         self._thread = threading.Thread(target=self._play, daemon=True)
 
     def __enter__(self) -> "Fake":
@@ -144,7 +143,7 @@ class Fake:
             with conn:
                 self._speak(conn)
         except OSError:
-            pass  # the client went first
+            pass  # the client has disconnected
 
     def _speak(self, conn: socket.socket) -> None:
         conn.settimeout(150)
@@ -166,7 +165,7 @@ def meet_peer(bed: Bed, peer: Peer) -> str:
 
 
 def interrupt_waiting(bed: Bed) -> str:
-    """Nobody answers, and the user has had enough."""
+    """Nobody answers, and the user interrupts."""
     silent = next(p for p in PEERS if p.name == "silent")
     with Fake(silent) as fake, lib.Started(bed.client(port=fake.port)) as client:
         assert fake.heard.wait(60), "the client asks for nothing"
@@ -177,7 +176,7 @@ def interrupt_waiting(bed: Bed) -> str:
 
 
 def wait_in_line(bed: Bed) -> str:
-    """A daemon that has other tests first says nothing: its client waits for its turn."""
+    """A daemon that runs other tests first does not answer: its client waits for its turn."""
     with socket.create_server(("127.0.0.1", 0)) as front:
         front.settimeout(60)
         port = front.getsockname()[1]
@@ -205,7 +204,7 @@ fault = lib.fault
 NO_DAEMON = ("establish the control connection", "is netserver running")
 
 FAULTS = (
-    # where the daemon is
+    # address of the daemon
     fault("-p {dead}", "127.0.0.1 port {dead}", "Connection refused", *NO_DAEMON, status=255),
     fault("-H ::1 -p {dead}", "::1 port {dead}", *NO_DAEMON, status=255),
     fault("-H " + 64 * "x", "resolve", 64 * "x", status=255),
@@ -225,7 +224,7 @@ FAULTS = (
     fault("-t UDP_RR -- -L 192.0.2.1", "UDP_RR", "bind", "192.0.2.1"),
     fault("-- -H 192.0.2.1", "the netserver at 127.0.0.1", "Cannot assign", status=255),
     fault("-p nosuchservice", "nosuchservice", status=255),
-    # words that mean nothing
+    # unknown words
     fault("-t NOSUCH", "-t", "NOSUCH", "--help lists them"),
     fault("-p {dead} -t TCP_STRAEM", "-t", "TCP_STRAEM", "the nearest is TCP_STREAM"),
     fault("--lenght 3", "--lenght", "the nearest is --length"),
@@ -234,7 +233,7 @@ FAULTS = (
     fault("-q", "-q", "no such option", "-h lists them"),
     fault("--nosuch", "--nosuch", "no such option", "-h lists them"),
     fault("-- --nosuch", "--nosuch", "no such option"),
-    # arguments that are not there, no numbers, or out of range
+    # missing or invalid numbers, or out of range
     *(fault(args, args.split()[-1], "needs an argument")
       for args in ("-l", "-t", "-p", "--host", "-- -m", "-t TCP_RR -- -r", "-- --sizes")),
     *(fault(args, *args.split()[-2:], "try") for args in (
@@ -251,7 +250,7 @@ FAULTS = (
     fault("-t TCP_CRR -- -p 99999", "-p", "99999", "0 to 65535"),
     fault("-t TCP_RR -- -P {free},{free}", "127.0.0.1 port {free}", "itself", "two different ports with -P"),
     fault("-W 1048576", "1048576 buffers", "256 MiB"),
-    # options with a grammar of their own
+    # options with a syntax of their own
     fault("-i x", "-i", "x", "try"),
     fault("-I 99,x", "-I", "x", "try 5"),
     *(fault(args, *args.split(), "try") for args in ("-k x", "-k x8", "-o l6", "-O o8")),
@@ -271,7 +270,7 @@ FAULTS = (
     fault("-- -u " + 38 * "x", "-u", "37 characters"),
     fault("-t STREAM_STREAM -- -P 1", "-P", "no such option"),
     fault("-N -t REM_CPU", "-N", "REM_CPU", status=255),
-    # messages that no datagram holds
+    # messages larger than a datagram
     fault("-t UDP_STREAM -- -m 100000", "UDP_STREAM", "100000 bytes", "try -m 65507"),
     fault("-t UDP_RR -- -r 70000,1", "UDP_RR", "70000 bytes", "try -r 65507"),
     fault("-t UDP_RR -- -b 4 -r 70000,1", "UDP_RR", "70000 bytes"),
@@ -289,7 +288,7 @@ FAULTS = (
 
 
 def give_fault(bed: Bed, row: lib.Fault) -> str:
-    """The row's words come last, so that they override what stands before them."""
+    """The row's words come last, so that they override others."""
     words = row.args.format(**bed._asdict()).split()
     got = lib.run(bed.client("-l", "1", *words), timeout=20)
     return check_error(got, *(say.format(**bed._asdict()) for say in row.says), status=row.status)
@@ -298,7 +297,7 @@ def give_fault(bed: Bed, row: lib.Fault) -> str:
 # ---- a daemon that goes away --------------------------------------------------------------------
 
 def session_of(daemon: lib.Daemon, client: lib.Started) -> int:
-    """Once the client measures: before that, a process that is to fork sessions may not have its name yet."""
+    """The client's session, once it measures: before that, a process that forks sessions may not have its name yet."""
     client.measuring()
     time.sleep(MOMENT)
     sessions = daemon.children()
@@ -321,7 +320,7 @@ def kill_session(bed: Bed, test: str) -> str:
 
 
 def stop_session(bed: Bed, test: str) -> str:
-    """The far end neither answers nor goes away; when it comes back, it finds nobody."""
+    """The far end is stopped: it neither answers nor disconnects. When it continues, the client is gone."""
     with lib.Daemon() as daemon:
         cmd = bed.client("-t", test, "-l", "5", port=daemon.port)
         with lib.Started(cmd) as client:
@@ -338,7 +337,7 @@ def stop_session(bed: Bed, test: str) -> str:
 
 
 def interrupt_hanging(bed: Bed, test: str) -> str:
-    """The daemon hangs and the time is up: a signal ends the wait for what does not come."""
+    """The daemon hangs at the end of the test: a signal ends the wait for its results."""
     with lib.Daemon() as daemon:
         cmd = bed.client("-t", test, "-l", "5", *(lib.PACED if test == "UDP_STREAM" else ()), port=daemon.port)
         with lib.Started(cmd) as client:
@@ -356,7 +355,7 @@ def interrupt_hanging(bed: Bed, test: str) -> str:
 
 
 def end_at_rest(bed: Bed, test: str, interrupted: bool) -> str:
-    """The daemon's side rests for longer than anybody waits: the result comes nevertheless."""
+    """The daemon is stopped for a time that the client survives: the result still comes."""
     cmd = bed.client("-t", test, "-l", "30" if interrupted else "1", "-b", "20,2", "-w", "1ms,40s", "-P", "0")
     with lib.Started(cmd) as client:
         if interrupted:
@@ -370,7 +369,8 @@ def end_at_rest(bed: Bed, test: str, interrupted: bool) -> str:
 
 
 def without_close(test: str, reads: bool) -> str:
-    """A service that leaves the connection open behind its end: who has read all of the data need not close it."""
+    """A service that keeps the connection open after its end: a client that has read all data need not wait for the
+    close."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         def serve() -> None:
             conn = listener.accept()[0]
@@ -399,7 +399,7 @@ LISTENING = "establish control: are you sure there is a netserver listening on {
 BETWEEN = ("establish_control could not establish the control connection from {1} address family "
            "{2} to {0} port {dead} address family {3}")
 
-# Without a daemon: the arguments, and what netperf 2.7.0 then writes for both ends.
+# Arguments, and netperf 2.7.0's output for both ends without a daemon.
 UNREACHABLE = (
     ("", ("localhost", "0.0.0.0 port 0", "AF_UNSPEC", "AF_UNSPEC")),
     ("-4", ("localhost", "0.0.0.0 port 0", "AF_INET", "AF_INET")),
@@ -416,7 +416,7 @@ UNREACHABLE = (
 
 
 def run_bare(bed: Bed, args: str) -> lib.Result:
-    """Without the host and port that others get."""
+    """Without host and port."""
     return lib.run([lib.netperf(), "-p", str(bed.dead), *args.format(**bed._asdict()).split()], 20)
 
 
@@ -439,13 +439,13 @@ def unresolved(bed: Bed) -> None:
 
 
 def clean_document(bed: Bed, args: str) -> None:
-    """A document on standard output has it for itself."""
+    """A document on stdout is not mixed with other output."""
     got = lib.run(bed.client(*args.format(**bed._asdict()).split(), "--json"), 20)
     assert got.rc and not lib.STDOUT_PHRASES.search(got.out), got.out
     assert not got.out or json.loads(got.out), got.out
 
 
-OPTIONS = {  # of getopt(3)'s, with the program's name as it was called
+OPTIONS = {  # messages of getopt(3), with the program's name as it was called
     "-q": ("invalid option -- 'q'", "no such option"),
     "-cq": ("invalid option -- 'q'", "no such option"),
     "--nosuch": ("invalid option -- '-'", "no such option"),
@@ -465,7 +465,7 @@ def bad_option(args: str, said: str, ours: str) -> None:
 
 
 def unknown_test_option(bed: Bed, test: str, option: str) -> None:
-    """netperf's tests of IP run nevertheless."""
+    """netperf's IP tests run nevertheless."""
     got = lib.run(bed.client("-t", test, "-l", str(interop.counted(test, quick=True)), "--", option), 20)
     assert got.rc == 0 and " TEST from " in got.out, f"status {got.rc}: {got.out!r} {got.err!r}"
     hint = "its figures are in --json" if option == "-k" else "-- -h lists them"
@@ -478,14 +478,14 @@ def one_line_for_people(args: str) -> None:
 
 
 def refused_priority(bed: Bed) -> None:
-    """A session of the daemon's has no capability."""
+    """A session has no capability for that."""
     got = lib.run(bed.client("-y", ",7", "-l", "-100000"), timeout=20)
     assert got.rc == 0, f"status {got.rc}: {got.err!r}"
     lib.error_line(got, "netperf", "-y: SO_PRIORITY at the far end: 7 was refused", "CAP_NET_ADMIN")
 
 
 def debug_names_port(bed: Bed, test: str) -> None:
-    """Parsers take the data connection's port from there, while the test runs."""
+    """Parsers read the data connection's port from the debug output while the test runs."""
     port = lib.free_port()
     got = lib.run(bed.client("-d", "-t", test, "-l", str(interop.counted(test, quick=True)), "--",
                              "-P", f",{port}", *interop.KINDS[test].specific), timeout=20)
@@ -517,7 +517,7 @@ def words(bed: Bed) -> Iterator[Case]:
 # ---- signals ------------------------------------------------------------------------------------
 
 def deaf_start(bed: Bed) -> None:
-    """Started with the signal blocked that gets a loop out of its system call."""
+    """Started with SIGALRM blocked, which would interrupt a blocking call."""
     cmd = [sys.executable, "-c", "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, "
            "[signal.SIGURG]); os.execv(sys.argv[1], sys.argv[1:])",
            *bed.client("-t", "UDP_RR", "-l", "1", "-P", "0")]
@@ -573,7 +573,7 @@ def without(descriptor: int, cmd: Sequence[str]) -> List[str]:
 
 
 def closed_output(bed: Bed) -> str:
-    """No other descriptor may take its place: results belong in no socket."""
+    """No other descriptor may take its number: results must not be written to a socket."""
     got = lib.run(without(1, bed.client("-l", "-1000")), timeout=20)
     return check_error(got, "standard output", "Bad file descriptor")
 
@@ -611,7 +611,7 @@ def secret_file(bed: Bed) -> str:
 
 
 def busy_local_port(bed: Bed) -> None:
-    """TCP_CRR goes round a small range of ports many times; the one in use is left out."""
+    """TCP_CRR cycles through a small range of ports many times, and skips the one in use."""
     first = lib.free_port()
     with socket.create_server(("127.0.0.1", first)):
         got = lib.run(bed.client("-t", "TCP_CRR", "-l", "1", "--", "-p", f"{first},{first + 9}"), 20)
@@ -619,7 +619,7 @@ def busy_local_port(bed: Bed) -> None:
 
 
 def no_service_is_one(bed: Bed) -> None:
-    """0 is a type of service that can be asked for, as flent does."""
+    """0 is a valid type of service, which flent uses."""
     for host in ("127.0.0.1", *(["::1"] if lib.has_ipv6() else [])):
         got = lib.run(bed.client("-H", host, "-t", "TCP_RR", "-l", "-9", "-Y", "0x0,0x0", "--", "-k",
                                  "LOCAL_SOCKET_TOS,REMOTE_SOCKET_TOS"), 20)
@@ -643,7 +643,7 @@ def surroundings(bed: Bed) -> Iterator[Case]:
 # ---- the suite ----------------------------------------------------------------------------------
 
 def patient(bed: Bed) -> Iterator[Case]:
-    """Those that mostly wait."""
+    """Cases that mostly wait."""
     if not lib.QUICK:
         for test in ("TCP_STREAM", "TCP_RR", "TCP_CRR", "TCP_CC"):
             yield f"daemon stopped: {test}", partial(stop_session, bed, test)
@@ -673,7 +673,7 @@ def busy(bed: Bed) -> Iterator[Case]:
 
 
 def against_real(report: lib.Report, bed: Bed, stack: ExitStack) -> List[Case]:
-    """These come before all others that are busy: the real daemon's sessions take their time."""
+    """These start before other busy cases: the real daemon's sessions take their time."""
     try:
         program = str(lib.real_netperf() / "netserver") if not lib.QUICK else ""
     except lib.Skipped as why:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What a user meets first, on a link of two network namespaces: a firewall that lets only the control
-connection through, at either end, and a name with several addresses of which one works. Each is a line
-that says what to try, or a test that goes on by the address that answers. Needs root, for scripts/netlab."""
+"""What goes wrong first for a user, on a link between two network namespaces: a firewall at either end that only lets
+the control connection through; a name with several addresses of which one works. The result is a line that says what
+to try, or a test with the address that answers. Needs root, for scripts/netlab."""
 
 import os
 import signal
@@ -22,7 +22,7 @@ MEET = 10.0          # seconds that the client waits for its data connection
 
 
 class Wall:
-    """A firewall at one end for the length of a block: the rule says what becomes of what."""
+    """A firewall rule at one end for the duration of a block."""
 
     def __init__(self, end: Sequence[str], hook: str, rule: str) -> None:
         self._end, self._hook, self._rule = end, hook, rule
@@ -39,7 +39,7 @@ class Wall:
 # ---- a firewall -------------------------------------------------------------------------------------
 
 class Blocked(NamedTuple):
-    """A test, the firewall in its way, and what its one line says beside the hint."""
+    """A test, the firewall rule in its way, and what its error line contains besides the hint."""
     test: str
     end: Sequence[str]
     hook: str
@@ -76,7 +76,7 @@ def is_blocked(port: int, case: Blocked) -> str:
 
 
 def interrupted(port: int) -> str:
-    """Nothing came of it yet, and nobody knows whether it would have: a firewall is no guess."""
+    """The user interrupts before the data connection is made: the firewall hint would be a guess."""
     with Wall(SERVER, "input", f"{TCP.format(port=port)} drop"):
         with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "30", "-P", "0", "-t", "TCP_STREAM",
                           "--flows", "3", "--ramp", "10"]) as client:
@@ -90,7 +90,7 @@ def interrupted(port: int) -> str:
 
 
 def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
-    """Which is a result, with the line beside it: of the port of the data, and of fragments where there are any."""
+    """That is a result, with a line about the data port, or about fragments if there are any."""
     with Wall(SERVER, "prerouting", f"{rule} drop"):
         got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "UDP_STREAM", "--",
                        "-m", str(size)], 60)
@@ -103,7 +103,7 @@ def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
 
 
 def nothing_comes(port: int) -> str:
-    """The same of what the daemon sends, of which only the end mark comes."""
+    """The same for data from the daemon, of which only the end mark arrives."""
     with Wall(CLIENT, "prerouting", f"{UDP} udp length > 100 drop"):
         got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "omni", "--", "-T", "udp",
                        "-d", "recv", "-m", ",1000"], 60)
@@ -112,16 +112,16 @@ def nothing_comes(port: int) -> str:
 
 
 def a_late_handshake_is_no_long_path(port: int) -> str:
-    """The SYN-ACK is lost: the first sample of the round trip is a second long."""
+    """The SYN-ACK is lost: the first RTT sample is a second."""
     try:
         with Wall(CLIENT, "prerouting", "tcp flags & (syn | ack) == (syn | ack) quota until 100 bytes drop"):
             return nothing_arrives(port, UDP, 1472, 1)
-    finally:    # or later connections begin with that sample
+    finally:    # or later connections start with that RTT
         lib.must([*CLIENT, "ip", "tcp_metrics", "flush", "all"])
 
 
 def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
-    """A hole in the path MTU: the control connection passes, with the evidence, and one line says what does not."""
+    """A path MTU black hole: the control connection passes, with the evidence, and one line says what does not."""
     large = "meta length > 1000 drop"
     with Wall(SERVER, "prerouting", large), Wall(CLIENT, "prerouting", large):
         got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "--explain", "-t",
@@ -134,7 +134,7 @@ def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
 
 
 def some_requests_are_lost(port: int, which: str, sizes: str) -> str:
-    """Whatever drops requests of a byte, or some segments of large ones, it is not the path's MTU."""
+    """When small requests are lost, or only some segments of large ones, the path MTU is not blamed."""
     with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} {which} drop"):
         got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", "TCP_RR", "--", "-r", sizes], 60)
     line = lib.error_line(got, "netperf", "not one transaction")
@@ -147,7 +147,7 @@ def started(port: int, test: str) -> lib.Started:
 
 
 def interrupted_without_an_answer(port: int, test: str, what: str) -> str:
-    """A rate and latencies of 0 would be no result, so nothing is waited for. The daemon sees no end."""
+    """A rate of 0 would not be a result, so nothing is waited for. The daemon is not told of the end."""
     data = [*CLIENT, "ss", "-tnH", "state", "established", "dport", "!=", f":{port}"]
     with Wall(SERVER, "prerouting", f"{what} drop"), started(port, test) as client:
         waits = client.under_way if what == UDP else lambda: lib.run(data, 20).out.split()[1:2] > ["0"]
@@ -160,12 +160,12 @@ def interrupted_without_an_answer(port: int, test: str, what: str) -> str:
     return lib.error_line(got, "netperf", "interrupted before a transaction was completed")
 
 
-INTERRUPTED = {     # tests, and their status: only a sender of datagrams needs the far end for its result
+INTERRUPTED = {     # tests and their exit status: only a sender of datagrams needs the far end for its result
     "TCP_RR": 0, "UDP_RR": 0, "TCP_RR --rate 50": 0, "TCP_STREAM --rate 5M": 0, "TCP_STREAM --rate 5M --both": 0, "UDP_STREAM --rate 5M": 1}
 
 
 def interrupted_in_silence(port: int) -> str:
-    """The path is silent: a signal ends the wait for data in flight, and for results."""
+    """The path is silent: a signal limits the wait for data in flight and for results."""
     with ExitStack() as stack:
         clients = {test: stack.enter_context(started(port, test)) for test in INTERRUPTED}
         assert all(client.measuring() for client in clients.values())
@@ -182,7 +182,7 @@ def interrupted_in_silence(port: int) -> str:
 
 
 def interrupted_twice_in_silence(port: int, test: str, after_s: float) -> str:
-    """The second signal ends the wait for results, which the first one alone only limits."""
+    """A second signal ends the wait for results, which the first one only limits."""
     with ExitStack() as stack:
         once, twice = (stack.enter_context(started(port, test)) for _ in range(2))
         assert once.measuring() and twice.measuring()
@@ -202,7 +202,8 @@ def interrupted_twice_in_silence(port: int, test: str, after_s: float) -> str:
 
 
 def interrupted_while_data_is_lost(port: int) -> str:
-    """The far end does not hear of the end on the data's path, but on that of control, and sends its figures."""
+    """The far end learns of the test's end through the control connection instead of the data's path, and sends its
+    results."""
     with started(port, "UDP_RR -- -k REMOTE_RECV_CALLS") as client:
         assert client.measuring()
         with Wall(SERVER, "prerouting", f"{UDP} drop"):
@@ -213,7 +214,7 @@ def interrupted_while_data_is_lost(port: int) -> str:
 
 
 def handshake_loses_its_last_segment(port: int) -> str:
-    """The daemon accepts the connection when it has asked again, a second later: netperf prints 0.00, too."""
+    """The daemon accepts the connection after retransmitting a second later: netperf prints 0.00, too."""
     with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} meta length < 60 tcp flags & (syn|ack) == ack quota until 60 bytes drop"):
         got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "TCP_MAERTS"], 60)
     assert got.rc == 0 and got.out.split()[-1] == "0.00", got
@@ -221,7 +222,7 @@ def handshake_loses_its_last_segment(port: int) -> str:
 
 
 def abandoned_before_anything_arrives(port: int) -> str:
-    """Twice ^C: an error alone, no partial result of 0."""
+    """Two interrupts: an error line, no partial result of 0."""
     with Wall(SERVER, "prerouting", "meta length > 1000 drop"):
         with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "30", "-P", "0", "-t", "TCP_STREAM"]) as client:
             assert lib.wait_for(lambda: lib.run([*CLIENT, "ss", "-tnH", "state", "established"], 20).out.count("\n") > 1, 60)
@@ -243,7 +244,7 @@ def fragments_are_shown(port: int) -> str:
 
 
 def refused_in_the_midst(port: int) -> str:
-    """What comes after a while of data is no firewall's."""
+    """A reset after a while of data does not come from a firewall."""
     with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "4", "-P", "0", "-t", "UDP_STREAM", "--flows", "2",
                       "--rate", "1m", "--", "-m", "1000"]) as client:
         assert client.measuring()
@@ -255,7 +256,7 @@ def refused_in_the_midst(port: int) -> str:
 
 
 def reset_in_the_midst(port: int) -> str:
-    """Of a connection that has moved data neither a firewall nor a NAT was in the way, however soon it is reset."""
+    """A connection that has moved data was not blocked by a firewall or NAT, however soon it is reset."""
     with started(port, "TCP_STREAM") as client:
         assert client.measuring()
         with Wall(SERVER, "input", f"{TCP.format(port=port)} reject with tcp reset"):
@@ -265,14 +266,14 @@ def reset_in_the_midst(port: int) -> str:
 
 
 def needs_a_router(port: int, test: str) -> str:
-    """Its first send fails, or its first connect: nothing is waited for, and the line says what to try."""
+    """The first send or connect fails: there is no waiting, and the line says what to try."""
     got = lib.run([*CLIENT, lib.netperf(), "-H", FAR, "-p", str(port), "-l", "2", "-P", "0", "--json", "-t", *test.split()], 60)
     assert got.rc == 1, f"status {got.rc}: {got.err}"
     return lib.error_line(got, "netperf", "Network is unreachable (no router is used: try -R 1)")
 
 
 def keeps_to_one_source(port: int, test: str) -> str:
-    """The ports choose the next hop, and thus this end's address; the daemon knows that of the control connection."""
+    """The ports select the next hop, and with it this end's address; the daemon knows the control connection's."""
     got = lib.run([*CLIENT, lib.netperf(), "-H", FAR, "-p", str(port), "-l", "-16", "-P", "0", "--flows", "16", "-t", test], 30)
     assert got.rc == 0 and got.err == "", got
     return ""
@@ -312,14 +313,14 @@ def routers(report: lib.Report) -> None:
 # ---- several addresses ------------------------------------------------------------------------------
 
 def known_as(place: str, addresses: Sequence[str]) -> List[str]:
-    """What to put in front of a command for which the name `many` has these addresses."""
+    """The command prefix with which the name `many` has these addresses."""
     hosts = Path(place) / f"hosts-{len(os.listdir(place))}"
     hosts.write_text("".join(f"{address} many\n" for address in addresses))
     return [*CLIENT, "unshare", "-m", "sh", "-c", f'mount --bind {hosts} /etc/hosts && exec "$@"', "sh"]
 
 
 def goes_by(place: str, port: int, addresses: Sequence[str], family: str, *says: str, test: str = "TCP_STREAM") -> str:
-    """It measures, over the address that answered, and says so once; or nothing, by the first one."""
+    """The test uses the address that answered and says so once; with the first address, it says nothing."""
     path = Path(place) / "run.json"
     got = lib.run([*known_as(place, addresses), lib.netperf(), "-H", "many", "-p", str(port), "-l", "0.2", "-P", "0",
                    "-i", "3,3", f"--json={path}", "-t", *test.split()], 60)

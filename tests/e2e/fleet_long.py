@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""netmesh with real engines, between six hosts in three racks: Slurm, each node in a namespace of its own; podman, with stand-ins for docker and
-kubectl that enter its containers; and an inventory that Ansible reads. NP_TEST_RUNS says how often faults are planted."""
+"""netmesh with real engines, between six hosts in three racks: Slurm, with each node in its own namespace; podman,
+also called docker, and a stand-in for kubectl that enters its containers; and an inventory read by Ansible.
+NP_TEST_RUNS is how often faults are planted."""
 
 import contextlib
 import json
@@ -53,7 +54,7 @@ SetEnv PATH={place}:/usr/bin:/bin TMPDIR={place}
 
 
 class Real(unittest.TestCase):
-    """Each host has a device to the switch of its rack, and each rack one to the others."""
+    """Each host has an interface to its rack's switch, and each rack has one to the others."""
     HOSTS = "abcdef"
     RACKS = {"r1": "ab", "r2": "cd", "r3": "ef"}
     ADDRESS = {name: f"10.98.0.{number}" for number, name in enumerate(HOSTS, 11)} | {"ctl": "10.98.0.100"}
@@ -68,7 +69,7 @@ class Real(unittest.TestCase):
         (self.place / "netserver").symlink_to(Path(lib.netserver()).resolve())
         self.env = {**os.environ, "TMPDIR": str(self.place), "PATH": f"{self.place}:{os.environ['PATH']}:/usr/sbin"}
         self.before, self.prefix = [], f"real{os.getpid()}"
-        self.devices = {}       # of hosts: what enters its namespace, its device and the one at the switch
+        self.devices = {}       # for each host: the prefix that enters its namespace, its interface, and that at the switch
         self.namespace("hub")
         self.switch("hub")
         for rack in self.RACKS:
@@ -123,7 +124,7 @@ class Real(unittest.TestCase):
         return said
 
     def resume(self, inventory, *words):
-        """Without the plan: as the file says."""
+        """Without the plan, which is in the file."""
         words = [str(lib.SCRIPTS / "netmesh"), "--inventory", inventory, "--resume", "--output", "o", *words, *self.PROGRAMS]
         got = subprocess.run([*self.before, *words], cwd=self.place, env=self.env, capture_output=True, text=True, timeout=300, check=False)
         self.assertEqual(got.returncode, 0, got)
@@ -145,7 +146,7 @@ class Real(unittest.TestCase):
         self.must(*enters, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate", f"{mbit}mbit", "burst", "10k", "limit", "150k")
 
     def plant(self):
-        """A host at half rate, a pair with 1 % loss, a rack with a thin uplink."""
+        """Plant a host at half rate, a pair with 1 % loss, and a rack with a slow uplink."""
         for name in self.HOSTS:
             enters, device, port = self.devices[name]
             for where, which in ((enters, device), (self.enters("hub"), port)):
@@ -156,7 +157,7 @@ class Real(unittest.TestCase):
                   f"add rule t i ip saddr {self.ADDRESS['a']} numgen random mod 100 == 0 drop")
 
     def planted(self, *inventory):
-        """The planted faults are named, and nothing else: in rounds, and of all pairs at once."""
+        """Exactly the planted faults are named: in rounds, and with all pairs at once."""
         self.plant()
         uplink, lossy = "all pairs between r3 and the rest", "a and c, both ways"
         for test, options, names, *order in (
@@ -177,7 +178,7 @@ class Real(unittest.TestCase):
         said = self.must(lib.SCRIPTS / "netreport", "--mesh", "--margin", "20", "o")
         named = [re.split("  +", row)[1] for row in re.sub(r"\w+:\w*(\w)\b|switch ", r"\1", said).splitlines() if row.startswith("all  ")]
         print(f"{self.id()} {' '.join(words)}: {named}", flush=True)
-        if "--at-once" in words:        # the pairs of the slow host share its link, one with more and one with less
+        if "--at-once" in words:        # the pairs of the slow host share its link unevenly
             named = [name for name in named if not re.fullmatch(r"\w to b|b to \w", name)]
         self.assertEqual(sorted(named), sorted(names), said)
 
@@ -231,8 +232,8 @@ class Slurm(Real):
         self.nothing_is_left()
 
     def test_ended_in_the_middle(self):
-        """By SIGKILL, by scancel, and one node's slurmd is killed with all that it runs: nothing stays; --resume measures the rest in an
-        allocation of the same nodes."""
+        """Killed by SIGKILL and by scancel, and one node's slurmd is killed with its children: nothing is left
+        behind; --resume measures the rest in an allocation of the same nodes."""
         for kind, words in (("kill", []), ("cancel", ["--copy"]), ("node", [])):
             with self.subTest(kind), self.begun("--inventory", "slurm:", "--nodes", "6", "--force", "--set", "length=3", *words) as proc:
                 self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.pairs(), 60))
@@ -300,7 +301,7 @@ exec podman exec -i "$pod" "$@"
         self.addCleanup(self.must, "podman", "network", "rm", "-f", self.name)
 
     def contain(self, hosts):
-        """These hosts are containers: on podman's bridge, and then in their racks."""
+        """Make these hosts containers, on podman's bridge and in their racks."""
         for host in hosts:
             self.must(*self.before, "podman", "run", "-d", "--init", "--name", self.name + host, "--network", self.name, "--ip", self.ADDRESS[host],
                       "--read-only", "--cap-drop=all", "--user", "65534:65534", "--label", "app=mesh", *self.LIMITS, "--entrypoint", "sleep", "mesh", "3600")
@@ -320,7 +321,7 @@ exec podman exec -i "$pod" "$@"
             self.assertEqual(self.must("podman", "exec", self.name + host, "ls", "/tmp"), "")
 
     def test_podman(self):
-        """One is stopped in the middle and started again; SIGKILL."""
+        """One container is stopped in the middle and started again; SIGKILL."""
         self.contain(self.HOSTS)
         with self.begun("--inventory", "podman:label=app=mesh", "--set", "length=3") as proc:
             self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.pairs(), 60))
@@ -339,7 +340,7 @@ exec podman exec -i "$pod" "$@"
         self.nothing_is_left()
 
     def test_docker(self):
-        """No docker: the stand-in of that name is podman."""
+        """Without docker: podman under that name."""
         self.contain(self.HOSTS)
         (self.place / "docker").write_text('#!/bin/sh\nexec podman "$@"\n')
         (self.place / "docker").chmod(0o755)
@@ -348,7 +349,7 @@ exec podman exec -i "$pod" "$@"
         self.nothing_is_left()
 
     def test_kubectl(self):
-        """No cluster: the stand-in answers in kubectl's JSON, and execs into the containers."""
+        """Without a cluster: the stand-in prints kubectl's JSON, and execs into the containers."""
         self.contain(self.HOSTS)
         pods = [{"metadata": {"name": self.name + host, "namespace": "net"}, "spec": {"nodeName": host}, "status": {"phase": "Running", "podIP": self.ADDRESS[host]}}
                 for host in self.HOSTS]
@@ -360,7 +361,7 @@ exec podman exec -i "$pod" "$@"
         self.nothing_is_left()
 
     def inventory(self, variables):
-        """For Ansible to read; the racks are groups."""
+        """An inventory for Ansible; the racks are groups."""
         (self.place / "hosts.ini").write_text("".join(f"[{rack}]\n" + "".join(
             f"{name} netmesh_address={self.ADDRESS[name]} {variables[name]}\n" for name in names) for rack, names in self.RACKS.items()))
         return "--inventory", "hosts.ini"
@@ -376,13 +377,13 @@ exec podman exec -i "$pod" "$@"
 
     @unittest.skipIf(MIXED, f"no {', '.join(MIXED)} here: ansible-core openssh-server")
     def test_planted_in_a_mixed_inventory(self):
-        """Hosts that ssh reaches, containers, and the one that netmesh runs on."""
+        """Hosts reached by ssh, containers, and the host of netmesh itself."""
         self.contain("ace")
         self.must("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key")
         (self.place / "sshd.conf").write_text(SSHD.format(place=self.place))
         for host in "bdf":
             self.node(host)
-        Path("/run/sshd").mkdir(exist_ok=True)      # which sshd wants
+        Path("/run/sshd").mkdir(exist_ok=True)      # sshd needs it
         for host in "bd":
             self.must(*self.enters(host), shutil.which("sshd", path=self.env["PATH"]), "-f", self.place / "sshd.conf")
         ssh = (f"ansible_ssh_private_key_file={self.place}/key "

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of the engines of netmesh (scripts/netkit/engines) with stand-ins for their programs, and of what is said of groups."""
+"""Tests of netmesh's engines (scripts/netkit/engines) with stand-ins for their programs, and of the analysis of
+groups."""
 
 import contextlib
 import importlib.util
@@ -19,7 +20,7 @@ import netmesh_test
 from netkit import UsageError, engines, groups, mesh, results, tables
 from netkit.gate import output
 
-# Each leads into a namespace of the bed; what is in the file "dead" is not reached.
+# Each enters a namespace of the bed; those named in the file "dead" are unreachable.
 ENTER = """
 if grep -qx "$host" dead; then echo "$0: $host is gone" >&2; exit 1; fi
 exec ip netns exec "$PREFIX$host" "$@"
@@ -67,7 +68,7 @@ STATES = "#!/bin/sh\necho \"$(basename \"$0\")\" >>calls\ncase $0 in *sinfo) ech
 
 @unittest.skipIf(netmesh_test.OBSTACLE, netmesh_test.OBSTACLE)
 class Fleet(netmesh_test.Bed):
-    """All pairs of four hosts, a transaction each."""
+    """All pairs of four hosts, one transaction each."""
 
     def setUp(self):
         super().setUp()
@@ -104,12 +105,12 @@ class Fleet(netmesh_test.Bed):
         self.assertIn("podman ps --filter label=app=x", (self.place / "calls").read_text())
 
     def test_options_that_need_time(self):
-        """A daemon's first client only makes a transaction, and does not get them."""
+        """A daemon's first client makes a single transaction, without these options."""
         self.mesh("p.toml", "--inventory", "podman:a,b", "--output", "o", "--set", "options=--rate 200 --arrivals constant")
         self.assertEqual(self.measured(), self.all("ab"))
 
     def test_a_container_that_stops(self):
-        """It is named with its state, the others are measured, and what is missing is measured later."""
+        """It is reported with its state, the others are measured, and the missing runs are measured later."""
         (self.place / "dead").write_text("c\n")
         said = self.of("podman:a,b,c,d", status=1)
         self.assertIn("podman:c: it is exited: podman start c; runs not tried: ", said)
@@ -129,7 +130,7 @@ class Fleet(netmesh_test.Bed):
         self.assertEqual(self.measured(), self.all("abd"))
 
     def test_rights_that_are_missing(self):
-        """One line for each, at once: to list pods, and to run commands in them."""
+        """One line for each missing permission, immediately: to list pods, and to exec in them."""
         kubectl = self.place / "kubectl"
         text, forbidden = kubectl.read_text(), 'echo "Error from server (Forbidden): pods is forbidden: User me cannot {} pods" >&2; exit 1'
         for right, where in (("list", '*"get --output=json pods"*) '), ("exec", '*"exec -i pod-c"*) ')):
@@ -143,7 +144,8 @@ class Fleet(netmesh_test.Bed):
         self.assertEqual(self.measured(), self.all("abd"))
 
     def test_a_pod_that_restarts(self):
-        """In mid-round: what ran there has failed at once, the next rounds use it again, and --resume measures the rest."""
+        """In the middle of a round: its commands fail at once, the next rounds use it again, and --resume measures
+        the rest."""
         with self.begun("p.toml", "--inventory", "kubectl:app=x", "--output", "o", "--set", "length=3") as proc:
             self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.runs(), 60))
             time.sleep(1)
@@ -152,12 +154,12 @@ class Fleet(netmesh_test.Bed):
                     os.kill(int(pid), signal.SIGKILL)
             said = proc.communicate(timeout=120)
         missing = set(self.all()) - set(self.measured())
-        self.assertLessEqual(len(missing), 1, said)     # none where it was between two rounds
+        self.assertLessEqual(len(missing), 1, said)     # none if it happened between two rounds
         self.assertEqual(proc.returncode, len(missing), said)
         self.assertTrue(all("c" in pair for pair in missing), missing)
         self.mesh("--inventory", "kubectl:app=x", "--resume", "--output", "o")
         self.assertEqual(self.measured(), self.all())
-        for folder in self.place.glob("tmp.*"):     # with a real pod it is gone
+        for folder in self.place.glob("tmp.*"):     # a real pod's files would be gone
             shutil.rmtree(folder)
 
     @unittest.skipIf(shutil.which("netperf") or shutil.which("netserver"), "programs in PATH")
@@ -171,7 +173,7 @@ class Fleet(netmesh_test.Bed):
             self.assertRegex(err, f"{says}: not found \\(--copy takes ours there\\)")
 
     def test_slurm(self):
-        """It allocates, has a step for each node, and gives back."""
+        """It allocates nodes, runs a step on each, and releases them."""
         self.of("slurm:", "--nodes", "4", "--partition", "p")
         self.assertEqual(self.measured(), self.all())
         calls = (self.place / "calls").read_text()
@@ -186,14 +188,14 @@ class Fleet(netmesh_test.Bed):
         self.assertEqual(self.measured(), self.all("abd"))
 
     def test_killed(self):
-        """The allocation is over when netmesh is."""
+        """The allocation ends with netmesh."""
         with self.begun("p.toml", "--inventory", "slurm:", "--nodes", "4", "--output", "o", "--set", "length=60") as proc:
             self.assertTrue(lib.wait_for(lambda: len(self.inside()) > 12, 60), self.inside())
             proc.kill()
         self.assertTrue(lib.wait_for(lambda: "salloc is over" in (self.place / "calls").read_text(), 10))
 
     def test_what_can_not_be(self):
-        """A line each, at once."""
+        """One line each, immediately."""
         (self.place / "full").write_text("")
         for words, says in ((["lxc:a"], "lxc: no such engine"), (["slurm:"], "no allocation here: run netmesh within salloc"),
                             (["slurm:", "--nodes", "9"], "salloc: error: no nodes; nb is drained"), (["podman:a,-b"], "podman:-b: try podman:HOST")):
@@ -215,7 +217,7 @@ class Fleet(netmesh_test.Bed):
         self.assertEqual(self.header()["hosts"]["kubectl:pod-c"]["groups"], ["rack", "row"])
 
     def test_how_far_apart(self):
-        """Runs that could not begin together say so."""
+        """Runs that could not start together are reported."""
         podman = self.place / "podman"
         podman.write_text(podman.read_text().replace("exec ip netns", """[ "$host" = b ] && set -- sh -c "$(printf %s "$3" | sed 's/echo "begun/sleep 1; &/')" sh "$5"\nexec ip netns"""))
         self.of("podman:a,b,c", "--at-once")
@@ -267,7 +269,7 @@ class Groups(unittest.TestCase):
             self.assertLessEqual(len(wrong), 2, (names, [self.named(self.figures(seed, *planted)) for seed in wrong[:3]]))
 
     def test_a_link_that_is_shared_unevenly(self):
-        """Flows that share a thin uplink get more or less of it: this names no pair, and hides no host."""
+        """Flows that share a slow uplink get unequal parts: no pair is named for that, and no host is hidden."""
         rack = self.RACKS["rack3"]
         for bad, ends in ((lambda a, b: a == "slurm:s1", "client"), (lambda a, b: "slurm:s1" in (a, b), "client and server")):
             names, wrong = ["all pairs between rack3 and the rest", f"slurm:s1, as {ends}"], []
@@ -280,7 +282,7 @@ class Groups(unittest.TestCase):
             self.assertLessEqual(len(wrong), 3, wrong[:3])
 
     def sweep(self, end, node):
-        """The first of six hosts is slow as a client, and the fourth gives nothing."""
+        """The first of six hosts is slow as a client, and the fourth gives no result."""
         hosts = [end.format(number) for number in range(1, 7)]
         figures = {(a, b): 50.0 + number % 3 if a == hosts[0] else 100.0 + number % 3 for number, (a, b) in enumerate(
             (a, b) for a in hosts for b in hosts if a != b)}
@@ -291,14 +293,14 @@ class Groups(unittest.TestCase):
         return tables.Sweep(results.Results("f", header, runs))
 
     def test_bad_hosts(self):
-        """As the cluster calls them."""
+        """By the names that the cluster uses."""
         for end, node, says in (("slurm:s{}", "s{}", "s1,s4"), ("kubectl:net/p{}", "worker-{}", "worker-1\nworker-4")):
             sweep = self.sweep(end, node)
             found = mesh.block(mesh.find(sweep, "THROUGHPUT", False), "THROUGHPUT")
             self.assertEqual(groups.bad_hosts(sweep, [found]), says + "\n")
 
     def test_verdicts(self):
-        """A test a mesh, for programs; the names of tests are the same whatever is found."""
+        """A test for each mesh, for programs; the names of tests do not depend on the findings."""
         gate = mesh.gate(mesh.find(self.sweep("slurm:s{}", "s{}"), "THROUGHPUT", False), "THROUGHPUT")
         self.assertEqual(output.ktap(gate).splitlines()[:5], ["KTAP version 1", "1..1", "# worse: 2 parts of all",
                          "# slurm:s4, in all pairs: exit status 0: nothing", "# slurm:s1, as client: 50.498 (-50 %; others 100.86)"])
@@ -311,7 +313,7 @@ class Groups(unittest.TestCase):
 
     @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib here: python3-matplotlib")
     def test_heat_map(self):
-        """Hosts stand by their groups; the same results give the same bytes."""
+        """Hosts are sorted by group; the same results give the same bytes."""
         from netkit import heat
         sweep = self.sweep("slurm:s{}", "s{}")
         found = mesh.find(sweep, "THROUGHPUT", False)

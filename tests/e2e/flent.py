@@ -1,11 +1,10 @@
-"""flent, which runs many netperfs at once and plots what they report: some of its tests for five
-seconds each, against our pair on loopback. It has to find data in all of its series and to plot
-them.
+"""flent, which runs many netperfs at once and plots their output: some of its tests for five seconds each, with our
+programs on loopback. It must find data for all of its series and plot them.
 
     flent.py [--real]
 
---real runs the real netperf 2.7.0 instead of ours. flent is the system's, else Debian's package,
-kept in $NP_FLENT_DIR or the user's cache.
+--real runs the real netperf 2.7.0 instead of ours. flent is the installed one, else Debian's package, kept in
+$NP_FLENT_DIR or the user's cache.
 """
 
 import csv
@@ -21,7 +20,7 @@ import lib
 
 HOST = "127.0.0.1"
 LENGTH = 5      # seconds of a test
-DELAY = 1       # seconds before and behind it in which only delays are measured
+DELAY = 1       # seconds before and after it in which only latency is measured
 STREAMS = 4
 
 
@@ -43,7 +42,7 @@ TESTS = (
 
 
 class Flent:
-    """The program, and the environment in which it finds ours."""
+    """flent, and an environment in which it finds our programs."""
 
     def __init__(self, command: List[str], env: Dict[str, str]) -> None:
         self.command, self.env = command, env
@@ -55,7 +54,7 @@ class Flent:
 
 
 def find(bin_dir: str) -> Flent:
-    """Ends the suite as skipped where there is none."""
+    """Skips the suite if it is not available."""
     env = {**os.environ, "PATH": f"{bin_dir}:{os.environ['PATH']}", "MPLBACKEND": "agg"}
     if shutil.which("flent"):
         return Flent(["flent"], env)
@@ -70,7 +69,7 @@ def find(bin_dir: str) -> Flent:
 
 
 def measure(flent: Flent, port: int, test: Test) -> str:
-    """Its data files tell of every series; it neither warns nor complains."""
+    """Its data file has all series, and it prints no warnings or errors."""
     with tempfile.TemporaryDirectory() as place:
         command = [*flent.command, test.name, "-H", HOST, "--netperf-control-port", str(port),
                    "-l", str(LENGTH), "-d", str(DELAY), "-D", place, "-f", "csv",
@@ -91,7 +90,7 @@ def measure(flent: Flent, port: int, test: Test) -> str:
 
 
 def check_series(data: Path, least: int) -> str:
-    """Half of the steps of the test itself have a value, in every series."""
+    """At least half of the steps of the test have a value, in every series."""
     with data.open(newline="") as text:
         rows = list(csv.DictReader(text))
     names = list(rows[0])[1:]
@@ -109,7 +108,7 @@ def plot(flent: Flent, test: Test, place: Path) -> None:
                       f"{place}/plot.png"], env=flent.env, cwd=place) as started:
         got = started.finish(60)
     said = [line for line in (got.out + got.err).splitlines()
-            if "ERROR" in line or "WARNING" in line and "layout" not in line]  # of matplotlib's age
+            if "ERROR" in line or "WARNING" in line and "layout" not in line]  # about matplotlib's version
     assert got.rc == 0 and not said, f"status {got.rc}: {said}"
     assert (place / "plot.png").stat().st_size > 5000, "an empty plot"
 

@@ -1,6 +1,6 @@
-"""Several data connections (--flows) and what drives them (--engine): what excludes them is refused in one
-line, the list says what this end can do, what each flow carried adds up to the result, and a thousand cost the client little.
-kills.py is about the end of either program, the laws (tests/laws) about counts.
+"""Several data connections (--flows) and engines (--engine): invalid combinations are refused in one line, the list
+says what this end supports, the flows add up to the result, and a thousand of them cost the client little memory.
+kills.py tests crashes of either program, the laws (tests/laws) test counts.
 """
 
 import os
@@ -18,7 +18,7 @@ HOST = "127.0.0.1"
 FLOWS = 10
 PATIENCE = 60
 
-# Options, and what the line about them says.
+# Options, and the error line about them.
 REFUSED = (
     ("--flows many", ("--flows", "not a number")),
     ("--flows 11 -t TCP_CRR -- -p 6000,6010", ("--flows", "11 connections", "6000,6010")),
@@ -35,15 +35,15 @@ REFUSED = (
     ("--threads 2 -t LOC_CPU", ("--threads", "LOC_CPU")),
 )
 COUNTED = ("DG_STREAM -- -m 1000", "UDP_STREAM -- -m 100")
-CROWD, COUNT = 100, 1000000    # flows of datagrams; bytes that no queue drops
-MANY = 2000                    # flows, of which the daemon grants as many as it may at its defaults
-SLOW = ("-b", "1", "-w", "5s")      # so that many flows make little work
+CROWD, COUNT = 100, 1000000    # flows of datagrams; bytes that fit into all queues
+MANY = 2000                    # flows; the daemon's default limits grant fewer
+SLOW = ("-b", "1", "-w", "5s")      # so that many flows make little load
 THOUSAND = 1000
-MOST_MEMORY = 16 << 20         # what THOUSAND connections may cost the client beyond one, in bytes
+MOST_MEMORY = 16 << 20         # bytes that THOUSAND connections may cost the client in addition to one
 
 
 def engines(*args: str) -> Dict[str, str]:
-    """What the list says of each engine."""
+    """What the list says about each engine."""
     got = lib.run([lib.netperf(), *args, "--engine", "list"], timeout=20)
     assert got.rc == 0 and not got.err, got
     title, *rows, last = got.out.splitlines()
@@ -72,13 +72,13 @@ def the_far_end_tells_its_engine(port: int) -> None:
 
 
 def interim_results_have_each_flow(port: int, test: str) -> str:
-    """What they say of a flow adds up to what it did; of many flows they say how far these are apart."""
+    """A flow's interim results add up to its total; for many flows, quartiles are reported."""
     document = lib.document_of(port, test, "--flows", "3", "-D", "0.3", "-f", "x", *lib.PACED)
     interim, rows = document["interim"], document["iterations"][0]["flows"]
     for number, row in enumerate(rows):
         did = row["transactions"] or (row["bytes_sent"] + row["bytes_received"]) * 8 / 1e6
         told = sum(one["flows"][number] * one["seconds"] for one in interim)
-        assert did > 0 and abs(told - did) <= 1.5, (number, told, did)    # one may have been under way at the end
+        assert did > 0 and abs(told - did) <= 1.5, (number, told, did)    # one may have been in progress at the end
     for one in interim:
         rates = sorted(one["flows"])
         assert one["flow_quartiles"] == [rates[0], rates[0], rates[1], rates[1], rates[2]], one
@@ -92,7 +92,7 @@ def interim_results_have_each_flow(port: int, test: str) -> str:
 
 
 def descriptors_must_do(port: int) -> None:
-    """A soft limit is raised, as far as the hard one goes; where that is too few for all flows nothing is begun."""
+    """The soft limit is raised up to the hard limit; if that is too low for all flows, the test does not start."""
     client = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "--flows", "100"]
     got = lib.run(["sh", "-c", 'ulimit -S -n 40; exec "$@"', "sh", *client], timeout=20)
     assert got.rc == 0, got
@@ -102,7 +102,7 @@ def descriptors_must_do(port: int) -> None:
 
 
 def the_real_netserver(test: str) -> None:
-    """It has one connection a session, and nothing to choose what drives it by."""
+    """It has one connection per session, and no engines."""
     with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
         got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "1", "--flows", "2", "--engine",
                        ",epoll"], 20)
@@ -111,7 +111,7 @@ def the_real_netserver(test: str) -> None:
 
 
 def threads_add_up(port: int, test: str, threads: str, engine: str, *args: str) -> str:
-    """Each worker has its part of the flows, and all have one window."""
+    """Each worker has a share of the flows, and all have the same window."""
     document = lib.document_of(port, test, "--flows", "6", "--threads", threads, *args)
     one, near = document["iterations"][0], int(threads.split(",")[0])
     workers, rows = one["workers"], one["flows"]
@@ -133,7 +133,7 @@ def threads_add_up(port: int, test: str, threads: str, engine: str, *args: str) 
 
 
 def counted(port: int, test: str, *args: str, own: "Sequence[str]" = ()) -> None:
-    """Not one request more than is counted, over however many flows and threads."""
+    """Exactly as many requests as requested, with any number of flows and threads."""
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", *args, "--", *own, "-k",
                    "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,REMOTE_RECV_CALLS,REMOTE_SEND_CALLS"], timeout=PATIENCE)
     assert got.rc == 0, got
@@ -141,8 +141,8 @@ def counted(port: int, test: str, *args: str, own: "Sequence[str]" = ()) -> None
 
 
 def a_later_window_has_a_receiver(port: int, test: str) -> None:
-    """A client that is held up in its warm-up begins to count later than its far end, and ends later. On a busy machine
-    that is later, too, and has to be over before the far end's time is."""
+    """A client delayed in its warm-up opens its window later than the far end, and closes it later. On a busy machine
+    it must close before the far end's time is up."""
     with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "3", "-P", "0", "--warm-up", "1",
                       *lib.PACED]) as client:
         assert client.measuring(), client.said()
@@ -171,7 +171,7 @@ def a_warm_up_takes_none_of_the_count(port: int, test: str) -> None:
 
 
 def interrupted_in_its_warm_up(port: int, test: str) -> None:
-    """What was moved so far is no result."""
+    """An interrupt in the warm-up gives no result."""
     with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "5", "-P", "0", "--warm-up", "60",
                       "--flows", "4", "--threads", "2"]) as client:
         assert client.measuring(), client.said()
@@ -182,7 +182,7 @@ def interrupted_in_its_warm_up(port: int, test: str) -> None:
 
 
 def all_arrives(port: int, test: str, threads: str) -> str:
-    """The end of a flow is not that of others."""
+    """The end of one flow does not end others."""
     document = lib.document_of(port, test, "--flows", str(CROWD), "--threads", threads, length=f"-{COUNT}")
     final, rows = document["final"], document["iterations"][0]["flows"]
     assert final["LOCAL_BYTES_SENT"] == final["REMOTE_BYTES_RECVD"] >= COUNT, final
@@ -191,7 +191,7 @@ def all_arrives(port: int, test: str, threads: str) -> str:
 
 
 def each_answers(port: int, test: str, *args: str, flows: int = FLOWS) -> None:
-    """Each flow of datagrams is served, by a socket of its own."""
+    """Each flow of datagrams is served by a socket of its own."""
     document = lib.document_of(port, test, "--flows", str(flows), *args)
     rows = document["iterations"][0]["flows"]
     assert document["final"]["LOST_REQUESTS"] == 0 and len(rows) == flows, document["final"]
@@ -199,8 +199,8 @@ def each_answers(port: int, test: str, *args: str, flows: int = FLOWS) -> None:
 
 
 def many_receive(port: int) -> None:
-    """More flows than one message of old could name ports for: one session sends to all of them. On a busy machine all that was
-    sent to one may be lost."""
+    """More flows than fit into one message: one session sends to all ports. On a busy machine, all datagrams of a
+    flow may be lost."""
     document = lib.document_of(port, "OMNI -- -d recv -T udp -m 100", "--flows", str(CROWD), *lib.PACED)
     rows = document["iterations"][0]["flows"]
     assert len(rows) == CROWD and sum(row["bytes_received"] > 0 for row in rows) > CROWD / 2, document["final"]
@@ -222,7 +222,7 @@ def each_flow_has_its_numbers(port: int) -> str:
 
 
 def each_has_its_turn(port: int) -> str:
-    """In the bursts that the flows of a thread share."""
+    """Flows of a thread take turns in bursts."""
     document = lib.document_of(port, "TCP_STREAM", "--flows", "6", "-b", "4", "-w", "10")
     sent = [row["bytes_sent"] for row in document["iterations"][0]["flows"]]
     assert min(sent) > 0 and min(sent) * 3 > max(sent), sent
@@ -230,15 +230,15 @@ def each_has_its_turn(port: int) -> str:
 
 
 def each_has_a_pace(port: int, threads: int, engine: str = ",") -> None:
-    """As netperf has one connection, however many threads drive them. At the far end the first one that has to wait lets the
-    others of its thread wait, too."""
+    """Each flow has netperf's pace for one connection, however many threads there are. At the far end, the first flow
+    that has to wait makes the others of its thread wait, too."""
     for burst, wait, least in (("2", "60000", 4 * 2), (",2", ",60000", 4 + 1)):
         document = lib.document_of(port, "TCP_RR", "--flows", "4", "--threads", str(threads), "--engine", engine, "-b", burst, "-w", wait)
         assert least <= document["iterations"][0]["near"]["flow.transactions"] <= 4 * 2, (burst, document["iterations"][0]["flows"])
 
 
 def a_pause_ends_with_the_test(port: int) -> None:
-    """A receiver sleeps until its next burst is due, but not beyond the end."""
+    """A receiver sleeps until its next burst, but not beyond the end."""
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_MAERTS", "--flows", "2", "-b", "1", "-w",
                    "60000", "-l", "1"], timeout=PATIENCE / 2)
     assert got.rc == 0, got
@@ -257,18 +257,18 @@ def people_see_the_flows(port: int) -> str:
 # ---- a thousand of them, from outside -----------------------------------------------------------
 
 def sockets(pid: int) -> int:
-    """How many a process has, in the table of that thread which has most; 0 when it has ended."""
+    """The number of a process's sockets, in the descriptor table of the thread with the most; 0 if it has ended."""
     most = 0
     for table in Path(f"/proc/{pid}/task").glob("*/fd"):
         try:
             most = max(most, sum(os.readlink(fd).startswith("socket:") for fd in table.iterdir()))
         except OSError:
-            continue  # a descriptor or a thread that is gone
+            continue  # a descriptor or thread that is gone
     return most
 
 
 def peak(pid: int) -> int:
-    """The most memory that a process has had at a time, in bytes; 0 when it has ended."""
+    """Peak memory of a process in bytes; 0 if it has ended."""
     try:
         found = re.search(r"^VmHWM:\s+(\d+) kB$", Path(f"/proc/{pid}/status").read_text(), re.M)
     except OSError:
@@ -277,7 +277,8 @@ def peak(pid: int) -> int:
 
 
 def watched(started: lib.Started, flows: int) -> int:
-    """Until its end; its peak(), which never falls. It had a socket for each flow, and one for control."""
+    """Watch a client until it ends, and return its peak memory. Checks that it had a socket per flow, and one for the
+    control connection."""
     memory_of_it = open_at_once = 0
     while started.running():
         memory_of_it = max(memory_of_it, peak(started.pid))
@@ -289,7 +290,7 @@ def watched(started: lib.Started, flows: int) -> int:
 
 
 def peak_with(port: int, flows: int) -> int:
-    """That of a client with that many flows."""
+    """Peak memory of a client with that many flows."""
     with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "3", "--flows", str(flows), "--engine",
                       "epoll", *SLOW]) as started:
         seen = watched(started, flows)
@@ -299,7 +300,7 @@ def peak_with(port: int, flows: int) -> int:
 
 
 def memory(port: int) -> str:
-    """The rings, histogram and thread are one worker's; what is more comes with the connections."""
+    """Rings, histogram and thread exist once per worker; the rest grows with the connections."""
     if lib.QUICK:
         raise lib.Skipped("sanitizers have memory of their own")
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

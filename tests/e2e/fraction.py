@@ -1,5 +1,5 @@
-"""Tests of a fraction of a second: how long they last by what was moved meanwhile, which is paced; in both
-directions, with our daemon, with one that knows only whole seconds, and with the real one.
+"""Tests of fractions of a second: their duration, inferred from paced operations; in both directions, with our
+daemon, with one that knows only whole seconds, and with the real one.
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import Any, List
 import lib
 
 MS = 250
-BEAT_MS = 10         # between two operations of a paced test
+BEAT_MS = 10         # between operations of a paced test
 USUAL = MS / BEAT_MS
 BENCHES = ("TCP_STREAM", "TCP_MAERTS", "UDP_STREAM", "TCP_RR", "UDP_RR", "TCP_CRR")
 OPTIONS = ("TCP_STREAM --both", "TCP_MAERTS --flows 2", "TCP_STREAM --warm-up 0.1", "TCP_MAERTS --warm-up 0.1",
            "TCP_MAERTS -i 3,3", "TCP_MAERTS -D 0.1")
-TRIES = 5            # a process that stood still while the other one went on has a longer test
+TRIES = 5            # if one process is delayed while the other runs, the test is longer
 
 
 def command(port: int, test: str, *options: str) -> List[str]:
@@ -34,13 +34,13 @@ def document(port: int, test: str, *options: str) -> Any:
 
 
 def operations(run: Any) -> float:
-    """Calls of the client's end, which is the paced one: of one flow, of the last iteration."""
+    """Calls of the client, which is the paced end: of one flow, in the last iteration."""
     metrics = run["iterations"][-1]["metrics"]
     return float(max(metrics["LOCAL_SEND_CALLS"], metrics["LOCAL_RECV_CALLS"])) / metrics.get("FLOWS", 1)
 
 
 def lasts_a_fraction(daemon: lib.Daemon, words: str) -> str:
-    """As many beats as fit in, and not those of a whole second."""
+    """As many beats as fit into the fraction, fewer than into a whole second."""
     seen = []
     for _ in range(TRIES):
         run = document(daemon.port, *words.split())
@@ -54,7 +54,7 @@ def lasts_a_fraction(daemon: lib.Daemon, words: str) -> str:
 
 
 def daemon_knows(daemon: lib.Daemon) -> None:
-    """Of what it ends by its own clock it knows the length, of the rest the next whole second."""
+    """The daemon gets the exact length of tests that it ends by its own clock, and the next whole second for others."""
     lengths = re.findall(r": (\w+ \w+), length ([\d.]+),", daemon.log())
     assert lengths, daemon.log()
     assert {length for _, length in lengths} == {"1", f"{MS / 1000:g}"}, lengths
@@ -62,7 +62,7 @@ def daemon_knows(daemon: lib.Daemon) -> None:
 
 
 def is_rounded_up(port: int, words: str) -> str:
-    """By a line, and once."""
+    """It says so in one line."""
     run = document(port, *words.split())
     assert run["test"]["length"]["seconds"] == 1, run["test"]["length"]
     assert all(one["elapsed"] >= 1 for one in run["iterations"]), "too short"
@@ -83,7 +83,7 @@ def is_refused(length: str, says: str) -> None:
 
 
 def is_within_the_limit() -> None:
-    """A limit of a second lets half of one through, and not one and a half."""
+    """A limit of one second allows half a second, but not one and a half."""
     with lib.Daemon(args=["--max-length", "1"]) as daemon:
         assert lib.run(command(daemon.port, "TCP_MAERTS", "-l", "0.5"), 60).rc == 0
         got = lib.run(command(daemon.port, "TCP_MAERTS", "-l", "1.5"), 60)

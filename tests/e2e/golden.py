@@ -32,22 +32,22 @@ import lib
 AT_ONCE = 6
 PATIENCE = 4 if lib.QUICK else 1
 LIMIT = 90.0        # seconds for a command
-LOOK = 3.0          # seconds until a program that stays is looked at
-EACH = 1 if "--timed" in sys.argv else 11  # change that is tried: all of them take long
-MOST_DIFFER = 10    # recordings of Debian's that may be listed as different, errors aside
+LOOK = 3.0          # seconds after which a program that does not exit is examined
+EACH = 1 if "--timed" in sys.argv else 11  # change that is tested: all of them take long
+MOST_DIFFER = 10    # of Debian's recordings that may be listed as different, not counting errors
 HOST = "127.0.0.1"
 RECORDED = lib.TOP / "tests" / "golden" / "recorded.txt"
 DIFFERENCES = lib.TOP / "doc" / "DIFFERENCES.md"
 
 
 class Misfit(Exception):
-    """An output is not as recorded; the text says in what."""
+    """An output differs from the recording; the text says how."""
 
 
 # ---- recordings ---------------------------------------------------------------------------------
 
 class Golden:
-    """One recording."""
+    """A recording."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -102,7 +102,7 @@ class Difference(NamedTuple):
 
 
 def differences() -> Dict[str, Difference]:
-    """By the name of the recording; a row may name several in its first cell."""
+    """By recording; a row may name several in its first cell."""
     found: Dict[str, Difference] = {}
     for line in DIFFERENCES.read_text().splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -155,9 +155,9 @@ def decimals(number: str) -> int:
 
 
 def check_number(want: str, got: Token) -> None:
-    """Raises Misfit if a number has not the shape."""
+    """Raise Misfit if a number does not have the shape."""
     if got.kind == "odd":
-        return  # where the one divides by zero, the other may
+        return  # if one divides by zero, the other may
     if got.kind != "number":
         raise Misfit(f"{got.text!r} instead of a number like {want}")
     if want[0] in MACHINE:
@@ -238,7 +238,7 @@ def columns(block: List[str]) -> List[List[str]]:
 
 
 def check_human(shape: List[str], block: List[str]) -> None:
-    """Raises Misfit if a block of head rows and a row of values says something else."""
+    """Raise Misfit if a block of header lines and values differs in content."""
     want, got = columns(shape), columns(block)
     if len(want) != len(got):
         raise Misfit(f"{len(got)} columns instead of {len(want)}")
@@ -253,17 +253,15 @@ def check_human(shape: List[str], block: List[str]) -> None:
 
 
 def slack(column: List[str]) -> int:
-    """By how much a column is wider than its text asks for."""
+    """How much wider a column is than its text requires."""
     heads = [cell.rstrip() for cell in column[:-1]]
     return len(column[-1]) - max([len(column[-1].rstrip()) + 1, *map(len, heads)]) - 1
 
 
 def check_widths(shape: List[str], block: List[str]) -> None:
-    """Raises Misfit unless each column has the width that its text asks for.
-
-    A column without a value is part of the one before, and makes that wider by what it was in the
-    recording. Lengths that the name HOST has changed there say nothing.
-    """
+    """Raise Misfit unless each column has the width that its text requires. A column without a value is part of the
+    one before, and widens it by its width in the recording. The header's length is ignored where the name HOST has
+    another length here."""
     if len({len(row) for row in block}) != 1:
         raise Misfit("rows of different lengths")
     if not shape[-1].strip():
@@ -280,7 +278,7 @@ def is_prose(line: str) -> bool:
 
 
 def blocks_of(lines: Sequence[str], heads: bool) -> List[List[str]]:
-    """Runs of lines that belong together: a line of prose, an empty line, a block of columns."""
+    """Groups of lines: a line of prose, an empty line, a block of columns."""
     blocks: List[List[str]] = []
     for line in lines:
         alone = is_prose(line) or line == ""
@@ -300,7 +298,7 @@ KEY_INTERIM = re.compile(r"NETPERF_(?:INTERIM_RESULT|UNITS|INTERVAL|ENDING)\[(\d
 
 
 def tidy(text: str) -> List[str]:
-    """The lines, without what a banner says of the build, and one interim result of many."""
+    """The lines, without what a banner says about the build, and with one of many interim results."""
     kept: List[str] = []
     for line in text.split("\n"):
         if " TEST from " in line:
@@ -317,7 +315,7 @@ def tidy(text: str) -> List[str]:
 
 
 def check_text(golden: Golden, shape: str, text: str) -> None:
-    """Raises Misfit if a text has not the shape. The last line is what follows the last newline."""
+    """Raise Misfit if a text does not have the shape. The last line is what follows the last newline."""
     wanted, found = tidy(shape.replace("{cc}", MACHINE["{cc}"])), tidy(text)
     if golden.style.startswith("head "):
         most = int(golden.style.split()[1])
@@ -350,7 +348,7 @@ def compare_lines(wanted: Sequence[str], found: Sequence[str]) -> None:
 # ---- running ------------------------------------------------------------------------------------
 
 class Chatter(socketserver.ThreadingTCPServer):
-    """The services echo, discard and chargen, on ports of their own."""
+    """The services echo, discard and chargen, on free ports."""
     daemon_threads = True
     allow_reuse_address = True
 
@@ -367,7 +365,7 @@ class Chatter(socketserver.ThreadingTCPServer):
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
-# What a test moves in place of lasting a second.
+# The count of a test that replaces a second.
 COUNTS = {"TCP_RR": "-500", "UDP_RR": "-500", "TCP_CRR": "-100", "TCP_STREAM": "-4000000",
           "TCP_MAERTS": "-4000000", "UDP_STREAM": "-65536", "STREAM_RR": "-500", "DG_RR": "-500",
           "STREAM_STREAM": "-4000000", "DG_STREAM": "-65536", "TCP_CC": "-100",
@@ -376,7 +374,7 @@ NEEDS_TIME = ("-D", "-N")
 
 
 def shortened(args: List[str], length: str = "") -> List[str]:
-    """The same with a count for a second where that prints the same, or with this length."""
+    """The arguments with a count instead of a second if that prints the same, or with this length."""
     test = args[args.index("-t") + 1].upper() if "-t" in args[:-1] else ""
     if test == "OMNI" and "rr" in args:
         test = "OMNI rr"
@@ -388,12 +386,12 @@ def shortened(args: List[str], length: str = "") -> List[str]:
 
 
 def own_options(args: Sequence[str]) -> Sequence[str]:
-    """Those before the test's."""
+    """The options before the test-specific ones."""
     return args[:args.index("--")] if "--" in args else args
 
 
 class Programs:
-    """What the commands of the recordings mean here: the programs, their daemons, the ports."""
+    """The commands of the recordings on this machine: programs, daemons, ports."""
 
     def __init__(self, stack: ExitStack, netperf: str, netserver: str, real: bool,
                  timed: bool) -> None:
@@ -405,14 +403,14 @@ class Programs:
                 self._daemons[options] = stack.enter_context(lib.Daemon(
                     args=options.split(), program=netserver, grace=None if real else 10.0))
             except RuntimeError as fault:
-                self._missing = str(fault)  # which is for those to say that need it
+                self._missing = str(fault)  # reported by the recordings that need it
         self._services = {
             f"{name.upper()}PORT": str(stack.enter_context(Chatter(name)).server_address[1])
             for name in ("echo", "discard", "chargen")}
         self._place = stack.enter_context(tempfile.TemporaryDirectory())
 
     def words(self, golden: Golden) -> Dict[str, str]:
-        """What the words in capitals of a command stand for, this time."""
+        """The replacements for the words in capitals of a command."""
         if golden.server not in self._daemons:
             raise Misfit(self._missing)
         words = {"HOST": HOST, "PORT": str(self._daemons[golden.server].port), **self._services}
@@ -424,7 +422,7 @@ class Programs:
     def arguments(self, golden: Golden) -> List[str]:
         name, *args = shlex.split(golden.run)
         if "HIST_TOTAL" in golden.texts["out"] and not self.real:
-            args.insert(0, "-j")  # ours has a histogram where latencies are asked for
+            args.insert(0, "-j")  # ours prints a histogram if latencies are requested
         if golden.fails and "-l" not in args and name == "netperf":
             args[:0] = ["-l", "1"]  # where ours does not fail
         return [name, *args]
@@ -438,7 +436,7 @@ class Programs:
         return [self._programs[name], *(known.sub(lambda m: words[m[0]], arg) for arg in args)]
 
     def canonical(self, text: str, words: Dict[str, str]) -> str:
-        """A text with the programs, ports and addresses by their names again."""
+        """A text with programs, ports and addresses replaced by their names."""
         for name, path in self._programs.items():
             text = text.replace(path, name.upper())
         for name, value in words.items():
@@ -447,7 +445,7 @@ class Programs:
         return text.replace(HOST, "HOST")
 
     def run(self, golden: Golden) -> "Tuple[lib.Result, Dict[str, str]]":
-        """What the command did, and the words to read it with."""
+        """The result of the command, and the replacements needed to read it."""
         words = self.words(golden)
         place = Path(tempfile.mkdtemp(dir=self._place))
         for name, text in golden.files.items():
@@ -473,19 +471,19 @@ def check_status(golden: Golden, got: lib.Result, exactly: bool) -> None:
         raise Misfit(f"exit status {status} instead of {golden.exit}: {got.out!r} {got.err!r}")
 
 
-# A line of netserver's where the kernel, or a build with a sanitizer, lacks means to confine it.
+# netserver's line about missing means of confinement, in this kernel or in a build with a sanitizer.
 LESS = re.compile(r"^netserver\[\d+\]: sessions are less confined: .*\n", re.M)
 
 
 class Figure(NamedTuple):
-    """A figure that netperf does not have: its name, and whether `all` has it, with which heads."""
+    """A figure that netperf lacks: its name, whether `all` includes it, and its headers."""
     name: str
     in_all: bool
     heads: List[str]
 
 
 def our_figures() -> List[Figure]:
-    """The rows behind OUTPUT_END; one of both ends is two figures."""
+    """The rows after OUTPUT_END; a row for both ends is two figures."""
     table = (lib.TOP / "src" / "stats" / "metrics.def").read_text()
     rows = re.findall(r'^NP_(?:METRIC\(|PAIR\(\d+, )((?:\w+, )+)[A-Z]+, "(?:[^"\\]|\\.)*", (\d), \w+,'
                       r'\s*((?:"[^"]*",\s*){3,4})', table[table.index("NP_METRIC(OUTPUT_END"):], re.M)
@@ -499,7 +497,7 @@ def our_figures() -> List[Figure]:
 
 
 def cut(text: str, end: str) -> str:
-    """The text without its end, which is a pattern."""
+    """The text without the pattern at its end."""
     found = re.search(f"(?:{end})\\Z", text, re.M)
     if not found:
         raise Misfit(f"figures of ours are not last: {text[-200:]!r}")
@@ -507,7 +505,7 @@ def cut(text: str, end: str) -> str:
 
 
 def without_ours(golden: Golden, text: str) -> str:
-    """What `all` and `?` give without our figures, which have to be there, and last."""
+    """The output of `all` or `?` without our figures, which must be there, and last."""
     asked = re.search(r" -([oOk]) (all|\?)$", golden.run, re.I)
     if not asked:
         return text
@@ -533,7 +531,7 @@ def without_ours(golden: Golden, text: str) -> str:
 
 def check_recorded(programs: Programs, golden: Golden, got: lib.Result,
                    words: Dict[str, str]) -> None:
-    """Raises Misfit unless the output is as recorded."""
+    """Raise Misfit unless the output is as recorded."""
     if not programs.real:
         got = got._replace(out=without_ours(golden, got.out), err=lib.PASSED_OVER.sub("", got.err))
     check_status(golden, got, exactly=True)
@@ -554,8 +552,8 @@ def check_recorded(programs: Programs, golden: Golden, got: lib.Result,
 
 def check_message(programs: Programs, golden: Golden, got: lib.Result,
                   words: Dict[str, str]) -> None:
-    """Raises Misfit unless it says in one line what is wrong, fails if the real one did, and has
-    what was recorded on stdout, and of stderr what scripts look for there."""
+    """Raise Misfit unless it says in one line what is wrong, fails if the real one did, and prints what was recorded
+    on stdout, and those parts of stderr that scripts look for."""
     check_status(golden, got, exactly=False)
     try:
         lib.error_line(got, golden.run.split()[0])
@@ -588,11 +586,11 @@ def must_fit(programs: Programs, golden: Golden) -> None:
     except Misfit:
         if "udp" not in golden.run.lower():
             raise
-        check(programs, golden)  # nothing makes up for a datagram that a busy machine lost
+        check(programs, golden)  # a datagram lost on a busy machine is not replaced
 
 
 def must_differ(programs: Programs, golden: Golden, row: Difference) -> str:
-    """A listed one; unless the list says otherwise, it must at least fail when the real one did."""
+    """A listed difference. Unless the list says otherwise, it must at least fail if the real one did."""
     got, words = programs.run(golden)
     if "exit status" not in row.what:
         check_status(golden, got, exactly=False)
@@ -618,7 +616,7 @@ def without_ipv6() -> bool:
 
 
 def cannot_run(golden: Golden) -> str:
-    """Why a command cannot be run on this machine; empty if it can."""
+    """Why a command can't run on this machine; empty if it can."""
     args = shlex.split(golden.run)
     if ("-6" in args or "::1" in args) and not golden.fails and without_ipv6():
         return "no IPv6"
@@ -641,7 +639,7 @@ def filled(text: str, digit: str) -> str:
 
 
 def changes(line: str) -> Iterator[Tuple[str, str]]:
-    """A line with one thing wrong in it, again and again, and what it is."""
+    """Variants of a line with one error each, and the error."""
     yield "a blank more at the end", line + " "
     yield "a blank more in front", " " + line
     if line.endswith(" "):
@@ -660,8 +658,7 @@ def changes(line: str) -> Iterator[Tuple[str, str]]:
 
 
 def notices_changes(goldens: Sequence[Golden]) -> str:
-    """Every line fits its shape, and fits no more with one thing wrong in it; of all these things
-    one in N is tried."""
+    """Each line fits its own shape, and not with an error in it; one in EACH errors is tried."""
     lines = {line: golden for golden in goldens for line in golden.texts["out"].splitlines()
              if line and golden.style == ""}
     count = 0
@@ -684,7 +681,7 @@ def notices_changes(goldens: Sequence[Golden]) -> str:
 
 
 def notices_widths(goldens: Sequence[Golden]) -> str:
-    """The same for columns: a recorded block has the widths, with a blank more it has not."""
+    """The same for columns: a recorded block has the right widths, and not with a blank added."""
     blocks = [block for golden in goldens if golden.style == "human" and " -P 0 " not in golden.run
               for block in blocks_of(golden.texts["out"].split("\n"), heads=True)
               if len(block) == HEADS + 1 and "HOST" not in block[-1]]
@@ -709,7 +706,7 @@ def notices_widths(goldens: Sequence[Golden]) -> str:
 
 
 def grown_numbers() -> None:
-    """Numbers that outgrow their column push what follows; those that do not must not."""
+    """Only numbers that outgrow their column move what follows."""
     shape = "~~~~~  @@@@@@ 1        1       #.##     #####.##   "
     sizes = filled(shape[:13], "")
     if len(sizes) == 13:
@@ -729,7 +726,7 @@ def grown_numbers() -> None:
 # ---- the suite ----------------------------------------------------------------------------------
 
 def seconds(golden: Golden) -> float:
-    """About how long a command takes: the longest ones are to begin first."""
+    """The approximate duration of a command: the longest ones start first."""
     args = shlex.split(golden.run)
     length = 1.0 if "-l" not in args or args[args.index("-l") + 1] == "1" else 0.1
     return length * (3 if "-i" in args else 1) * (0 if golden.fails else 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Asked, granted, done: every option of both programs, asked for in a way that can't be granted. It is an error that names
-the option, or a line on standard error says what is done in its place: nothing is replaced in silence. --table prints
-what each comes to. Options for which nothing can be refused are in NOTHING, each with why."""
+"""Requested, granted, done: every option of both programs in a situation where it can't be granted. Either it is an
+error that names the option, or a line on stderr says what is done instead: nothing is replaced silently. --table
+prints the results. Options that can't be refused are in NOTHING, with the reason."""
 
 import os
 import re
@@ -12,16 +12,16 @@ from typing import Dict, List, NamedTuple, Set
 import alone
 import lib
 
-NOWHERE = 4000      # a processor
+NOWHERE = 4000      # a processor that does not exist
 NO_PROC = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
 AT_ONCE = 3
 
 
 class Ask(NamedTuple):
     words: str
-    says: str               # a part of the line
+    says: str               # part of the line
     test: str = "TCP_STREAM"
-    how: str = ""           # nobody: the client has no rights; blind: it has no /proc; its daemon's /proc, for far
+    how: str = ""           # nobody: the client has no privileges; blind: it has no /proc; far: the daemon has no /proc
 
 
 def of_test(test: str, says: str, *words: str) -> "List[Ask]":
@@ -68,7 +68,7 @@ TESTS = [
     *of_test("TCP_STREAM", "SO_BINDTODEVICE", "--bind-device nosuch,"), *of_test("TCP_CRR", "--allow-device", "--bind-device ,lo"),
     *of_test("TCP_STREAM", "at most 37", "-u " + 40 * "x"), *of_test("TCP_CRR", "has no use for it", "-b 5"),
 ]
-DAEMON = {      # what is printed where it can't be: each daemon ends at once
+DAEMON = {      # options that a daemon can't grant: each exits at once
     "-4 -L ::1": "'::1'", "-6 -L 127.0.0.1": "'127.0.0.1'", "-L 192.0.2.1": "192.0.2.1", "-p 99999": "not a port", "--data-ports 5-1": "range", "-v loud": "not a number",
     "--one-port -f": "leave one out", "--proxy-protocol x": "x", "--passphrase-file /nosuch": "nosuch", "--key-file /nosuch": "nosuch", "--fill-dir /nosuch": "nosuch",
     "--allow x": "x", "--deny x": "x", "--access-file /nosuch": "nosuch", "--engines nosuch": "nosuch", "--transports nosuch": "nosuch",
@@ -90,7 +90,7 @@ NOTHING = {
 
 
 def known(text: str) -> "Set[str]":
-    """The options of a help text, each by its letter if it has one."""
+    """The options in a help text, by their letters if they have one."""
     return {short or long for short, long in re.findall(r"^  (-\w)?(?: \S+)?(?:, )?(--[a-z-]+)?", text, re.M) if short or long}
 
 
@@ -136,7 +136,8 @@ def is_refused(words: str, says: str, done: "Dict[str, str]") -> str:
 
 
 def bound_to_a_device(daemon: lib.Daemon) -> None:
-    """What is bound to a device has no other's: neither end reaches the other by a pair of interfaces without a peer."""
+    """A socket bound to an interface uses no other: the ends can't reach each other through a pair of interfaces
+    without peer."""
     def measured(device: str, test: str = "TCP_RR", words: str = "-- --bind-device") -> lib.Result:
         return lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "0.2", "-t", test, *words.split(), device], 40)
 

@@ -1,7 +1,6 @@
-"""Interim results by the clock: `-D 0.1` for two seconds gives twenty of them, in each style of
-output. Their stamps don't drift, each comes out of the pipe when it is due, and the banner before,
-but for the time that the client was ready to run and had no processor.
---long does it for ten seconds, at full speed and in more tests.
+"""Timing of interim results: `-D 0.1` for two seconds gives twenty, in each output style. Their timestamps don't
+drift; each is written when it is due, after the banner, not counting the time for which the client waited for a
+processor. --long runs for ten seconds, at full speed, in more tests.
 """
 
 import os
@@ -15,7 +14,7 @@ from typing import Dict, List, NamedTuple, Sequence, Tuple
 import lib
 
 INTERVAL = 0.1
-LATE = 0.08          # seconds from a stamp until its line has been read
+LATE = 0.08          # seconds from a timestamp until its line was read
 CLASSIC = re.compile(r"Interim result: *(?P<rate>[\d.]+) (?P<unit>\S+)/s over (?P<seconds>[\d.]+)"
                      r" seconds ending at (?P<ending>[\d.]+)")
 CSV = re.compile(r" *(?P<rate>[\d.]+),(?P<unit>\S+)/s,(?P<seconds>\d+\.\d{3}),"
@@ -25,7 +24,7 @@ KEYVAL = re.compile(r"NETPERF_(?P<what>INTERIM_RESULT|UNITS|INTERVAL|ENDING)"
 
 
 class Line(NamedTuple):
-    """A line, and by the wall clock when it was read."""
+    """A line, and the wall-clock time when it was read."""
     text: str
     read: float
 
@@ -50,8 +49,8 @@ STYLES = (
 
 
 def watch(cmd: List[str], seconds: float) -> Tuple[List[Line], float]:
-    """All lines that a command writes into a pipe, each with the time when it came; and for how long
-    the command had no processor."""
+    """All lines that a command writes into a pipe, with the times when they arrived; and for how long the command
+    waited for a processor."""
     with subprocess.Popen(cmd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, start_new_session=True) as program:
         assert program.stdout
@@ -118,7 +117,7 @@ def result(style: Style, lines: List[Line]) -> Tuple[float, float]:
         rate, elapsed = lines[-1].text.split(",")
         return float(rate), float(elapsed)
     row = next(line.text.split() for line in reversed(lines) if len(line.text.split()) >= 5)
-    # In UDP_STREAM's row the messages stand between time and rate, with their errors.
+    # UDP_STREAM's row has messages and errors between time and rate.
     time_at = 2 if "UDP STREAM" in lines[0].text else -2
     return float(row[-1]), float(row[time_at])
 
@@ -128,7 +127,7 @@ def check(test: str, style: Style, port: int, length: int, pace: Sequence[str]) 
            *pace, "-D", str(INTERVAL), *(["--", *style.words] if style.words else [])]
     begun = time.monotonic()
     lines, waited = watch(cmd, length + 60)
-    # What was due while the machine let nobody run comes late or, if the next is due too, not.
+    # A result that was due while the machine was stopped is late, or missing if the next one is due as well.
     lost = waited + lib.all_late_since(begun)
     late_by = lost
     found = interims(style, lines)
@@ -141,13 +140,13 @@ def check(test: str, style: Style, port: int, length: int, pace: Sequence[str]) 
     assert banner.read <= found[0].ending + late_by, "the banner came after the first interim result"
     off = [one.ending - start - INTERVAL * number
            for number, one in enumerate(found[:wanted - 1], 1)]
-    drift = statistics.median(off[-10:])  # one alone may be late where others use the CPU
+    drift = statistics.median(off[-10:])  # a single one may be late on a busy machine
     assert abs(drift) < INTERVAL + lost, f"the stamps have drifted by {drift:.3f} s"
     astray = sum(abs(one) > INTERVAL + lost for one in off)
     assert astray <= wanted // 10, f"{astray} stamps are an interval from their time: {off}"
     late = sorted(one.read - one.ending for one in found)
     assert late[0] >= -0.002, f"a line was read {-late[0]:.3f} s before its stamp"
-    # The last one tells of what is left, when the far end has told its side.
+    # The last one has the rest, after the far end's results.
     slow = sum(one.read - one.ending > LATE + late_by for one in found[:wanted - 1])
     assert slow <= wanted // 10, f"{slow} lines were late, the latest by {late[-1]:.3f} s"
     rate, elapsed = result(style, lines)

@@ -1,7 +1,6 @@
-"""Ours and the real netperf 2.7.0 with each other: every classic test, both families, timed and
-counted, then single options. A cell is one run of a client against a daemon; its output must have
-the classic layout and figures that agree with each other. Where the real programs cannot be had,
-their columns are skipped.
+"""Ours and the real netperf 2.7.0 with each other: every classic test, IPv4 and IPv6, timed and counted; then single
+options. A cell is one run of a client against a daemon: its output must have the classic layout and consistent
+figures. If the real programs are not available, their columns are skipped.
 """
 
 import math
@@ -23,11 +22,11 @@ UNITS = {"G": "GBytes", "M": "MBytes", "K": "KBytes", "B": "Bytes",
 UNDER_WAY = 40_000_000  # bytes: the largest socket buffers of both ends
 PASSPHRASE = "sesame"
 TWICE = re.compile("^catcher: timer popped.*\n", re.M)
-MEASURABLE = 0.05  # seconds: below, two decimals of elapsed time say too little
+MEASURABLE = 0.05  # seconds, below which two decimals of elapsed time are not enough
 
 
 class Wrong(Exception):
-    """A cell is not as it must be; the text says in what."""
+    """Something is wrong in a cell; the text says what."""
 
 
 class Pairing(NamedTuple):
@@ -42,47 +41,46 @@ PAIRINGS = (Pairing("ours", "real"), Pairing("real", "ours"), Pairing("ours", "o
 
 
 class Known(NamedTuple):
-    """A way of the real peer that shows: why, and what Wrong says then; nothing when it need not
-    show each time, and only bounds are wider."""
+    """A visible peculiarity of the real peer: the reason, and the text of Wrong; empty if it does not always occur,
+    and only tolerances are wider."""
     why: str
     says: str = ""
 
 
 class Run(NamedTuple):
-    """What a judge may look at."""
+    """What a judge may examine."""
     pairing: Pairing
     cell: "Cell"
     got: lib.Result
-    busy: float          # percent of all CPUs, by this program's own reading
-    bound: "Dict[str, str]"  # CPUs that the client and the sessions were seen bound to
-    late: float          # seconds: how late this program was woken meanwhile
-    loop: float          # seconds of CPU that the busy loop beside it got
+    busy: float          # percent of all CPUs, measured by this program
+    bound: "Dict[str, str]"  # CPUs that the client and the sessions were bound to
+    late: float          # seconds: how late this program was woken
+    loop: float          # seconds of CPU used by the busy loop
 
     def slack(self) -> float:
-        """Seconds that a time limit is wider by: whatever is woken late may be so at both ends, at
-        the start and at the end. A timer of the real program's, for which nobody is to wait, takes
-        longer."""
+        """Seconds added to a time limit. Wake-ups may be late at both ends, at the start and at the end. Timers of
+        the real program, for which nothing should wait, take longer."""
         return 2.0 + 4 * self.late
 
 
 class Cell(NamedTuple):
-    """One run, and what its output must be beyond the layout."""
+    """A run, and requirements beyond the layout."""
     row: str
     test: str
-    length: float                   # as -l takes it: seconds, or minus a count
+    length: float                   # -l: seconds, or a negative count
     host: str = "127.0.0.1"
     options: Tuple[str, ...] = ()   # global ones
-    specific: Tuple[str, ...] = ()  # those behind --
+    specific: Tuple[str, ...] = ()  # after --
     style: layout.Style = layout.Style(2)
     unit: str = ""                  # of -f
     shown: "Dict[str, layout.Value]" = {}  # figures that must be printed like this
     most_per_recv: float = math.inf
     lines: Tuple[str, ...] = ()     # instead of the classic layout
-    # Looks at the whole run instead of all this, and raises Wrong.
+    # Called with the run instead of all other checks; raises Wrong.
     judge: "Optional[Callable[[Run], None]]" = None
-    locked: bool = False            # by a daemon that wants PASSPHRASE
-    load: bool = False              # beside a loop that keeps a CPU busy
-    known: "Dict[str, Known]" = {}  # by pairing: what the real peer does
+    locked: bool = False            # by a daemon that requires PASSPHRASE
+    load: bool = False              # with a loop that keeps a CPU busy
+    known: "Dict[str, Known]" = {}  # by pairing: peculiarities of the real peer
 
 
 # ---- figures ------------------------------------------------------------------------------------
@@ -93,7 +91,7 @@ def need(holds: bool, what: str) -> None:
 
 
 def need_near(what: str, value: float, wanted: float, slack: float) -> None:
-    slack += abs(wanted) * 1e-5  # netperf computes in single precision
+    slack += abs(wanted) * 1e-5  # netperf uses single precision
     need(abs(value - wanted) <= slack, f"{what}: {value} is not {wanted} +/- {slack:.4g}")
 
 
@@ -113,16 +111,17 @@ def check_elapsed(elapsed: float, run: Run) -> None:
 
 
 def check_stream(f: layout.Fields, cell: Cell) -> None:
-    """The rate counts what arrived; what arrived was sent, and all of it but in TCP_MAERTS."""
+    """The rate counts received data; what was received was sent, and all that was sent was received, except in
+    TCP_MAERTS."""
     sent, moved = f["sends"] * f["send_size"], f["bytes"]
-    if cell.test == "TCP_SENDFILE":  # whose bytes have four digits, and the last call no count
+    if cell.test == "TCP_SENDFILE":  # its bytes have four digits, and its last call is not counted
         moved = f["sends"] * f["per_send"]
         need_near("bytes", f["bytes"], moved, moved * 5e-4)
         need_near("sends x size", sent, moved, f["send_size"] + f["sends"] * 0.005)
-    elif cell.test == "TCP_MAERTS":  # whose ends stop each for itself, the sender within a send
+    elif cell.test == "TCP_MAERTS":  # its ends stop independently, the sender within a send
         need(-f["send_size"] <= sent - moved <= UNDER_WAY, f"{moved} bytes arrived of {sent}")
     else:
-        # The end of a timed test may cut the last send short; the real client forgets that part.
+        # The end of a timed test may truncate the last send; the real client does not count that part.
         need(sent - f["send_size"] < moved <= sent, f"{moved} bytes by {f['sends']} sends")
     need_near("receives x bytes per receive", f["recvs"] * f["per_recv"], moved,
               (f["recvs"] + f["sends"]) * 0.005)
@@ -161,14 +160,14 @@ def check_transactions(f: layout.Fields, cell: Cell) -> None:
 
 
 class Kind(NamedTuple):
-    """What a classic test needs here."""
+    """Parameters of a classic test."""
     check: Callable[[layout.Fields, Cell], None]
-    count: int                      # for some tenths of a second
+    count: int                      # for a few tenths of a second
     quick_count: int
     specific: Tuple[str, ...] = ()  # of a counted run
 
 
-# Counted UDP_STREAM sends less than a receive buffer holds, as nothing makes up for a loss.
+# Counted UDP_STREAM sends less than a receive buffer holds, as losses are not made up for.
 KINDS = {
     "TCP_STREAM": Kind(check_stream, 409_600_000, 4_096_000),
     "TCP_MAERTS": Kind(check_stream, 409_600_000, 4_096_000),
@@ -192,7 +191,7 @@ BUSY_LOOP = ("sh", "-c", "while :; do :; done")
 
 
 class Bed:
-    """The programs and two daemons of each kind, the second of which wants the passphrase."""
+    """The programs, and two daemons of each kind, the second of which requires the passphrase."""
 
     def __init__(self, real: Optional[Path]) -> None:
         self._stack = ExitStack()
@@ -234,13 +233,13 @@ class Bed:
                 got = client.finish(timeout=180)
             busy = busy_share(before, cpu_ticks())
             loop = lib.cpu_seconds(beside.pid) if beside else 0.0
-        # At times the real client says that its timer went off twice.
+        # Sometimes the real client reports that its timer expired twice.
         out = got.out if pairing.client == "ours" else TWICE.sub("", got.out)
         return Run(pairing, cell, got._replace(out=out), busy, bound, lib.late_since(start), loop)
 
 
 def cpu_ticks() -> Tuple[int, int]:
-    """Of all CPUs since boot: idle, and altogether."""
+    """Clock ticks of all CPUs since boot: idle, and total."""
     ticks = [int(t) for t in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]]
     return ticks[3], sum(ticks)
 
@@ -251,8 +250,8 @@ def busy_share(before: Tuple[int, int], after: Tuple[int, int]) -> float:
 
 
 def see_bound(client: lib.Started, daemon: lib.Daemon, cell: Cell) -> "Dict[str, str]":
-    """The lists of CPUs that the client and a session of the daemon may use in mid-test: when these
-    are the ones of -T, or at last."""
+    """The CPU lists of the client and the session in the middle of a test: as soon as they are those of -T, or at the
+    end."""
     near, far = cell.options[cell.options.index("-T") + 1].split(",")
     seen = {"client": "gone", "sessions": ""}
 
@@ -277,11 +276,8 @@ def allowed(pid: int) -> str:
 
 
 def longest(pairing: Pairing, test: str) -> float:
-    """Seconds of wall clock for one second of measuring, or less.
-
-    Nobody waits for a timer of the other side, but for the real netserver's in TCP_CC, and where
-    the datagrams that end UDP_STREAM were lost.
-    """
+    """Maximum duration in seconds for a measurement of up to one second. Neither side waits for a timer of the other,
+    except for the real netserver's in TCP_CC, and when the datagrams that end UDP_STREAM are lost."""
     waits = pairing.daemon == "real" and test == "TCP_CC"
     return 6.5 if waits or "real" in pairing and test == "UDP_STREAM" else 1.5
 
@@ -292,7 +288,7 @@ def need_success(got: lib.Result) -> None:
 
 
 def check_cell(bed: Bed, pairing: Pairing, cell: Cell) -> None:
-    if cell.length == 1 and not cell.judge and "real" not in pairing:    # which takes whole seconds
+    if cell.length == 1 and not cell.judge and "real" not in pairing:    # it takes whole seconds
         cell = cell._replace(length=0.4)
     run = bed.run(pairing, cell)
     if cell.judge:
@@ -320,7 +316,7 @@ def check_layout(run: Run, pairing: Pairing, cell: Cell) -> None:
 # ---- the cells ----------------------------------------------------------------------------------
 
 def matrix() -> List[Cell]:
-    """Every test, family and way to end."""
+    """Every test, IP version and way to end."""
     cells = []
     for test, kind in KINDS.items():
         for family, (host, name) in HOSTS.items():
@@ -332,7 +328,7 @@ def matrix() -> List[Cell]:
 
 
 def styles() -> List[Cell]:
-    """Every test at every verbosity, with and without heads."""
+    """Every test at every verbosity, with and without headers."""
     return [Cell(f"{test} -v {style.verbosity} -P {style.heads:d}", test, counted(test, True),
                  specific=kind.specific, style=style)
             for test, kind in KINDS.items()
@@ -341,7 +337,7 @@ def styles() -> List[Cell]:
 
 def option(test: str, *words: str, length: Optional[int] = None, most_per_recv: float = math.inf,
            **shown: layout.Value) -> Cell:
-    """A run with test-specific options and what they must show."""
+    """A run with test-specific options and the figures that they must lead to."""
     return Cell(f"{test} {' '.join(words)}", test, length or counted(test, True), specific=words,
                 shown=shown, most_per_recv=most_per_recv)
 
@@ -352,7 +348,7 @@ def globally(test: str, *words: str, **shown: layout.Value) -> Cell:
 
 
 def on_ports(test: str) -> Cell:
-    """Ports of its own, as other rows run at the same time."""
+    """Separate ports, as other rows run at the same time."""
     near, far = lib.free_port(), lib.free_port()
     cell = option(test, "-P", f"{near},{far}", *KINDS[test].specific, lport=near, rport=far)
     return cell._replace(row=f"{test} -P")
@@ -366,7 +362,7 @@ def in_unit(test: str, unit: str) -> Cell:
 
 
 def byte_counts(test: str, count: int, sent: int, *more: str, back: int = 0) -> Cell:
-    """What left one end has arrived at the other, to the byte."""
+    """Every byte sent by one end is received by the other."""
     names = ("LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD", "REMOTE_BYTES_SENT", "LOCAL_BYTES_RECVD")
     shown = dict(zip(names, (sent, sent, back, back)))
     return Cell(f"{test} -k bytes", test, -count, options=("-P", "0"), shown=shown,
@@ -415,14 +411,14 @@ def options() -> List[Cell]:
 # ---- the suite ----------------------------------------------------------------------------------
 
 KNOWN = "known: "
-AGAIN = 4             # times that a cell with the real program in it may be repeated
-MOST_AGAIN = 0.25     # of the cells of a column, when that is more than a few
+AGAIN = 4             # times that a cell with the real program may be repeated
+MOST_AGAIN = 0.25     # of the cells of a column
 Verdicts = Dict[Tuple[str, Pairing], str]
 
 
 class Repeats:
-    """Cells that were run again, as the real program has races of its own. Those of ours never
-    are, and that there were any is told."""
+    """Cells that were repeated, as the real program has races of its own. Those with our programs only are never
+    repeated. The number is reported."""
 
     def __init__(self) -> None:
         self.seen: "List[Tuple[str, Pairing, str]]" = []
@@ -459,14 +455,14 @@ def verdict(bed: Bed, pairing: Pairing, cell: Cell) -> str:
         if known and known.says and re.search(known.says, str(fault)):
             return f"{KNOWN}{known.why}"
         return str(fault)
-    except Exception as fault:  # output that a judge could not read
+    except Exception as fault:  # the output could not be parsed
         return f"{type(fault).__name__}: {fault}"
     return f"{KNOWN}{known.why}" if known else "ok"  # a race in the peer may spare a run
 
 
 def run_cells(bed: Bed, cells: List[Cell], pairings: "List[Pairing]", at_once: int,
               repeats: Repeats) -> Verdicts:
-    """Several at a time, and never two of one row: these may use the same ports."""
+    """Run cells in parallel, but never two of the same row, as they may use the same ports."""
     def row(cell: Cell) -> Verdicts:
         return {(cell.row, pairing): repeats.verdict(bed, pairing, cell) for pairing in pairings}
 
@@ -488,7 +484,7 @@ def print_table(verdicts: Verdicts, pairings: "List[Pairing]") -> None:
 
 
 def tell(report: lib.Report, verdicts: Verdicts, pairings: "List[Pairing]") -> None:
-    """A line for each cell that failed, one for each column, then all as a table."""
+    """A line for each failed cell and for each column, then a table."""
     for (row, pairing), text in verdicts.items():
         if not passes(text):
             report.check(f"{pairing}: {row}", False, text)

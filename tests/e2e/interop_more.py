@@ -1,10 +1,10 @@
-"""Ours and the real netperf 2.7.0 with each other, beyond the classic tests: OMNI in all its
-directions, the tests without a layout of their own, and CPU figures, confidence intervals, interim
-results, passphrases and bound CPUs in every test that knows them. What is read are the figures:
-they must agree with each other, with the clock and with this program's own reading of the machine.
+"""Ours and the real netperf 2.7.0 with each other, beyond the classic tests: OMNI in all directions; tests without a
+layout of their own; and CPU figures, confidence intervals, interim results, passphrases and CPU binding in every test
+that supports them. The figures must be consistent with each other, with the clock, and with this program's own
+measurements.
 
-What the real peer is known to do stands beside its cell, and in the table in its place.
---every runs them for every test, --long the cells that take a minute.
+Known peculiarities of the real peer are noted at their cells, and appear in the table. --every runs the options in
+every test, --long the cells that take a minute.
 """
 
 import math
@@ -35,7 +35,7 @@ Judge = Callable[[Run], None]
 
 
 def keyval(run: Run) -> Dict[str, str]:
-    """What -k printed."""
+    """Parse the output of -k."""
     interop.need_success(run.got)
     pairs = [line.partition("=") for line in run.got.out.splitlines()]
     wrong = [name for name, sign, _ in pairs if not sign]
@@ -49,7 +49,7 @@ def need_figures(value: Dict[str, str], **wanted: str) -> None:
 
 
 def in_time(run: Run) -> None:
-    """A timed run lasts as long as asked for, and nobody waits for the other's timer."""
+    """A timed run lasts as long as requested, without waiting for the peer's timer."""
     if run.cell.length != 1 or lib.QUICK:
         return
     waits = run.pairing.daemon == "real" and str(run.pairing) in run.cell.known
@@ -62,7 +62,7 @@ def in_time(run: Run) -> None:
 # ---- OMNI ---------------------------------------------------------------------------------------
 
 class Way(NamedTuple):
-    """A direction of OMNI: its words, what DIRECTION says, and a count for some tenths."""
+    """A direction of OMNI: its options, the value of DIRECTION, and a count for some tenths of a second."""
     words: Tuple[str, ...]
     direction: str
     count: int
@@ -89,7 +89,7 @@ def judge_way(way: Way, run: Run) -> None:
                if re.fullmatch(r"-?[\d.]+", text)}
     rate, elapsed = figures["THROUGHPUT"], figures["ELAPSED_TIME"]
     need(rate > 0, "no throughput")
-    # Ten seconds are what a length that was not understood would come to.
+    # A length that was not understood would give ten seconds.
     need(run.cell.length > 0 or elapsed < 9, f"{elapsed} s for a count")
     interop.check_elapsed(elapsed, run)
     if "Send|Recv" in way.direction:
@@ -100,7 +100,7 @@ def judge_way(way: Way, run: Run) -> None:
 
 
 def judge_exchange(run: Run, f: Dict[str, float]) -> None:
-    """What left one end has arrived at the other; a timed test may be cut in a transaction."""
+    """Every byte sent is received; a timed test may end within a transaction."""
     count = -run.cell.length if run.cell.length < 0 else round(f["LOCAL_BYTES_RECVD"] / 300)
     slack = 0 if run.cell.length < 0 else 2
     for name, size in (("LOCAL_BYTES_SENT", 100), ("LOCAL_BYTES_RECVD", 300),
@@ -127,8 +127,7 @@ def judge_flow(way: Way, run: Run, f: Dict[str, float]) -> None:
 
 
 def omni(way: Way, length: int) -> Cell:
-    """CRR and connect/close ask for nothing of the far end where that makes netserver's timer
-    count."""
+    """CRR and connect/close request nothing of the far end that would make netserver's timer count."""
     waits = way.words[0] == "-c" and length > 0
     names = ASKED if waits else f"{ASKED},{ASKED_FAR}"
     words = " ".join(word for word in way.words if word not in (*SIZES, "-R", "1"))
@@ -166,11 +165,11 @@ def plain_tests() -> List[Cell]:
 # ---- rows with CPU figures ----------------------------------------------------------------------
 
 class Row(NamedTuple):
-    """What a classic result says; work is what the service demands are per."""
+    """The figures of a classic result; service demands are per unit of work."""
     elapsed: float
     rate: float
-    work: float                         # a second: transactions, else KB
-    digit: float                        # half a unit of the rate's last one, as work
+    work: float                         # per second: transactions, else KB
+    digit: float                        # half a unit of the rate's last digit, as work
     util: "Tuple[float, float]" = (-1.0, -1.0)    # near, far
     demand: "Tuple[float, float]" = (-1.0, -1.0)
 
@@ -179,7 +178,7 @@ KB_OF_MBIT = 1e6 / 8 / 1024
 
 
 def classic_row(run: Run, cpu: bool) -> Row:
-    """The last rows of a run with -P 0 -v 1."""
+    """Parse the last rows of a run with -P 0 -v 1."""
     interop.need_success(run.got)
     lines = [line.split() for line in run.got.out.splitlines() if re.match(r"[ \d]+ ", line)]
     near = lines[0]
@@ -201,7 +200,7 @@ def classic_row(run: Run, cpu: bool) -> Row:
 
 
 def need_demand(side: str, row: Row, util: float, demand: float) -> None:
-    """util x 10000 x CPUs / work, each rounded as printed."""
+    """Check util x 10000 x CPUs / work, all rounded as printed."""
     low, high = ((util + d * 0.005) * 1e4 * CPUS / (row.work - d * row.digit)
                  for d in (-1, 1))
     slack = 0.0005 + abs(high) * 2e-3
@@ -215,36 +214,35 @@ def judge_cpu(run: Run) -> None:
     need(row.rate > 0, "no throughput")
     waits = str(run.pairing) in run.cell.known
     for side, util, demand in zip(("near", "far"), row.util, row.demand):
-        if waits and side == "far":  # its readings are 5 s apart, the elapsed time is 1 s
+        if waits and side == "far":  # its samples are 5 s apart, while the elapsed time is 1 s
             need(0 <= util <= 600, f"{side} utilisation {util} %")
         else:
             judge_util(run, row, side, util)
-        if util > 0 or run.pairing.client == "ours":  # at 0 the real client takes the other side's
+        if util > 0 or run.pairing.client == "ours":  # at 0 the real client uses the other side's
             need_demand(side, row, util, demand)
     if run.cell.load:
-        # What the loop got of a CPU before the readings and after them does not show.
+        # What the loop used outside the samples is not included.
         least = 100 * (run.loop - (run.got.seconds - row.elapsed)) / row.elapsed / CPUS - 5
         need(min(row.util) >= least, f"{row.util} % beside a loop that alone makes {least:.1f} %")
     in_time(run)
 
 
 def most_util(run: Run, row: Row) -> float:
-    """The readings are further apart than the test is long, and what is busy in between counts:
-    our netserver takes a tenth of a second to see that connections come no more, and either end may
-    be woken late."""
+    """The samples are further apart than the test is long, and load in between counts: our netserver takes a tenth of
+    a second to notice that there are no more connections, and either end may be woken late."""
     return 104 + 100 * (0.1 + run.slack()) / max(row.elapsed, 0.005)
 
 
 def judge_util(run: Run, row: Row, side: str, util: float) -> None:
     need(0 <= util <= most_util(run, row), f"{side} utilisation {util} % in {row.elapsed} s")
     if row.elapsed >= 0.9:  # some hundred clock ticks
-        # This program's reading takes in what was before the test and after it.
+        # This program's own samples include time before and after the test.
         apart = 10 + 100 * (run.got.seconds - row.elapsed) / row.elapsed
         need(abs(util - run.busy) <= apart, f"{side} utilisation {util} %, not {run.busy:.1f}")
 
 
 def test_waits(test: str) -> bool:
-    """For the real netserver's timer, when figures of the far end are asked for."""
+    """Whether figures of the far end involve the real netserver's timer."""
     return test in ("TCP_CRR", "TCP_CC")
 
 
@@ -284,7 +282,7 @@ def omni_cpu(way: Way) -> Cell:
 # ---- confidence ---------------------------------------------------------------------------------
 
 SENDFILE_ITERATES = {
-    # Its worker dies of an alarm left running: whichever connection is asked first tells.
+    # It is killed by an alarm that is still running: the first connection that is used reports it.
     "ours x real": Known("the second iteration fails",
                          r"lost the control connection|Broken pipe|reset by peer|closed early"),
 }
@@ -294,7 +292,7 @@ WIDTHS = r"!!! Confidence intervals: Throughput      : *(-?[\d.a-z]+)%\n" \
 
 
 def width(run: Run, text: str) -> float:
-    """Of a confidence interval; the real client's around a mean of 0 is no number."""
+    """The width of a confidence interval; around a mean of 0, the real client's is not a number."""
     if "nan" in text and run.pairing.client == "real":
         return math.inf
     value = float(text) if re.fullmatch(r"[\d.]+", text) else math.nan
@@ -303,7 +301,7 @@ def width(run: Run, text: str) -> float:
 
 
 def judge_confidence(run: Run) -> None:
-    """Three iterations; a warning where one of the widths is more than what was asked for."""
+    """Three iterations; a warning if one of the widths is larger than requested."""
     interop.need_success(run.got)
     need(" : +/-25.000% @ 95% conf. " in run.got.out.split("\n", 1)[0], f"{run.got.out[:200]!r}")
     row = classic_row(run, True)
@@ -372,18 +370,18 @@ def interims(text: str) -> List[Interim]:
 
 
 def judge_interim(run: Run) -> None:
-    """They add up to the result. Ours come when they are due, and the last tells of the rest; the
-    real client's come when it looks at its clock, and TCP_SENDFILE and TCP_CC have no last one."""
+    """Interim results add up to the result. Ours are on time, and the last one has the rest; the real client's come
+    when it checks its clock, and TCP_SENDFILE and TCP_CC have no last one."""
     row = classic_row(run, False)
     lines, test = interims(run.got.out), run.cell.test
     without_last = test in ("TCP_SENDFILE", "TCP_CC")
     ours = run.pairing.client == "ours"
-    # One that is due while the client waits for a CPU or the test is over is not made up for.
+    # A result is skipped if it is due while the client waits for a CPU or when the test is over.
     missed = int((run.slack() + 0.2) / 0.3)
     least = max(1, 3 - missed) if ours else 0 if without_last else 1
     need(least <= len(lines) <= 5, f"{len(lines)} interim results")
     if not ours and test == "TCP_CC":
-        return  # its unit is that of bytes
+        return  # its unit is bytes
     for before, line in zip(lines, lines[1:]):
         need(abs(line.ending - before.ending - line.seconds) <= 0.005, f"stamps: {before}, {line}")
     if ours:
@@ -397,7 +395,7 @@ def judge_interim(run: Run) -> None:
     need(seconds <= row.elapsed + 0.05, f"{seconds} s of {row.elapsed}")
     work = sum(line.rate * line.seconds for line in lines)
     if not without_last:
-        # What the far end has received may be less than what was sent.
+        # The far end may have received less than was sent.
         under_way = interop.UNDER_WAY * 8e-6 if "STREAM" in test else 0
         need_near("sum", work, row.rate * row.elapsed, row.rate * row.elapsed * 0.06 + under_way)
     elif lines:
@@ -412,7 +410,7 @@ def interim(test: str) -> Cell:
 # ---- single options -----------------------------------------------------------------------------
 
 def judge_refused(run: Run) -> None:
-    """The daemon closes the connection, and the client says so."""
+    """The daemon closes the connection, and the client reports that."""
     got = run.got
     need(got.rc == 1, f"exit status {got.rc}: {got.out!r} {got.err!r}")
     need(len(got.err.splitlines()) == 1, f"stderr: {got.err!r}")
@@ -457,7 +455,7 @@ SOME = ("TCP_STREAM", "TCP_RR", "TCP_CRR", "UDP_STREAM")
 
 
 def short() -> List[Cell]:
-    """What make check has time for: counted lengths, of a test of each sort."""
+    """For make check: counted lengths, and a test of each kind."""
     return [
         *(omni(way, -way.count // 4) for way in WAYS),
         *plain_tests(),
@@ -469,7 +467,7 @@ def short() -> List[Cell]:
 
 
 def middle() -> List[Cell]:
-    """What make check-clients has time for: every test."""
+    """For make check-clients: every test."""
     return [
         *(omni(way, -way.count) for way in WAYS),
         *(cpu(test, counted(test)) for test in KINDS),
@@ -480,7 +478,7 @@ def middle() -> List[Cell]:
 
 
 def long() -> List[Cell]:
-    """Every one of them timed."""
+    """Every test, timed."""
     return [
         *(omni(way, 1) for way in WAYS),
         *(cpu(test, 1) for test in KINDS),

@@ -1,5 +1,5 @@
-"""Documents of runs (--json): they fit to the published schema, whatever became of the run; netreport --show makes of them
-the table that the run printed (--human), byte for byte.
+"""Documents of runs (--json): they conform to the published schema, however the run ended, and netreport --show turns
+them into the table that the run printed (--human), byte for byte.
 """
 
 import json
@@ -20,7 +20,7 @@ from netkit import python, shown
 HOST = "127.0.0.1"
 LACKS = "built without libjansson"
 
-# Each thing that a document or its table can have.
+# Everything that a document or its table can contain.
 RUNS = (
     "-l -1000000 -c -C",
     "-l -1000000 -i 3,3 -I 95,0.001",
@@ -49,7 +49,7 @@ RUNS = (
 
 
 class Runner(NamedTuple):
-    """Where runs put their documents, and what judges these."""
+    """Where runs write their documents, and the validator."""
     place: Path
     port: int
     errors: "Optional[Callable[[Any], List[str]]]"  # None: there is no validator
@@ -58,7 +58,7 @@ class Runner(NamedTuple):
         return [lib.netperf(), json_as, "-p", str(port or self.port), "-H", HOST, *shlex.split(args)]
 
     def check(self, text: str) -> Any:
-        """A document. Raises AssertionError unless it is as the schema says."""
+        """Parse a document. Raises AssertionError if it violates the schema."""
         if self.errors is not None:
             found = self.errors(json.loads(text))
             assert not found, "; ".join(found[:3])
@@ -66,7 +66,7 @@ class Runner(NamedTuple):
 
 
 def numbers_are_exact(text: str) -> None:
-    """Reading and writing again loses nothing, as 17 digits do not."""
+    """Reading and writing again changes nothing: 17 digits would."""
     document = json.loads(text)
     assert json.loads(json.dumps(document)) == document
     for found in re.findall(r"(?<=[:,\[])-?\d+\.\d+(?:e[-+]?\d+)?", text):
@@ -88,7 +88,7 @@ def same_as_live(runner: Runner, args: str, number: int) -> str:
 
 
 def alone(runner: Runner, args: str) -> Dict[str, Any]:
-    """The document of a run that puts nothing else on standard output."""
+    """The document of a run that writes nothing else to stdout."""
     got = lib.run(runner.command(args, "--json"), timeout=30)
     assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
     assert got.out.count("\n") == 1 and got.out.endswith("\n"), got.out[:300]
@@ -99,7 +99,7 @@ def alone(runner: Runner, args: str) -> Dict[str, Any]:
 # ---- what a document says -----------------------------------------------------------------------
 
 def stands_alone(runner: Runner) -> None:
-    """Also with interim results, a confidence warning, a histogram, or talk about the connection."""
+    """Also with interim results, a confidence warning, a histogram, or messages about the connection."""
     for args in ("-l -1000000", "-l -1000 --json=-", "-l 1 -D 0.3 -v 2 -j", "-t TCP_RR -l -50 -i 3,3 -I 99,0.001",
                  "-t OMNI -l -50 -- -d rr -k", "-t DG_RR -l -50"):
         alone(runner, args)
@@ -108,9 +108,9 @@ def stands_alone(runner: Runner) -> None:
 
 
 def people_read_one_table(runner: Runner) -> None:
-    """What --human prints agrees with the figures; --explain goes into it, and not to standard error."""
+    """The output of --human agrees with the figures; --explain is part of it and does not go to stderr."""
     path = runner.place / "human.json"
-    # Where the daemon's buffers begin, which a busy machine may doubt, is none of the table's.
+    # A warning about where the daemon's buffers begin, which a busy machine may cause, is not part of the table.
     for args in ("-t TCP_RR -l -300 --latency", "-l -1000000 -A 64 --explain", "-t UDP_STREAM -l -65536"):
         got = lib.run(runner.command(f"{args} --human", f"--json={path}"), timeout=30)
         document = lib.document(path.read_text())
@@ -166,7 +166,7 @@ def says_flows_and_engines(runner: Runner) -> None:
 
 
 def figures_agree(runner: Runner) -> None:
-    """Those of the iterations with each other and with the final ones, and the times with both."""
+    """The figures of iterations agree with each other and with the final ones, and so do latencies."""
     document = alone(runner, "-t TCP_RR -l -200 -i 3,3 -I 99,0.001 -c")
     iterations = document["iterations"]
     assert [one["number"] for one in iterations] == [1, 2, 3]
@@ -190,7 +190,7 @@ def figures_agree(runner: Runner) -> None:
 
 
 def what_was_not_measured_is_absent(runner: Runner) -> None:
-    """No figure is a mark of netperf's, none is missing, and those that netperf has given up are gone."""
+    """No value is one of netperf's marks, none is missing, and members that were dropped are gone."""
     names = set(lib.run([lib.netperf(), "--", "-k", "?"], timeout=20).out.strip().split(","))
     for args in ("-t TCP_RR -l -50", "-l -1000", "-l -1000 -c -C", "-t UDP_STREAM -l -65536 -- -m 1000",
                  "-t TCP_CC -l -50 -C", "-t TCP_SENDFILE -l -1000 -C", "-t TCP_RR -l -50 -i 3,3 -I 99,5", "-t DG_RR -l -50"):
@@ -211,7 +211,7 @@ def what_was_not_measured_is_absent(runner: Runner) -> None:
 
 
 def latencies_have_fractions(runner: Runner) -> None:
-    """The sum of all iterations' times, and the percentiles that were selected."""
+    """The sum of all iterations' latencies, and the selected percentiles."""
     document = alone(runner, "-t TCP_RR -l -300 -i 2,2 -I 99,0.001 -- -k P25_LATENCY,P50.0_LATENCY,P99.9_LATENCY")
     final, sums, parts = document["final"], document["latency"], [one["latency"] for one in document["iterations"]]
     assert sums["of"] == "request/response", sums
@@ -232,7 +232,7 @@ def has_both_ends_evidence(runner: Runner) -> None:
     assert near["flow.role"] == "transmit" and far["flow.role"] == "receive", (near, far)
     assert near["flow.bytes_sent"] > 0 and isinstance(near["unread"], dict)
     assert document["far"]["peer"] == f"{HOST} port {runner.port}", document["far"]
-    # which a session reads before it is confined, and can't any more then
+    # which a session reads before it is confined, and can't read after
     for name in ("host.irqbalance", "host.cpu.model", "host.hypervisor"):
         assert near.get(name) == far.get(name), (name, near, far)
         assert name in far or name in near["unread"], (name, far["unread"])
@@ -244,7 +244,7 @@ def has_both_ends_evidence(runner: Runner) -> None:
 def interim_results_are_a_series(runner: Runner) -> None:
     document = alone(runner, "-l 1 -D 0.2")
     series = document["interim"]
-    # a busy machine wakes the one who counts too late for some of the five, or stretches the test
+    # on a busy machine the observer is woken too late for some of the five, or the test is longer
     most = document["final"]["ELAPSED_TIME"] / 0.2 + 1.5
     assert 1 <= len(series) <= most, f"{len(series)} of at most {most:.1f}"
     assert [one["number"] for one in series] == list(range(len(series)))
@@ -267,7 +267,7 @@ def keeps_secrets(runner: Runner) -> None:
 
 
 def odd_words_are_mended(runner: Runner) -> None:
-    """What is no UTF-8 can't stand in JSON."""
+    """Invalid UTF-8 is replaced, as JSON can't have it."""
     path = runner.place / "odd.json"
     got = lib.run([os.fsencode(word) for word in runner.command(
         "-l -1000 -P 0", f"--json={path}")] + [b"-B", b"gr\xfc\xdf"], timeout=20)
@@ -281,7 +281,7 @@ def odd_words_are_mended(runner: Runner) -> None:
 def ended_by(runner: Runner, number: signal.Signals, status: int) -> None:
     path = runner.place / f"{number.name}.json"
     heeded = [sys.executable, "-c", "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
-              "os.execv(sys.argv[1], sys.argv[1:])"]     # who started us may have had it ignored, as nohup(1) does
+              "os.execv(sys.argv[1], sys.argv[1:])"]     # it may be ignored in the parent, as under nohup(1)
     with lib.Started([*heeded, *runner.command("-l 300 -D 0.1", f"--json={path}")]) as command:
         assert lib.wait_for(lambda: "Interim result" in command.said(), 60), command.said()
         command.signal(number)
@@ -294,7 +294,7 @@ def ended_by(runner: Runner, number: signal.Signals, status: int) -> None:
 
 
 def a_connection_test_interrupted(runner: Runner) -> None:
-    """Its end closes the control connection: the far end's evidence is not asked for then."""
+    """Its end closes the control connection: the far end's evidence is then not requested."""
     path = runner.place / "crr.json"
     with lib.Started(runner.command("-t TCP_CRR -l 300 --explain", f"--json={path}")) as command:
         assert command.measuring()
@@ -323,7 +323,7 @@ def dead_peer(runner: Runner, alone_on_stdout: bool) -> None:
         with lib.Started(runner.command("-l 300", "--json" if alone_on_stdout else f"--json={path}",
                                         daemon.port)) as command:
             assert command.measuring()
-            for sent in (signal.SIGSTOP, signal.SIGKILL):   # what a stopped one does not read fills the buffers
+            for sent in (signal.SIGSTOP, signal.SIGKILL):   # a stopped process does not read, which fills the buffers
                 for pid in daemon.children():
                     os.kill(pid, sent)
                 time.sleep(0.5)
@@ -367,7 +367,7 @@ def stock_daemon(runner: Runner) -> None:
 
 
 def no_control_connection(runner: Runner) -> None:
-    """-N: there is nobody to ask."""
+    """-N: there is no far end to ask."""
     import golden
     service = golden.Chatter("echo")
     try:
@@ -384,7 +384,7 @@ def no_control_connection(runner: Runner) -> None:
 # ---- files --------------------------------------------------------------------------------------
 
 def files_are_replaced_whole(runner: Runner) -> None:
-    """What was there stays when the new one can't be written; links stay links; nothing is left."""
+    """An old file stays if the new one can't be written; links stay links; no temporary file is left."""
     place = runner.place / "files"
     place.mkdir()
     path, link = place / "run.json", place / "link.json"
@@ -406,8 +406,8 @@ def files_are_replaced_whole(runner: Runner) -> None:
 
 
 def files_that_cannot_be_written(runner: Runner) -> None:
-    """That is told before the test: a run of an hour is not to be lost. Nothing is left behind,
-    neither then nor by a run that fails."""
+    """This is reported before the test, so that no run is lost. No file is left behind, neither then nor by a run
+    that fails."""
     place = runner.place / "unwritten"
     place.mkdir()
     ours = place / "ours"
@@ -445,7 +445,7 @@ def wrong_options(runner: Runner) -> None:
 
 
 def every_member_is_published(runner: Runner, schema: Any) -> None:
-    """The schema names all members of a document, so that what it says of them is checked."""
+    """The schema has all members of a document, so that all are validated."""
     def fields(part: Any, where: str) -> "List[Tuple[str, Any]]":
         part = part if "$ref" not in part else schema["$defs"][part["$ref"].rpartition("/")[2]]
         found = list(part.get("properties", {}).items())
@@ -462,19 +462,19 @@ def every_member_is_published(runner: Runner, schema: Any) -> None:
 
     document = json.loads(lib.run(runner.command("-t TCP_RR -l -50 -c -C", "--json"), timeout=30).out)
     for bag in ("near", "far"):
-        document["iterations"][0].pop(bag)  # of these the schema names nothing
+        document["iterations"][0].pop(bag)  # the schema has no names in these
     document["explanation"].pop("values")
     compare(document, schema, "")
     compare(document["iterations"][0], schema["$defs"]["iteration"], "iterations")
 
 
 def each_number_stands_once(runner: Runner) -> str:
-    """P99 and others, and a document is short for it."""
+    """Each number, such as P99, occurs once, which makes documents short."""
     text = lib.run(runner.command("-t TCP_RR -l 1", "--json"), timeout=30).out
     document = json.loads(text)
     final, intervals = document["final"], json.dumps(document["latency"].pop("intervals"))
     iteration = document["iterations"][0]
-    # What the machine did meanwhile, and how the times were spread
+    # Disturbances, and the spread of latencies
     grows = [iteration["latency"]["cells"], iteration.get("disturbed"), *(iteration[end].get("moved") for end in ("near", "far"))]
     numbers = [float(one) for one in re.findall(r"-?\d+\.\d+", json.dumps(document))]
     for name in ("P99_LATENCY", "MEAN_LATENCY", "STDDEV_LATENCY", "RT_LATENCY"):
@@ -486,7 +486,7 @@ def each_number_stands_once(runner: Runner) -> str:
 
 
 def refused_without_jansson() -> None:
-    """Each of the options is an error of one line, that says why, and nothing is measured."""
+    """Each of the options is a one-line error that says why, and nothing is measured."""
     for args in ("--json", "--json=/nowhere/file"):
         got = lib.run([lib.netperf(), *args.split()], timeout=20)
         assert got.rc == 1 and not got.out, got
@@ -494,7 +494,7 @@ def refused_without_jansson() -> None:
 
 
 def validator(schema: Any) -> "Callable[[Any], List[str]]":
-    """What names the places where a document is not as the schema says. Raises MissingModule."""
+    """A function that lists where a document violates the schema. Raises MissingModule."""
     jsonschema = python.need("jsonschema", "python3-jsonschema")
     jsonschema.Draft202012Validator.check_schema(schema)
     judge = jsonschema.Draft202012Validator(schema)

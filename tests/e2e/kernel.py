@@ -1,6 +1,6 @@
-"""kernel.py ANSWER FEATURE[,FEATURE] COMMAND...: the command on a kernel without these features: what uses one
-gets that answer, ENOSYS, EPERM or another errno by its name, or KILL, which ends the process by SIGSYS.
-Everything else is as it was. It needs libseccomp.
+"""kernel.py ANSWER FEATURE[,FEATURE] COMMAND...: runs the command on a kernel without these features: system calls
+that use one fail with ANSWER, which is ENOSYS, EPERM or another errno, or KILL, which kills the process by SIGSYS.
+All other calls work. Needs libseccomp.
 """
 
 import ctypes
@@ -12,13 +12,13 @@ from typing import Dict, Iterable, NamedTuple, Tuple
 import families
 
 KILL = 0x80000000
-REFUSE = 0x00050000  # and an errno
+REFUSE = 0x00050000  # plus an errno
 
 SOL_SOCKET, SOL_UDP = 1, 17
 
 
 class Use(NamedTuple):
-    """A system call, and what the second and the third argument are, if it matters."""
+    """A system call, and required values of its second and third argument, if any."""
     call: str
     arguments: "Tuple[int, ...]" = ()
 
@@ -27,7 +27,7 @@ def options(level: int, *names: int) -> "Tuple[Use, ...]":
     return tuple(Use("setsockopt", (level, name)) for name in names)
 
 
-# By the engines that are made of them.
+# By the engines that use them.
 FEATURES: "Dict[str, Tuple[Use, ...]]" = {
     "batch": (Use("sendmmsg"), Use("recvmmsg")),
     "segment": options(SOL_UDP, 103, 104),      # UDP_SEGMENT, UDP_GRO
@@ -38,7 +38,7 @@ FEATURES: "Dict[str, Tuple[Use, ...]]" = {
 
 
 def lacks() -> str:
-    """Why this machine can't pretend; empty: it can."""
+    """Why this machine can't simulate that; empty if it can."""
     try:
         families.library()
     except OSError as fault:
@@ -47,7 +47,7 @@ def lacks() -> str:
 
 
 def leave_out(answer: int, uses: "Iterable[Use]") -> None:
-    """For this process, and whatever comes of it."""
+    """For this process and its children."""
     seccomp = families.library()
     filtered = ctypes.c_void_p(seccomp.seccomp_init(ctypes.c_uint32(families.ALLOW)))
     for use in uses:

@@ -1,5 +1,5 @@
-"""Keys and passphrases: who is let in and who is not, what each side says then, and where secrets
-must not be found: in the files of others, in ps(1), in a session, in a message heard before.
+"""Keys and passphrases: who is admitted and who is not, what each side reports, and where secrets must not appear: in
+other users' files, in ps(1), in a session, in recorded messages.
 """
 
 import os
@@ -26,7 +26,7 @@ Case = Tuple[str, Callable[[], Optional[str]]]
 
 
 class Files:
-    """Secret files of mode 600, and some that are none."""
+    """Secret files of mode 600, and invalid ones."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -68,11 +68,11 @@ def must_refuse(port: int, args: Sequence[str], *says: str, status: int = 255) -
 # ---- keys ---------------------------------------------------------------------------------------
 
 def by_key(files: Files, *mode: str) -> str:
-    """With the key all is as ever, without it nothing is served."""
+    """With the key everything works as usual, without it nothing is served."""
     with lib.Daemon(args=["--key-file", files.key, *mode]) as daemon:
         for test in ("TCP_RR", "TCP_STREAM", "UDP_STREAM", "TCP_SENDFILE", "TCP_CC"):
             must_serve(daemon.port, "--key-file", files.same, test=test)
-        # A control connection for each iteration, and a proof for each.
+        # A control connection and a proof for each iteration.
         must_serve(daemon.port, "--key-file", files.key, "-i", "3,3", "-I", "95", test="TCP_CRR")
         must_refuse(daemon.port, ["--key-file", files.other], "refuses the key of --key-file",
                     "the same at both ends")
@@ -96,7 +96,7 @@ def by_key_over_ipv6(files: Files) -> None:
 
 
 def key_nobody_wants(files: Files) -> str:
-    """A key that the daemon knows nothing of: the user hears so, and nothing is measured."""
+    """The daemon does not know the key: the user is told, and nothing is measured."""
     with lib.Daemon() as daemon:
         line = must_refuse(daemon.port, ["--key-file", files.key], "does not use --key-file",
                            "is it Plumbline's", str(daemon.port))
@@ -113,7 +113,7 @@ def key_and_real_netserver(files: Files, program: str) -> str:
 
 
 def real_netperf_and_key(files: Files, program: str) -> str:
-    """A client that has never heard of keys says that something is wrong, and what number it has."""
+    """A client that does not support keys reports an error with its number."""
     with lib.Daemon(args=["--key-file", files.key]) as daemon:
         for args, test in (((), "TCP_RR"), ((), "TCP_STREAM"), ((), "TCP_SENDFILE"),
                            (("-c", "-C"), "TCP_RR"), (("-Z", WORD), "TCP_RR")):
@@ -128,7 +128,7 @@ def real_netperf_and_key(files: Files, program: str) -> str:
 # ---- what an eavesdropper may try ---------------------------------------------------------------
 
 def receive(conn: socket.socket, size: int = FRAME) -> bytes:
-    """A whole message, or what came of it before the end."""
+    """A complete message, or what arrived of it."""
     data = b""
     while len(data) < size:
         try:
@@ -152,7 +152,7 @@ def connect(port: int) -> socket.socket:
 
 
 class Wiretap:
-    """Stands between one client and a daemon, and keeps what the client said."""
+    """Relays between a client and a daemon, and records what the client sends."""
 
     def __init__(self, port: int) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -192,9 +192,8 @@ class Wiretap:
 
 
 def relayed(files: Files) -> str:
-    """Who stands between and passes on what both say has other addresses: that is noticed, unless
-    both ends are told that there is a NAT."""
-    rows = (  # the daemon's options, the client's, and what is said; nothing: it is served
+    """A relay has other addresses: that is noticed, unless both ends are told that there is a NAT."""
+    rows = (  # the daemon's options, the client's, and the error; empty: it is served
         ((), (), "if there is a NAT on the path: --nat"),
         (("--nat",), (), "if there is a NAT on the path: --nat"),
         ((), ("--nat",), "netserver --nat"),
@@ -219,7 +218,7 @@ def relayed(files: Files) -> str:
 
 
 def replayed(files: Files) -> str:
-    """What let one client in lets nobody else in, piece by piece or all at once."""
+    """Replaying what one client sent, piecemeal or at once, gains no admission."""
     with lib.Daemon(args=["--key-file", files.key, "--nat"]) as daemon:
         with Wiretap(daemon.port) as tap:
             must_serve(tap.port, "--key-file", files.key, "--nat")
@@ -302,9 +301,9 @@ def shown(pid: int) -> bytes:
 
 
 def must_hide(pid: int, *keep: bytes) -> None:
-    """A moment after its start a program's words hold no passphrase, and all that others look for."""
+    """Shortly after its start, a program's arguments show no passphrase, but everything else."""
     def hides() -> bool:
-        words = shown(pid)  # empty while the program is being loaded
+        words = shown(pid)  # empty while the program is loaded
         return not any(word in words for word in WORD.encode().split()) and \
             all(word in words for word in keep)
 
@@ -332,7 +331,7 @@ def hidden_words() -> str:
 
 
 def memory(pid: int) -> Iterator[bytes]:
-    """What a process can write to."""
+    """The writable memory of a process."""
     with open(f"/proc/{pid}/maps") as maps, open(f"/proc/{pid}/mem", "rb", 0) as mem:
         for line in maps:
             bounds, rights = line.split()[:2]
@@ -342,14 +341,14 @@ def memory(pid: int) -> Iterator[bytes]:
                     mem.seek(first)
                     yield mem.read(end - first)
                 except (OSError, ValueError, OverflowError):
-                    continue  # not all that is mapped can be read
+                    continue  # not all mappings are readable
 
 
 def forgotten(option: str, path: str, secret: str, own: Sequence[str]) -> None:
-    """The session's process no longer has what its client was let in by; the daemon does."""
+    """The session's process no longer has the secret that its client used; the daemon does."""
     with lib.Daemon(args=[option, path]) as daemon:
         assert any(secret.encode() in part for part in memory(daemon.pid)), "the test is blind"
-        # Somebody else's, most of which has come.
+        # Another client's, most of which has arrived.
         stranger = connect(daemon.port)
         stranger.sendall((b"\0" * 8 + secret.encode()).ljust(FRAME - 1, b"\0"))
         with stranger, lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "300",
@@ -368,7 +367,7 @@ def forgotten(option: str, path: str, secret: str, own: Sequence[str]) -> None:
 
 # ---- all ----------------------------------------------------------------------------------------
 
-# Only root may see a session's memory; sanitizers map more than can be read, and keep what is gone.
+# Only root can read a session's memory; sanitizers map more than can be read, and keep freed memory.
 MAY_LOOK = os.geteuid() == 0 and not lib.QUICK
 
 
@@ -414,7 +413,7 @@ def others(report: lib.Report, files: Files) -> Iterator[Case]:
 
 
 def suite(report: lib.Report) -> None:
-    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped
     os.umask(0o077)
     with tempfile.TemporaryDirectory() as name:
         files = Files(Path(name))

@@ -1,8 +1,7 @@
-"""Kills at random moments: of the client, of its session, of the whole daemon, in every test. Who
-survives ends in time, with a message, a status that tells and what was measured until then; and
-nothing is left behind.
+"""Kills the client, its session or the whole daemon at random moments of every test. The survivor ends in time, with
+a message, the right status and what was measured until then; nothing is left behind.
 
-NP_SEED repeats a run's choices, NP_KILLS says how many there are; --long has 200, and only them.
+NP_SEED repeats a run's choices, NP_KILLS is the number of kills; --long has 200, and no other cases.
 """
 
 import os
@@ -19,18 +18,18 @@ import layout
 import lib
 
 AT_ONCE = 8
-PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+PATIENCE = 4.0 if lib.QUICK else 1.0  # sanitizers stretch time limits
 KILLS = int(os.environ.get("NP_KILLS", 12 if lib.QUICK else 32))
 SEED = int(os.environ.get("NP_SEED", random.SystemRandom().randrange(1 << 32)))
-FIRST_S = 60.0     # for a client to get its session, on a busy machine
-AT_ONCE_S = 3.0    # README: the daemon dies, the session ends with its client
-LATEST = 0.8       # seconds into its life at which a client or its peer is killed
+FIRST_S = 60.0     # for a client to get its session on a busy machine
+AT_ONCE_S = 3.0    # README: when the daemon dies, or a client, its sessions end
+LATEST = 0.8       # seconds after its start at which a client or its peer is killed
 FLOWS = 100 if lib.QUICK else 1000
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_STREAM",
          "UDP_RR", "STREAM_STREAM", "STREAM_RR", "DG_STREAM", "DG_RR")
 REAL_TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
 LENGTHS = {"timed": "20", "endless": "0", "counted": "-2000000000"}
-SMALL = ("--", "-m", "64")  # so that a count lasts
+SMALL = ("--", "-m", "64")  # so that a count takes longer
 COVERS = re.compile(r"\(the result is partial: it covers (\d+\.\d\d) s"
                     r"(?: of 20 s| and \d+ of 2000000000 (?:bytes|transactions)|)(?:; the rate is the sender's, .*)?\)$")
 
@@ -38,7 +37,7 @@ Case = Tuple[str, Callable[[], Optional[str]]]
 
 
 class Kill(NamedTuple):
-    """One of them. The moment is counted from the client's start, in seconds."""
+    """A kill, at a time in seconds after the client's start."""
     number: int
     whom: str
     test: str
@@ -46,7 +45,7 @@ class Kill(NamedTuple):
     moment: float
     client: str = "ours"
     daemon: str = "ours"
-    options: Tuple[str, ...] = ()  # before the test's own
+    options: Tuple[str, ...] = ()  # before the test-specific ones
 
     def name(self) -> str:
         whose = "".join(f", real {end}" for end in ("client", "daemon")
@@ -61,7 +60,7 @@ class Kill(NamedTuple):
 
 
 def plan(count: int, seed: int) -> Iterator[Kill]:
-    """Every test comes up as often as the others; half of the kills are clients."""
+    """All tests are equally frequent; half of the kills are clients."""
     chance = random.Random(seed)
     for number in range(count):
         whom = ("client", "session", "client", "session", "client", "session", "client",
@@ -71,7 +70,7 @@ def plan(count: int, seed: int) -> Iterator[Kill]:
 
 
 def real_plan(count: int, seed: int) -> Iterator[Kill]:
-    """The real client dies on our daemon, the real daemon's session under our client."""
+    """The real client is killed with our daemon, and the real daemon's session with our client."""
     chance = random.Random(seed + 1)
     for number in range(count):
         kill = Kill(number, "client" if number % 2 else "session",
@@ -80,7 +79,7 @@ def real_plan(count: int, seed: int) -> Iterator[Kill]:
 
 
 def many_plan() -> Iterator[Kill]:
-    """A thousand data connections die with either end, too."""
+    """Either end of a thousand data connections is killed."""
     for number, (whom, test) in enumerate((("client", "TCP_RR"), ("session", "TCP_RR"), ("client", "TCP_STREAM"),
                                            ("session", "TCP_MAERTS"), ("client", "UDP_RR"), ("session", "UDP_RR"),
                                            ("daemon", "TCP_RR"))):
@@ -88,7 +87,7 @@ def many_plan() -> Iterator[Kill]:
 
 
 class Mortal(lib.Daemon):
-    """A daemon that may be dead when the block is left."""
+    """A daemon that may be dead at the end of the block."""
 
     def __exit__(self, *_: object) -> None:
         self._stop()
@@ -98,11 +97,11 @@ class Mortal(lib.Daemon):
 # ---- what the survivor must do ------------------------------------------------------------------
 
 def check_partial(kill: Kill, got: lib.Result, line: str, must: bool) -> None:
-    """What was measured is printed in the usual layout and marked; otherwise nothing is."""
+    """What was measured is printed in the usual layout and marked as partial; otherwise nothing is printed."""
     covers = COVERS.search(line)
     if not covers:
         assert not must, f"nothing partial: {line!r}, {got.out!r}"
-        heads = got.out.splitlines()  # the title, for some tests those of the columns, too
+        heads = got.out.splitlines()  # the title, and in some tests column headers
         assert not any(re.search(r"\d\.\d", line) for line in heads[1:]), f"figures: {got.out!r}"
         return
     seconds = float(covers[1])
@@ -126,7 +125,7 @@ def check_client(kill: Kill, got: lib.Result, killed: float, measured: bool) -> 
 
 
 def gone(pids: List[int]) -> str:
-    """These processes end in time."""
+    """Wait until these processes have ended."""
     since = time.monotonic()
     lib.wait_for(lambda: not any(map(lib.alive, pids)), alone.LATE_S * PATIENCE)
     took = time.monotonic() - since
@@ -138,7 +137,7 @@ def gone(pids: List[int]) -> str:
 # ---- one kill -----------------------------------------------------------------------------------
 
 def await_moment(kill: Kill, client: lib.Started) -> bool:
-    """Sleeps until the moment; returns whether the client had moved data by then."""
+    """Sleep until the moment; returns whether the client had moved data by then."""
     time.sleep(kill.moment)
     return kill.client == "ours" and client.measuring(0)
 
@@ -177,7 +176,7 @@ def kill_session(kill: Kill, program: str, daemon: lib.Daemon) -> str:
 
 
 def kill_daemon(kill: Kill, program: str) -> str:
-    """Its sessions end with it, and remove what they made."""
+    """Its sessions end with it, and remove their files."""
     with Mortal(alone.NICE) as daemon, lib.Started(kill.command(program, daemon.port)) as client:
         measured = await_moment(kill, client)
         victim = session(client, daemon, FIRST_S * PATIENCE)
@@ -200,7 +199,7 @@ def do(kill: Kill, bed: "Bed") -> str:
 # ---- the suite ----------------------------------------------------------------------------------
 
 class Bed:
-    """A daemon of each kind, that lives through it all."""
+    """A daemon of each kind that survives."""
 
     def __init__(self, real: Optional[Path]) -> None:
         self.clients = {"ours": lib.netperf()}
@@ -261,7 +260,7 @@ def kill_many(report: lib.Report, count: int) -> None:
 
 
 def interrupted(daemon: lib.Daemon, test: str) -> str:
-    """SIGINT ends a test of many flows with its result, here and at the far end."""
+    """SIGINT ends a test of many flows with its result, and the session."""
     kill = Kill(0, "client", test, "timed", 0, options=("--flows", str(FLOWS), "--threads", "2"))
     with lib.Started([*kill.command(lib.netperf(), daemon.port), "-P", "0"]) as client:
         assert client.measuring(), client.said()
@@ -272,14 +271,14 @@ def interrupted(daemon: lib.Daemon, test: str) -> str:
         took = time.monotonic() - since
     assert got.rc == 0 and not got.err, f"{got}"
     assert float(got.out.split()[-1]) > 0, f"no result: {got.out!r}"
-    # What waits in a thousand queues arrives first, by one of twenty processes that are runnable.
+    # What is in a thousand queues arrives first, received by one of twenty runnable processes.
     assert took <= AT_ONCE_S * PATIENCE + 2 * lib.SLACK, f"{took:.1f} s"
     assert lib.wait_for(lambda: not daemon.children(), alone.LATE_S), "a session stays"
     return f"{took:.2f} s: {got.out.split()}"
 
 
 def many(report: lib.Report) -> None:
-    """One after the other: each of them keeps the machine busy."""
+    """One after the other: each keeps the machine busy."""
     with Bed(None) as bed:
         for kill in many_plan():
             report.case(kill.name(), partial(do, kill, bed))

@@ -34,7 +34,7 @@ def none() -> Course:
 
 
 def right(case: Case) -> Seen:
-    """What a flawless program shows on a flawless path."""
+    """The results of a faultless program on a faultless path."""
     begin, number = BEGAN + 0.1, 1000 if case.stream else 100
     size = 1250 if case.stream else 1
     if case.bits or case.count:
@@ -79,7 +79,7 @@ def a_flow(seen: Seen, **values: Any) -> None:
 
 
 def missing(seen: Seen) -> None:
-    """A tenth of the datagrams is dropped on the way."""
+    """A tenth of the datagrams is dropped on the path."""
     keep = np.arange(len(seen.far.inn.at)) % 10 > 0
     seen.far.inn = Course(seen.far.inn.at[keep], seen.far.inn.size[keep])
 
@@ -93,7 +93,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("1_bytes_are", OPEN, lambda s: figure(s, LOCAL_BYTES_RECVD=250)),
     ("1_bytes_are", OPEN, lambda s: figure(s, LOCAL_BYTES_SENT=250, MAX_LATENCY=700_000.0)),
     *(("1_bytes_are", made(test="UDP_RR", rate="100", warm=1.0, seconds=4.0), partial(figure, LOCAL_BYTES_RECVD=100, MAX_LATENCY=most))
-      for most in (None, math.inf)),      # one was never answered: in a document, and in lines
+      for most in (None, math.inf)),      # null in a document, inf in lines: one was never answered
     ("1_bytes_are", UDP, lambda s: figure(s, LOCAL_BYTES_SENT=623_750)),
     ("1_bytes_are", made(test="UDP_STREAM", rate="5M", warm=1.0, down="link", down_s=0.5),
      lambda s: figure(s, REMOTE_BYTES_RECVD=1_750_000)),
@@ -101,7 +101,7 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("1_interim", made(mbit=1, interim=1.0), lambda s: fact(s, interim=[(4.19, 1.0)])),
     ("2_elapsed", RR, lambda s: figure(s, ELAPSED_TIME=1.22)),
     ("2_elapsed", STREAM, lambda s: figure(s, ELAPSED_TIME=6.5)),
-    ("2_elapsed", STREAM, lambda s: fact(s, waits=[(BEGAN + 1.0, 6.0)]) or figure(s, ELAPSED_TIME=6.5)),     # before its end
+    ("2_elapsed", STREAM, lambda s: fact(s, waits=[(BEGAN + 1.0, 6.0)]) or figure(s, ELAPSED_TIME=6.5)),     # before the end of the test
     ("2_the_window", made(test="TCP_RR", warm=1.0), lambda s: s.document["iterations"][0].update(   # type: ignore[index]
         started="2023-11-14T22:13:19.100Z")),
     ("2_a_count", made(test="TCP_RR", count=100), lambda s: figure(s, THROUGHPUT=99.0)),
@@ -156,7 +156,7 @@ def catches(law: str, case: Case, plant: Plant) -> str:
 
 
 def late_by_load() -> None:
-    """An end that waited for a processor when its time was up is no later than that."""
+    """An end that was waiting for a processor when its time was up may end later by that time."""
     seen = right(RR)
     figure(seen, ELAPSED_TIME=1.4)
     fact(seen, waits=[(BEGAN + 1.3, 0.9), (BEGAN + 1.55, 0.3)])
@@ -164,7 +164,7 @@ def late_by_load() -> None:
 
 
 def answered_behind_the_end() -> None:
-    """A far end that stood still answers behind the window's end what was sent within it."""
+    """A far end that was stopped answers after the window what was sent in it."""
     case = made(test="TCP_RR", rate="500", seconds=2.0)
     seen = right(case)
     for way in (seen.far.out, seen.near.inn):
@@ -174,9 +174,10 @@ def answered_behind_the_end() -> None:
 
 
 def reads_a_capture() -> None:
-    """Payload counts once, from when all before it is there: sent again, out of order, and behind a repeated SYN."""
+    """Payload counts once, when all bytes before it have arrived: with retransmissions, reordering, and a repeated
+    SYN."""
     at = [0.0, 0.1, 1.0, 2.0, 3.0, 4.0, 5.0]
-    seq = [999, 999, 1000, 1200, 1100, 1100, 1300]      # what begins at 1100 comes late, and twice
+    seq = [999, 999, 1000, 1200, 1100, 1100, 1300]      # the segment at 1100 arrives late, and twice
     size = [0, 0, 100, 100, 100, 100, 50]
     flags = [2, 2, 16, 16, 16, 16, 16]
     columns = [np.array(x) for x in (at, [True] * 7, [6] * 7, [5] * 7, [9] * 7, seq, flags, size)]
@@ -186,7 +187,7 @@ def reads_a_capture() -> None:
 
 
 def draws_are_valid() -> str:
-    """No rule is missing: what netperf would refuse is never drawn."""
+    """tidy() is complete: what netperf would refuse is never drawn."""
     from hypothesis import HealthCheck, Phase, given, settings
     from case import cases
     drawn: "set[Case]" = set()

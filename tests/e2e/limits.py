@@ -1,5 +1,5 @@
-"""What the daemon grants and to whom: limits, address rules, passphrases' company, exclusive turns,
-and what refused clients are told, ours and the real one.
+"""What the daemon grants to whom: limits, address rules, passphrases in combination with them, exclusive tests; and
+what refused clients are told, ours and the real one.
 """
 
 import errno
@@ -20,12 +20,12 @@ import lib
 import ours
 
 AT_ONCE = 6
-PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+PATIENCE = 4.0 if lib.QUICK else 1.0  # sanitizers stretch time limits
 FRAME = 656
-WHY = 0x504c5721                      # marks the words behind a refusal
+WHY = 0x504c5721                      # marks the text after a refusal
 CALIBRATE = struct.pack("!Ii", 5, -1) + bytes(FRAME - 8)
-HELLO_S = 5                           # for a caller's first message
-# A request of OMNI for a TCP stream of 5 s to the daemon.
+HELLO_S = 5                           # for a client's first message
+# An OMNI request for a TCP stream of 5 s to the daemon.
 STREAM_5S = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0,
                         -1, -1, -1, 0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1
                         ).ljust(FRAME, b"\0")
@@ -55,7 +55,7 @@ def must_refuse(got: lib.Result, *words: str) -> str:
 
 
 def ask(conn: socket.socket, frame: bytes = CALIBRATE) -> Tuple[int, str]:
-    """Sends a message; the answer's error word, and the words behind it."""
+    """Send a message; returns the answer's error code and text."""
     conn.sendall(frame)
     got = ours.take(conn, FRAME)
     word, magic = struct.unpack("!4xiI", got[:12])
@@ -71,7 +71,7 @@ def calling(port: int, stack: ExitStack, host: str = "127.0.0.1") -> socket.sock
 # ---- how many -----------------------------------------------------------------------------------
 
 def sessions(option: str, error: int) -> None:
-    """The third one is turned away with the name of the limit, and comes in when one is free."""
+    """The third one is refused with the name of the limit, and admitted when one has ended."""
     with lib.Daemon(args=[option, "2"]) as daemon, ExitStack() as stack:
         conns = [calling(daemon.port, stack) for _ in range(2)]
         for conn in conns:
@@ -99,7 +99,7 @@ def per_address() -> None:
 
 
 def rate() -> None:
-    """A rate, and twice as many in one burst."""
+    """A rate, and twice as many connections in a burst."""
     with lib.Daemon(args=["--max-rate", "5"]) as daemon:
         words = []
         start = time.monotonic()
@@ -112,7 +112,7 @@ def rate() -> None:
 
 
 def the_silent() -> None:
-    """The oldest of who holds the most has to go; nobody else does."""
+    """Of silent connections, the oldest of the address with the most is closed, and no other."""
     with lib.Daemon(args=["--max-silent", "8"]) as daemon, ExitStack() as stack:
         other = stack.enter_context(socket.socket())
         other.bind(("127.0.0.2", 0))
@@ -129,7 +129,7 @@ def the_silent() -> None:
 
 
 def in_time() -> None:
-    """A caller has five seconds for a whole message, however it fills them."""
+    """A client has five seconds for a complete message, however it sends it."""
     with lib.Daemon() as daemon, ExitStack() as stack:
         silent, half, slow = (calling(daemon.port, stack) for _ in range(3))
         half.sendall(CALIBRATE[:300])
@@ -145,7 +145,7 @@ def in_time() -> None:
             try:
                 assert conn.recv(1) == b"", f"{name}: an answer"
             except ConnectionError:
-                pass  # closed with something of ours unread
+                pass  # closed with unread data
         took = time.monotonic() - start
         assert HELLO_S - 1 < took < HELLO_S + 3 * PATIENCE + lib.SLACK, f"{took:.1f} s"
         assert not daemon.children(), "a process for somebody who said nothing"
@@ -163,7 +163,7 @@ def between_requests() -> None:
 
 def too_much(options: Sequence[str], wanted: Sequence[str], fine: Sequence[str],
              reason: str) -> str:
-    """A test over the limit is refused with the limit's name; one below runs."""
+    """A test above the limit is refused with the limit's name; one below runs."""
     with lib.Daemon(args=options) as daemon:
         line = must_refuse(run(daemon.port, *wanted), options[0])
         must_serve(daemon.port, *fine)
@@ -174,7 +174,7 @@ def too_much(options: Sequence[str], wanted: Sequence[str], fine: Sequence[str],
 
 
 def fewer_flows() -> str:
-    """No more data connections than there may be; the user is told."""
+    """Fewer data connections than requested are granted, and the user is told."""
     with lib.Daemon(args=["--max-flows", "3"]) as daemon:
         got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR", "-l", "1", "-P", "0",
                        "--flows", "4", "--threads", "4", "--", "-k", "FLOWS,THREADS"], timeout=30)
@@ -184,7 +184,7 @@ def fewer_flows() -> str:
 
 
 def few_ports() -> str:
-    """Without connections each flow needs a port of the daemon's: no more are granted than there are."""
+    """Without connections each flow needs a port at the daemon: no more are granted than there are ports."""
     first = attacks.free_range(8)
     with lib.Daemon(args=["--data-ports", f"{first}-{first + 7}"]) as daemon:
         got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "UDP_RR", "-l", "-100", "-P", "0",
@@ -197,7 +197,7 @@ def few_ports() -> str:
 
 
 def counted_for_ever() -> None:
-    """A test by count ends when the longest by time would."""
+    """A counted test ends when the longest timed one would."""
     with lib.Daemon(args=["--max-length", "1"]) as daemon:
         got = run(daemon.port, "TCP_MAERTS", "-l", "-1000000000000")
         assert got.rc != 0 and got.seconds < 8 * PATIENCE + lib.SLACK, f"{got}"
@@ -205,7 +205,8 @@ def counted_for_ever() -> None:
 
 
 def behind_its_window() -> str:
-    """Who sends on behind a window that a warm-up came before, and says nothing any more, is not heard for long."""
+    """A client that sends beyond its window (after a warm-up) and is silent on the control connection is cut off
+    soon."""
     plan = attacks.plan("stream", "TCP", 1, 1, "", 1, attacks.field(37, struct.pack("!I", 100)))
     with lib.Daemon() as daemon, ExitStack() as stack:
         control = calling(daemon.port, stack)
@@ -223,7 +224,7 @@ def behind_its_window() -> str:
 
 
 def shared_memory() -> None:
-    """What one session holds, another can't have, until its test ends."""
+    """Memory held by one session is not available to another until its test ends."""
     args = ("TCP_STREAM", "-l", "4", *lib.PACED, "--", "-M", "4m", "-s", "100k", "-S", "100k")
     with lib.Daemon(args=["--max-total-memory", "13M"]) as daemon:
         with lib.Started(client(daemon.port, *args)) as first:
@@ -237,13 +238,13 @@ def shared_memory() -> None:
 # ---- one at a time ------------------------------------------------------------------------------
 
 def in_line(daemon: lib.Daemon) -> int:
-    """How many sessions wait for their turn."""
+    """The number of sessions in the queue."""
     shown = lib.run([lib.netserver(), "--status", "-p", str(daemon.port)], 20).out
     return int(re.findall(r"waiting +(\d+) sessions", shown)[0])
 
 
 def exclusive() -> str:
-    """Tests wait for each other; what asks nothing of the machine does not wait."""
+    """Tests wait for each other; requests without load do not wait."""
     with lib.Daemon(args=["--exclusive"]) as daemon, ExitStack() as stack:
         start = time.monotonic()
         runs = [stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "1", *lib.PACED)))
@@ -267,12 +268,12 @@ def line_ends() -> None:
 
 
 def a_crowd_in_line(crowd: Sequence[str], source: str) -> None:
-    """An address with many sessions in line, or a network with many addresses, leaves every other turn to another one,
-    but for the one daemon of 256 that has both in one group by chance."""
+    """An address with many queued sessions, or a network with many addresses, leaves every other turn to others,
+    except at the one daemon in 256 that hashes both into one group."""
     got = [in_a_crowd(crowd, source)]
     if got[0].rc or got[0].seconds >= 8 * PATIENCE + lib.SLACK:
         got.append(in_a_crowd(crowd, source))
-    # The one that has its turn ends, and perhaps another one comes before.
+    # The running one ends, and perhaps one that came earlier has its turn.
     assert got[-1].rc == 0 and got[-1].seconds < 8 * PATIENCE + lib.SLACK, f"{got}"
 
 
@@ -281,13 +282,13 @@ def in_a_crowd(crowd: Sequence[str], source: str) -> lib.Result:
         daemon = stack.enter_context(lib.Daemon(args=["--exclusive", "30"]))
         for one in crowd:
             stack.enter_context(lib.Started([*client(daemon.port, "TCP_RR", "-l", "3", *lib.PACED), "-L", one]))
-        # Not all of them at a time: the first ones may have had their turn when the last ones come.
+        # Not all at the same time: the first ones may have had their turn when the last ones connect.
         assert lib.wait_for(lambda: in_line(daemon) >= 8, 60), "the crowd does not come"
         return lib.run([*client(daemon.port, "TCP_RR", "-l", "1"), "-L", source], 60)
 
 
 def a_turn_not_used() -> None:
-    """Who gets a turn and never comes with the data connection does not keep it for long."""
+    """A client that gets its turn and never makes its data connection loses it soon."""
     with ExitStack() as stack:
         daemon = stack.enter_context(lib.Daemon(args=["--exclusive", "30"]))
         conn = calling(daemon.port, stack)
@@ -298,7 +299,7 @@ def a_turn_not_used() -> None:
 
 
 def leaving_the_line() -> None:
-    """Who gives up, or dies, while it waits or runs does not keep the others."""
+    """A client that disconnects or dies while it waits or runs does not block others."""
     with lib.Daemon(args=["--exclusive"]) as daemon, ExitStack() as stack:
         first = stack.enter_context(lib.Started(client(daemon.port, "TCP_RR", "-l", "600")))
         assert first.measuring()
@@ -322,7 +323,7 @@ def by_address() -> None:
             must_serve(daemon.port, host="::1")
         got = lib.run([*client(daemon.port, "TCP_RR", "-l", "-10"), "-L", "127.0.0.3"], 20)
         must_refuse(got, "--deny")
-        # Its line comes after the answer.
+        # The log line comes after the answer.
         assert lib.wait_for(lambda: "reason=denied" in daemon.log() and "peer=127.0.0.3" in daemon.log(), 20)
     with lib.Daemon(args=["--allow", "192.0.2.0/24"]) as daemon:
         must_refuse(run(daemon.port), "--allow")
@@ -330,7 +331,7 @@ def by_address() -> None:
 
 
 def denied_and_gone() -> None:
-    """Who has reset the connection before it is accepted is no less denied."""
+    """A connection that is reset before it is accepted is denied and logged like others."""
     with lib.Daemon(args=["--deny", "127.0.0.3"]) as daemon:
         for _ in range(100):
             with socket.create_connection(("127.0.0.1", daemon.port), 60, ("127.0.0.3", 0)) as conn:
@@ -340,7 +341,7 @@ def denied_and_gone() -> None:
 
 
 def noisy() -> None:
-    """Who is refused, or asks for nonsense, again and again does not fill the log."""
+    """Repeated refusals and invalid requests do not fill the log."""
     with lib.Daemon(args=["--deny", "127.0.0.3"]) as daemon:
         def log() -> str:
             return daemon.log(1 << 20)
@@ -370,7 +371,7 @@ def noisy() -> None:
 
 
 def noisy_sessions() -> str:
-    """The same where sessions do the refusing: all of them share what there is of lines."""
+    """The same if sessions refuse: they share one budget of log lines."""
     count, each = 400, 2  # the refusal, and the end of the session
     with lib.Daemon(args=["--max-length", "1", "--max-rate", "0"], grace=10) as daemon:
         began = time.monotonic()
@@ -391,7 +392,7 @@ def noisy_sessions() -> str:
 
 
 def read_again() -> None:
-    """SIGHUP reads the file again; a bad one changes nothing and is told in the log."""
+    """SIGHUP reads the file again; an invalid one changes nothing and is reported in the log."""
     with tempfile.TemporaryDirectory() as place:
         rules = Path(place, "rules")
         Path(place).chmod(0o755)
@@ -413,7 +414,7 @@ def read_again() -> None:
 
 
 def revoked() -> None:
-    """Rules hold at each grant: for who is admitted already, or waits for a turn. What runs goes on."""
+    """Changed rules apply at each grant, also to clients that are admitted or queued already. Running tests go on."""
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         rules = Path(place, "rules")
         Path(place).chmod(0o755)
@@ -464,7 +465,7 @@ def wrong(args: Sequence[str], words: Sequence[str]) -> None:
 # ---- where --------------------------------------------------------------------------------------
 
 def data_ports() -> None:
-    """Every data socket is in the range, none outside, and it is no matter which are taken."""
+    """Every data socket is in the range, whichever ports in it are taken."""
     first = lib.free_port()
     with lib.Daemon(args=["--data-ports", f"{first}-{first + 3}", "-d"]) as daemon:
         for test in ("TCP_RR", "TCP_STREAM", "UDP_RR", "TCP_CRR"):
@@ -497,7 +498,7 @@ def stock(report: lib.Report) -> None:
 
 
 def missing_protocol() -> Optional[str]:
-    """A request over a protocol that the daemon's kernel lacks is refused by its name."""
+    """A request for a protocol that the daemon's kernel lacks is refused with the protocol's name."""
     try:
         socket.socket(socket.AF_INET, 6, 33).close()
         return "this kernel has DCCP"
@@ -515,14 +516,14 @@ def missing_protocol() -> Optional[str]:
 
 
 def the_usual_engines() -> None:
-    """Tests that name none have theirs, whatever the list."""
+    """Tests without --engine get their default engine, whatever the list."""
     with lib.Daemon(args=["--engines", "segment"]) as daemon:
         for args in ((), ("--flows", "3")):
             must_serve(daemon.port, "TCP_RR", "-l", "-10", *args)
 
 
 def by_other_groups(body: "Callable[[], str]") -> str:
-    """Each daemon puts addresses into 256 groups of its own: in 1 of 256 daemons two of them share one, and its limits."""
+    """Each daemon hashes addresses into 256 groups: in 1 of 256 daemons two of them share a group and its limits."""
     try:
         return body()
     except AssertionError as fault:
@@ -588,7 +589,7 @@ def cases() -> Iterator[Case]:
 
 
 def suite(report: lib.Report) -> None:
-    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped
     report.cases(cases(), AT_ONCE)
     report.part("the real client", partial(stock, report))
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests of the link layer, DLCL_STREAM and DLCL_RR, between network namespaces: over a pair of
-interfaces without any address, while another one carries control. The counts are compared with
-what the interfaces and the kernel's filter count. Needs root, for scripts/netlab."""
+"""Link-layer tests, DLCL_STREAM and DLCL_RR, between network namespaces, over a pair of interfaces without addresses;
+another pair has the control connection. Counts are compared with those of the interfaces and of nftables. Needs root,
+for scripts/netlab."""
 
 import contextlib
 import json
@@ -20,16 +20,16 @@ import netns
 IPV4 = netns.IPV4
 ETHERTYPE = 0x88B5
 NEAR, FAR = "frames0", "frames1"        # the pair without addresses
-RATE = 50                               # Mbit/s of it: any machine's receiver keeps up
+RATE = 50                               # Mbit/s: any machine's receiver keeps up
 PREFIX = f"netlab-{netns.NAME}-"
-FRAMING = 38                            # what the lab's link counts beside the payload
-FAREWELLS = 60                          # most of them: three, and one each 50 ms of waiting
+FRAMING = 38                            # overhead per frame that the lab's link counts
+FAREWELLS = 60                          # maximum: three, and one for each 50 ms of waiting
 
 CLIENT, SERVER = (lib.in_lab(netns.NAME, end) for end in ("client", "server"))
 
 
 class Pair:
-    """A second pair of interfaces for the length of a block. It goes with the lab's namespaces."""
+    """A second pair of interfaces for the duration of a block. It is deleted with the lab's namespaces."""
 
     def __enter__(self) -> "Pair":
         lib.must(["ip", "link", "add", NEAR, "netns", f"{PREFIX}client", "type", "veth",
@@ -55,7 +55,7 @@ class Counts(NamedTuple):
 
 
 def link_counts() -> Counts:
-    """What the interfaces have counted (ip -s link)."""
+    """The interfaces' counters (ip -s link)."""
     found = []
     for end, device in ((CLIENT, NEAR), (SERVER, FAR)):
         got = lib.run([*end, "ip", "-s", "-j", "link", "show", "dev", device], 20)
@@ -84,7 +84,7 @@ def figures(port: int, *args: str, more: Sequence[str] = (), timeout: float = 30
 
 
 def refused(prefix: Sequence[str], args: Sequence[str], *says: str) -> str:
-    """Status 1 where this end refuses, 255 where the daemon does."""
+    """The exit status is 1 if this end refuses, 255 if the daemon does."""
     got = lib.run([*prefix, *args], 20)
     assert got.rc in (1, 255), f"status {got.rc}: {got.out}"
     assert "\nSocket" not in got.out and "\nLocal" not in got.out, got.out
@@ -92,7 +92,7 @@ def refused(prefix: Sequence[str], args: Sequence[str], *says: str) -> str:
 
 
 def ingress(*rules: str) -> None:
-    """Rules for frames that come in at the far end; none: as it was."""
+    """Set rules for frames received at the far end; without arguments, remove them."""
     script = ["add table netdev frames; delete table netdev frames"]
     if rules:
         script += ["add table netdev frames",
@@ -106,18 +106,18 @@ def dropped() -> int:
     return sum(int(n) for n in re.findall(r"counter packets (\d+)", got.out))
 
 
-# What a stream's frames begin with, and the last ones do not (doc/protocol.md).
+# The first bytes of a stream's frames, but not of the end marks (doc/protocol.md).
 DATA = f"ether type {ETHERTYPE:#x} @nh,0,32 0"
 
 
 # --- figures ------------------------------------------------------------------------------
 
 class Overrun(AssertionError):
-    """Frames are missing that nothing on the way took: the receiver's buffer may have been full."""
+    """Frames are missing that nothing on the path dropped: the receiver's buffer may have been full."""
 
 
 def patiently(body: Callable[[], str]) -> Callable[[], str]:
-    """A machine with other things to do lets buffers run over, which is no fault: five attempts."""
+    """Make up to five attempts, as buffers overflow on a busy machine."""
     def attempts() -> str:
         for _ in range(4):
             with contextlib.suppress(Overrun):
@@ -127,7 +127,7 @@ def patiently(body: Callable[[], str]) -> Callable[[], str]:
 
 
 def counted(got: Dict[str, str]) -> int:
-    """All that was sent was received."""
+    """Everything that was sent was received."""
     sent, received = int(got["LOCAL_SEND_CALLS"]), int(got["REMOTE_RECV_CALLS"])
     if received < sent:
         raise Overrun(f"{sent} sent, {received} received")
@@ -136,7 +136,7 @@ def counted(got: Dict[str, str]) -> int:
 
 
 def agrees(port: int, size: int, *length: str) -> str:
-    """Every frame is counted, by both ends and both interfaces, and nothing else is."""
+    """Every frame is counted by both ends and both interfaces, and nothing else is."""
     before = link_counts()
     got = figures(port, "-t", "DLCL_STREAM", *length, more=("-m", str(size)))
     time.sleep(0.05)
@@ -160,7 +160,7 @@ def agrees(port: int, size: int, *length: str) -> str:
 
 
 def table(port: int) -> str:
-    """The classic table, and the whole of the MTU where no size is given."""
+    """The classic table; without a size, frames have the MTU."""
     got = lib.run([*CLIENT, *command(port, "-t", "DLCL_STREAM", "-l", "1")], 20)
     assert got.rc == 0 and not got.err, got.err
     lines = got.out.splitlines()
@@ -172,7 +172,7 @@ def table(port: int) -> str:
 
 
 def turns(port: int) -> str:
-    """Requests and responses are a frame each."""
+    """Each request and response is a frame."""
     before = link_counts()
     got = figures(port, "-t", "DLCL_RR", "-l", "-200", more=("-r", "100,1400"))
     moved = link_counts().since(before)
@@ -187,11 +187,11 @@ def turns(port: int) -> str:
 
 
 def default_devices(port: int) -> str:
-    """Without --device, the interfaces of control; their rate is that of the arithmetic."""
+    """Without --device, the control connection's interfaces are used, and their rate for the ceiling."""
     got = figures(port, "-t", "DLCL_STREAM", "-l", "2", devices="")
     expected = netns.RATE * 1500 / (1500 + FRAMING)
     rate = float(got["THROUGHPUT"])
-    # The kernel counts no header of the link in what a packet socket sends through a shaper.
+    # For packet sockets, the kernel's shaper does not count link-layer headers.
     assert got["PROTOCOL"] == "DLCL" and abs(rate / expected - 1) < 0.03, f"{rate}, not {expected}"
     return f"{rate} Mbit/s of {expected:.2f}"
 
@@ -203,7 +203,7 @@ def one_name(port: int) -> str:
 
 
 def loses(port: int) -> str:
-    """What a filter at the far interface drops is what was sent less what was received."""
+    """Frames dropped at the far interface are the difference between sent and received."""
     ingress(f"{DATA} numgen inc mod 10 == 3 counter drop")
     got = figures(port, "-t", "DLCL_STREAM", "-l", "1", more=("-m", "1000"))
     lost = dropped()
@@ -216,7 +216,7 @@ def loses(port: int) -> str:
 
 
 def survives_loss(port: int) -> str:
-    """A lost request or response costs its time-out and no more."""
+    """A lost request or response costs only its time-out."""
     ingress(f"ether type {ETHERTYPE:#x} numgen inc mod 500 == 99 counter drop")
     began = time.monotonic()
     got = figures(port, "-t", "DLCL_RR", "-l", "3", timeout=25)
@@ -229,7 +229,7 @@ def survives_loss(port: int) -> str:
 
 
 def all_lost(port: int) -> str:
-    """Nothing arrives, not even the end: the test ends all the same, and says zero."""
+    """Nothing arrives, not even the end mark: the test ends nevertheless, with zero."""
     ingress(f"ether type {ETHERTYPE:#x} counter drop")
     began = time.monotonic()
     got = figures(port, "-t", "DLCL_STREAM", "-l", "1")
@@ -264,7 +264,7 @@ def mac(end: Sequence[str], device: str) -> str:
 
 
 def foreign(port: int) -> str:
-    """Frames of the same EtherType without the test's tag are neither counted nor heeded."""
+    """Frames with the same EtherType but without the test's tag are ignored."""
     forger = subprocess.Popen([*CLIENT, sys.executable, "-c", FORGE, NEAR, mac(SERVER, FAR)])
     try:
         before = link_counts()
@@ -282,7 +282,7 @@ def foreign(port: int) -> str:
 
 
 def together(port: int) -> str:
-    """Two tests at a time, over the same interfaces: each counts its own."""
+    """Two simultaneous tests on the same interfaces count only their own frames."""
     got: List[Dict[str, str]] = [{}, {}]
 
     def run(i: int) -> None:
@@ -304,7 +304,7 @@ def together(port: int) -> str:
 # --- the other outputs --------------------------------------------------------------------
 
 def document(port: int) -> str:
-    """--json and --explain: both ends' evidence, and frames with numbers."""
+    """--json and --explain: evidence of both ends, and numbered frames."""
     ingress(f"ether type {ETHERTYPE:#x} @nh,0,32 0x504c7371 numgen inc mod 10 == 3 counter drop")
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "run.json"
@@ -319,7 +319,7 @@ def document(port: int) -> str:
     near, far = (run["iterations"][0][end] for end in ("near", "far"))
     assert run["test"]["family"] == "AF_PACKET" and run["test"]["protocol"] == "DLCL", run["test"]
     assert near["flow.device"] == NEAR and far["flow.device"] == FAR, far
-    full = far["flow.socket_drops"]  # of a receiver that waits for a processor
+    full = far["flow.socket_drops"]  # dropped while the receiver waited for a processor
     assert far["udp.lost"] == lost + full and lost > 10 and far["udp.sent"] == near["udp.sent"], far
     assert far["udp.foreign"] == 0, far
     assert far["moved.nic.rx_packets"] >= far["udp.unique"], far
@@ -337,7 +337,7 @@ def no_ledger(port: int) -> str:
 
 
 def repeated(port: int) -> str:
-    """For confidence: on one control connection, and one socket of the daemon's."""
+    """With confidence intervals: one control connection, and one socket at the daemon."""
     got = figures(port, "-t", "DLCL_STREAM", "-l", "1", "-i", "3,3", more=("-m", "1000"))
     assert got["LOCAL_SEND_CALLS"] == got["REMOTE_RECV_CALLS"], got
     return f"{got['THROUGHPUT']} Mbit/s"
@@ -350,7 +350,7 @@ def is_up(end: Sequence[str], device: str) -> bool:
 
 
 def carrier() -> None:
-    """The kernel takes up to a second to say that it has one."""
+    """The kernel takes up to a second to report the carrier."""
     assert lib.wait_for(lambda: is_up(CLIENT, NEAR) and is_up(SERVER, FAR), 10), "no carrier"
 
 
@@ -386,7 +386,7 @@ def refusals(report: lib.Report, port: int) -> None:
 
 
 def goes_down(port: int) -> str:
-    """An interface that goes down in the middle of a test: one line, and soon."""
+    """An interface that goes down in the middle of a test: one line, soon."""
     with lib.Started([*CLIENT, *command(port, "-t", "DLCL_STREAM", "-l", "20")]) as started:
         time.sleep(1)
         lib.must([*CLIENT, "ip", "link", "set", NEAR, "down"])
@@ -421,14 +421,14 @@ def without_evidence() -> str:
 
 
 def stock() -> str:
-    """netperf's own daemon has no such test."""
+    """netperf's own daemon does not have this test."""
     with lib.Daemon(SERVER, program=str(lib.real_netperf() / "netserver")) as daemon:
         return refused(CLIENT, command(daemon.port, "-t", "DLCL_STREAM", "-l", "1"),
                        "DLCL_STREAM", "link layer", "--allow-raw")
 
 
 def within_one_host() -> str:
-    """Both ends in one place: by two of its interfaces, and not by one."""
+    """Both ends on one host: with two of its interfaces, but not with one."""
     lib.must([*SERVER, "ip", "link", "add", "here0", "type", "veth", "peer", "name", "here1"])
     for device in ("here0", "here1"):
         lib.must([*SERVER, "sysctl", "-qw", f"net.ipv6.conf.{device}.disable_ipv6=1"])
@@ -456,7 +456,7 @@ def suite(report: lib.Report) -> None:
         with lib.Daemon(SERVER, ["--allow-raw"]) as daemon:
             port = daemon.port
             report.rate_case("stream: 1500 bytes", patiently(lambda: agrees(port, 1500, "-l", "1")))
-            # At the link's rate a socket's buffer holds 5 ms of such frames; so slower.
+            # At the link's rate a socket buffer holds only 5 ms of such frames, so the test is slower.
             report.rate_case("stream: 100 bytes",
                              patiently(lambda: agrees(port, 100, "-l", "1", "-b", "10", "-w", "1")))
             report.rate_case("stream: 1 byte is 46",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""MPTCP in a lab of two paths: both are used, by the counters of the interfaces; a host that is not the
-client's, whom the daemon does not let in; both directions of falling back to TCP, and hosts without MPTCP.
-Needs root, and a kernel with MPTCP (net.mptcp.enabled)."""
+"""MPTCP in a lab with two paths: both are used, according to the interfaces' counters; the daemon rejects connections
+from other hosts; fallback to TCP in both directions, and hosts without MPTCP. Needs root, and a kernel with MPTCP
+(net.mptcp.enabled)."""
 
 import json
 import os
@@ -18,11 +18,12 @@ NAME = f"mptcp{os.getpid()}"
 PATHS = ("10.77.0", "10.77.1")          # networks; .1 is the client's address, .2 the daemon's
 STRANGER = "10.78.3"
 HOST = f"{PATHS[0]}.2"
-RATE = "40mbit"                         # of each path: below what any machine here can do
-BYTES = 4_000_000                       # a second, by both paths
+RATE = "40mbit"                         # of each path: slower than any machine here
+BYTES = 4_000_000                       # per second, on both paths together
 PROTOCOL = 262                          # IPPROTO_MPTCP
-LEAST_SHARE = 0.2                       # of the bytes on the wire, that a path in use carries
-# Headers are 76 of 1500 bytes in a full packet. Not all are full, and what one path does not get
+LEAST_SHARE = 0.2                       # of the bytes on the wire that each path must carry
+# Headers are 76 of 1500 bytes in a full packet. Not all packets are full, and what one path does not deliver in time
+# is sent on the other, too.
 # across in time goes over the other, too.
 MOST_BESIDE = 1.3
 
@@ -30,7 +31,7 @@ Document = Dict[str, Any]
 
 
 def why_not() -> str:
-    """Why this machine or user cannot run this; empty when it can."""
+    """Why this machine or user can't run this; empty if it can."""
     try:
         if Path("/proc/sys/net/mptcp/enabled").read_text().strip() != "1":
             return "net.mptcp.enabled is 0"
@@ -40,7 +41,7 @@ def why_not() -> str:
         return "no 'ip mptcp' (iproute2), or not permitted"
     if os.geteuid() != 0:
         return "not root"
-    # Not by lib.no_lab(): a guest of netvm has another unshare.
+    # Not lib.no_lab(): a guest of netvm has another unshare.
     probe = f"{NAME}-probe"
     tries = (["ip", "netns", "add", probe],
              ["tc", "-n", probe, "qdisc", "add", "dev", "lo", "root", "tbf", "rate", RATE, "burst", "10000", "limit", "30000"])
@@ -50,7 +51,7 @@ def why_not() -> str:
 
 
 class Bed:
-    """A lab with two paths between client and daemon, and a stranger who has another way to the daemon."""
+    """A lab with two paths between client and daemon, and a third host with another path to the daemon."""
 
     outside = f"{NAME}-stranger"
 
@@ -81,13 +82,13 @@ class Bed:
         lib.must([lib.NETLAB, "down", "--name", NAME])
 
     def sent(self, role: str) -> List[int]:
-        """Bytes that an end has sent over each path, by its interfaces."""
+        """Bytes sent by an end on each path, from its interfaces."""
         links = json.loads(lib.run([*getattr(self, role), "ip", "-s", "-j", "link"], timeout=20).out)
         of = {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in links}
         return [of[f"lab{number}"] for number in range(len(PATHS))]
 
     def strip(self, role: str) -> None:
-        """A middlebox in front of that end, which takes MPTCP's option out of SYNs."""
+        """Act as a middlebox in front of an end that removes MPTCP's option from SYNs."""
         script = ("add table inet strip; "
                   "add chain inet strip pre { type filter hook prerouting priority -300; }; "
                   "add rule inet strip pre tcp flags syn reset tcp option mptcp")
@@ -101,7 +102,7 @@ class Bed:
 
 class Run(NamedTuple):
     got: lib.Result
-    document: Document  # empty where there is none
+    document: Document  # empty if there is none
 
     def near(self) -> Document:
         return self.document["iterations"][0]["near"]
@@ -128,7 +129,7 @@ def good(ran: Run) -> Run:
 
 
 def counts_agree(ran: Run) -> int:
-    """Each end has received what the other has sent; the bytes of both directions."""
+    """Each end has received what the other has sent; returns the bytes of both directions."""
     near, far = ran.near(), ran.far()
     for here, there in ((near, far), (far, near)):
         sent, received = here["flow.bytes_sent"], there["flow.bytes_received"]
@@ -143,7 +144,7 @@ def subflows(side: Document, what: str) -> List[int]:
 # --- two paths ----------------------------------------------------------------------------
 
 def both_paths(bed: Bed, port: int, test: str) -> str:
-    """Of the subflows' bytes, those of the interfaces and those of the test, each knows the others'."""
+    """The bytes of the subflows, of the interfaces and of the test agree."""
     sender = "client" if test == "MPTCP_STREAM" else "server"
     before = bed.sent(sender)
     ran = good(run(bed, port, test, "-l", f"-{BYTES}"))
@@ -154,7 +155,7 @@ def both_paths(bed: Bed, port: int, test: str) -> str:
     assert min(wire) > LEAST_SHARE * sum(wire), f"on the two paths: {wire}"
     assert moved < sum(wire) < MOST_BESIDE * moved, f"{moved} bytes, {wire} on the two paths"
     each = subflows(receiver, "bytes_received")
-    # An end of the connection counts as a byte of its subflow.
+    # A subflow's FIN counts as a byte.
     assert moved <= sum(each) < MOST_BESIDE * moved, f"{moved} bytes, {each} by subflow"
     paths = {(receiver[f"mptcp.{n}.near"].split()[0], receiver[f"mptcp.{n}.far"].split()[0]) for n in (0, 1)}
     ends = {(HOST, f"{PATHS[0]}.1"), (HOST, f"{PATHS[1]}.1")}
@@ -167,7 +168,7 @@ def both_paths(bed: Bed, port: int, test: str) -> str:
 
 
 def as_if_joined(detail: str) -> str:
-    """A short test may be over on a busy machine before each connection has its second subflow."""
+    """On a busy machine, a short test may end before each connection has its second subflow."""
     found = re.match(r"(\d+) subflows?( of (\d+) connections)?$", detail)
     if found is None:
         return detail
@@ -177,7 +178,7 @@ def as_if_joined(detail: str) -> str:
 
 
 def counted(bed: Bed, port: int, test: str, options: Sequence[str], specific: Sequence[str], detail: str) -> str:
-    """Other tests and ways to run them: both ends count the same."""
+    """Other tests and options: both ends count the same."""
     ran = run(bed, port, test, *options, specific=specific)
     if ran.got.rc == 1 and "set TCP_MAXSEG" in ran.got.err:
         raise lib.Skipped(ran.got.err.strip())  # Linux before 6.17
@@ -190,7 +191,7 @@ def counted(bed: Bed, port: int, test: str, options: Sequence[str], specific: Se
     return f"{moved} bytes"
 
 
-# By bytes or transactions, which both ends count to the last one.
+# By bytes or transactions, which both ends count exactly.
 STREAM, TURNS = ("-l", "-1000000"), ("-l", "-300")
 COUNTED = (
     ("MPTCP_RR", TURNS, (), "2 subflows"),
@@ -219,10 +220,11 @@ def refused(bed: Bed, port: int, options: Sequence[str], says: str) -> None:
 
 
 def an_outage(bed: Bed, port: int, paths: int) -> str:
-    """One path is down for a second, whose data the other one carries at the latest after some time-outs; or both are.
+    """One path is down for a second, and the other one carries its data after a few time-outs at the latest; or both
+    are down.
 
-    The client stands still in the middle: what it did not see get on meanwhile, and did not, is one outage. Where this test
-    is held up itself, it has another try."""
+    The client is stopped in the middle: what it did not see make progress is one outage. If this test itself is held
+    up, it tries again."""
     rules = [f"add rule inet lab pre iifname lab{path} drop" for path in range(paths)]
     for _ in range(4):
         with lib.Started([*bed.client, lib.netperf(), "-H", HOST, "-p", str(port), "-t", "MPTCP_STREAM", "-l", "4", "--rate", "10M",
@@ -254,7 +256,7 @@ def no_capture(bed: Bed, port: int) -> None:
 
 
 def explained(bed: Bed, port: int) -> None:
-    """The ceiling of one link is none of two; that of the sum of both counts MPTCP's options."""
+    """The ceiling of two links together; it takes MPTCP's options into account."""
     one = run(bed, port, "MPTCP_STREAM", *STREAM, "--explain").got
     both = run(bed, port, "MPTCP_STREAM", *STREAM, "--explain", "--link-rate", "1gbit").got
     assert "ceiling: not known: subflows may use several links" in one.err, one.err
@@ -280,7 +282,7 @@ print(*sorted(set(got)))
 
 
 def stranger(bed: Bed, port: int, protocol: int) -> str:
-    """A request from elsewhere to a listener that answers the client's is not answered, nor counted."""
+    """A request from another host to a listener that answers the client's is neither answered nor counted."""
     data = lib.free_port()
     command = [*bed.client, lib.netperf(), "-H", HOST, "-p", str(port), "-t", "MPTCP_CRR", "-P", "0", "-l", "60",
                "-b", "1", "-w", "5ms", "--json", "--", "-P", f",{data}"]
@@ -300,7 +302,7 @@ def stranger(bed: Bed, port: int, protocol: int) -> str:
 # --- less than MPTCP ----------------------------------------------------------------------
 
 def fallen_back(bed: Bed, port: int, end: str, test: str, count: Sequence[str], says: str) -> None:
-    """What takes the option away is always told: on stderr, in the figures, at both ends."""
+    """If the option is removed, this is always reported: on stderr, in the figures, at both ends."""
     bed.strip(end)
     try:
         ran = run(bed, port, test, *count)
@@ -310,13 +312,13 @@ def fallen_back(bed: Bed, port: int, end: str, test: str, count: Sequence[str], 
     assert ran.got.err == f"netperf: {test}: {says}\n", ran.got.err
     assert ran.metric("PROTOCOL_DETAIL") == says, ran.metric("PROTOCOL_DETAIL")
     counts_agree(ran)
-    if test != "MPTCP_CRR":  # whose connections are gone
+    if test != "MPTCP_CRR":  # its connections are gone
         for side in (ran.near(), ran.far()):
             assert side["mptcp.fallback"] == 1 and side["flow.protocol_detail"] == says, side
 
 
 def plain_service(bed: Bed) -> str:
-    """A service of TCP without a netserver beside it."""
+    """A TCP service without a netserver next to it."""
     code = ("import socket; s = socket.create_server(('', 0)); print(s.getsockname()[1], flush=True)\n"
             "c = s.accept()[0]\nwhile c.recv(1 << 16): pass\n")
     with lib.Started([*bed.server, "python3", "-c", code]) as service:
@@ -330,7 +332,7 @@ def plain_service(bed: Bed) -> str:
 
 
 def switched_off(bed: Bed, port: int, role: str) -> None:
-    """One line says so, wherever it is."""
+    """One line reports it, for either end."""
     switch = [*getattr(bed, role), "sysctl", "-q", "-w"]
     lib.must([*switch, "net.mptcp.enabled=0"])
     try:
@@ -343,7 +345,7 @@ def switched_off(bed: Bed, port: int, role: str) -> None:
 
 
 def stock_daemon(bed: Bed) -> None:
-    """Which is not asked: it would try for ever to make such a socket."""
+    """It is not asked: it would try forever to create such a socket."""
     real = lib.real_netperf() / "netserver"
     with lib.Daemon(prefix=bed.server, program=str(real), args=["-4"], grace=None) as daemon:
         got = run(bed, daemon.port, "MPTCP_RR", "-l", "1").got
@@ -352,7 +354,7 @@ def stock_daemon(bed: Bed) -> None:
 
 
 def brief(report: lib.Report) -> None:
-    """What tells one kernel from another, where everything takes ten times as long."""
+    """The cases that differ between kernels, for a machine that is ten times slower."""
     reason = why_not()
     if reason:
         lib.skip(reason)

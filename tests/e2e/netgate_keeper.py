@@ -1,6 +1,6 @@
-"""Settings that netgate sets for a slot are put back, whatever ends it; and what surrounds that: the
-environment of the kernel's driver tests, the suite of points for an interface. In namespaces and with a
-/run of its own. --long kills more of them.
+"""Settings that netgate changes for a slot are restored, however it ends; and its environment: that of the kernel's
+driver tests, and the suite of points for an interface. In namespaces with a /run of its own. --long kills more of
+them.
 """
 
 import argparse
@@ -25,15 +25,15 @@ from netkit.gate.model import EQUAL, Gate, GateError, Judgement, Metric
 
 MARK = "NP_TEST_GATE_PLACE"
 NETGATE = f"{lib.SCRIPTS}/netgate"
-FAR = "far"     # the namespace of the other end; the near one is this process's
+FAR = "far"     # the far end's namespace; the near one is this process's
 INSIDE = ("ip", "netns", "exec", FAR)
-# of both ends; what sets tx takes tso with it
+# of both ends; setting tx also sets tso
 SETTINGS = (("mtu v0", "1400"), ("far mtu v1", "1400"), ("offload v0 tx", "off"), ("offload v0 gso", "off"),
             ("far offload v1 gro", "on"), ("sysctl net.ipv4.tcp_rmem", "4096 8192 16384"))
 
 
 def enter() -> None:
-    """Runs this program again with a network and a /run of its own; skips where that can't be."""
+    """Restart this program with a network and a /run of its own; skip if that is impossible."""
     if os.environ.get(MARK):
         return
     for program in ("unshare", "ip", "ethtool", "sysctl"):
@@ -57,7 +57,7 @@ def said(*command: str) -> str:
 
 
 def machine_now() -> "List[str]":
-    """Everything that the settings of this test touch."""
+    """Everything that the settings in this test change."""
     links = [one[one.index("mtu"):].split()[1] for one in (
         said("ip", "link", "show", "dev", "v0"), said(*INSIDE, "ip", "link", "show", "dev", "v1"))]
     return [*links, said("ethtool", "-k", "v0"), said(*INSIDE, "ethtool", "-k", "v1"),
@@ -78,7 +78,7 @@ def kept() -> "Iterator[keeper.Keeper]":
 
 
 def what_does_nothing_is_said() -> str:
-    """What is so already, here and at the far end, and segments that no packet can have."""
+    """Settings that are already in effect at either end, and segmentation that no packet can use, are reported."""
     with kept() as one:
         assert one.set([("far mtu v1", "1500"), ("mtu v0", "1400")]) == {("far mtu v1", "1500"): "far v1 already has mtu=1500"}
         keeper.call((), ["ip", "link", "set", "dev", "v0", "gso_max_segs", "1"])
@@ -92,7 +92,7 @@ def what_does_nothing_is_said() -> str:
 
 
 def refused(words: str, *settings: "Tuple[str, str]") -> str:
-    """What is said to settings; it is to have these words."""
+    """The error message about settings, which must contain these words."""
     with kept() as one:
         try:
             one.set(settings)
@@ -113,7 +113,7 @@ def set_and_put_back() -> str:
             assert during[:2] == ["1400", "1400"] and during[4].split() == ["4096", "8192", "16384"], during
             assert "tx-checksum-ip-generic: off" in during[2] and "generic-receive-offload: on" in during[3]
             there = journals()
-            assert len(there) == len(SETTINGS) - 1, there       # offloads of an interface have one
+            assert len(there) == len(SETTINGS) - 1, there       # offloads of an interface share one
             assert {one.stat().st_mode & 0o777 for one in there} == {0o600}
             assert there[0].parent.stat().st_mode & 0o077 == 0
             assert {len(one.read_text().splitlines()) for one in there} == {3, 5}, there
@@ -164,7 +164,7 @@ def one_that_does_not_take() -> str:
     with mock.patch.object(keeper.Setting, "command", return_value=["true"]):
         told = refused("mtu v0=1400: it had no effect: it is 1500", ("mtu v0", "1400"))
     refused("Could not change", ("offload v0 tx", "off"), ("offload v0 tx-udp-segmentation", "off"),
-            ("offload v0 tx-udp-segmentation", "on"))     # which needs the other one
+            ("offload v0 tx-udp-segmentation", "on"))     # needs the other one
     assert machine_now() == before and not journals()
     return told
 
@@ -183,7 +183,7 @@ def channels_and_coalescing() -> str:
 
 
 def names_of_ethtool() -> str:
-    """Rings and the rest of coalescing need an interface that these machines lack: the texts do."""
+    """Rings and other coalescing parameters need an interface that these machines lack: sample texts replace it."""
     ring = ("Ring parameters for eth0:\nPre-set maximums:\nRX:\t\t4096\nTX:\t\t4096\nCurrent hardware "
             "settings:\nRX:\t\t256\nRX Mini:\tn/a\nTX:\t\t512\nRX Buf Len:\t\t2048\nTX Push:\toff\n")
     coalesce = ("Coalesce parameters for eth0:\nAdaptive RX: on  TX: n/a\nstats-block-usecs: 0\n\n"
@@ -207,16 +207,16 @@ def two_at_a_time() -> str:
         one.set([("offload v0 tso", "off")])
         one.put_back()
         one.set([("sysctl net.ipv4.tcp_rmem", "4096 8192 16384")])
-        for setting, value in (("offload v0 gro", "on"),        # which is between two slots
-                               ("sysctl net/ipv4/tcp_rmem", "4096 8192 16384")):    # has it by that one only
+        for setting, value in (("offload v0 gro", "on"),        # between two slots
+                               ("sysctl net/ipv4/tcp_rmem", "4096 8192 16384")):    # shared by that setting only
             refused("wait until that one ends", (setting, value))
-        with kept() as other:       # another thing
+        with kept() as other:       # another setting
             other.set([("mtu v0", "1450")])
     return ""
 
 
 def interface_that_went() -> str:
-    """What is gone needs nothing put back; one of the same name is another one."""
+    """Nothing is restored on an interface that is gone; one of the same name is another one."""
     said("ip", "link", "add", "d0", "type", "veth", "peer", "name", "d1")
     one = keeper.Keeper()
     one.set([("mtu d0", "1300")])
@@ -234,7 +234,7 @@ def interface_that_went() -> str:
 # --- killed -------------------------------------------------------------------------------
 
 def victim(prepare: "Callable[[keeper.Keeper], None]") -> int:
-    """A process that sets and puts back until it is killed, in its own group."""
+    """A process in its own group that sets and restores until it is killed."""
     pid = os.fork()
     if pid:
         return pid
@@ -247,11 +247,11 @@ def victim(prepare: "Callable[[keeper.Keeper], None]") -> int:
             one.set(SETTINGS)
             one.put_back()
     finally:
-        os._exit(3)     # it was to be killed
+        os._exit(3)     # it should have been killed
 
 
 def dies_at(moment: int, with_watchdog: bool, one: keeper.Keeper) -> None:
-    """Has a keeper's process kill itself, and maybe the watchdog, before a certain command or write."""
+    """Make a keeper's process kill itself, and perhaps the watchdog, before a given command or write."""
     left = [moment]
 
     def counted(do: "Callable[..., object]") -> "Callable[..., object]":
@@ -268,7 +268,7 @@ def dies_at(moment: int, with_watchdog: bool, one: keeper.Keeper) -> None:
 
 
 def killed(number: int, before: "List[str]", draw: random.Random) -> str:
-    """One death: between two steps, or at any time; with the watchdog, or both."""
+    """One kill: between two steps, or at any time; with the watchdog, or without."""
     alone, by_time = number % 2 == 0, number % 4 > 1
     moment = draw.randint(1, 140)
     pid = victim((lambda one: None) if by_time else partial(dies_at, moment, alone))
@@ -293,7 +293,7 @@ def kills(report: lib.Report, deaths: int) -> None:
 
 
 def journal_of(change: keeper.Change, *states: str) -> Path:
-    """A journal as a dead owner left it."""
+    """A journal as left by a dead owner."""
     dead = subprocess.run(["sh", "-c", "echo $$"], check=True, capture_output=True, text=True).stdout.strip()
     path = Path(keeper.folder()) / "setting-0123456789abcdef.journal"
     owner = {"pid": int(dead), "start": 1, "pids": os.readlink("/proc/self/ns/pid")}
@@ -302,13 +302,13 @@ def journal_of(change: keeper.Change, *states: str) -> Path:
 
 
 def next_start() -> str:
-    """What is put back and what is not, of journals that were left."""
+    """What is restored, and what is not, from journals that were left behind."""
     link = keeper.Setting("mtu", ("v0",))
     change = keeper.Change(link, link.place(), link.where()["address"], "1500")
     for is_now, one, states, told, then in (
             ("1400", change, (), "put back mtu v0 to 1500: netgate ", "1500"),
             ("1400", change, ("null", '"1400"'), "put back mtu v0 to 1500: netgate ", "1500"),
-            ("1450", change, ("null", '"14'), "put back mtu v0 to 1500: netgate ", "1500"),   # it was changing
+            ("1450", change, ("null", '"14'), "put back mtu v0 to 1500: netgate ", "1500"),   # during the change
             ("1450", change, ('"1400"',), "did not put back mtu v0 to 1500: it has been set to 1450", "1450"),
             ("1400", keeper.replace(change, place="another net:[1]"), (), "machine was started anew", "1400"),
             ("1400", keeper.replace(change, identity="02:00:00:00:00:01"), (), "interface is gone", "1400")):
@@ -322,7 +322,7 @@ def next_start() -> str:
     path.write_text(path.read_text()[:-9])
     assert keeper.recover() == [] and not journals() and link.value(link.look()) == "1400", "a piece of a line"
     said("ip", "link", "set", "dev", "v0", "mtu", "1500")
-    # one that cannot be put back is kept, and said
+    # one that can't be restored is kept, and reported
     broken = keeper.replace(change, setting=keeper.Setting("mtu", ("v0",), ("/nonesuch/ssh", "host")))
     path = journal_of(broken)
     told, = keeper.recover()
@@ -347,7 +347,7 @@ def kill(pid: int) -> bool:
 
 
 def into(group: Path) -> "Tuple[str, ...]":
-    """In front of a command that is to be in a control group. It enters namespaces later: ip netns exec hides these."""
+    """The command prefix that enters a cgroup. It precedes entering a namespace, as ip netns exec hides cgroups."""
     return "sh", "-c", f'echo $$ >{group}/cgroup.procs && exec "$@"', "sh"
 
 
@@ -357,7 +357,7 @@ def processes(group: Path) -> "List[int]":
 
 @contextlib.contextmanager
 def control_group() -> "Iterator[Path]":
-    """A control group; what is in it dies in the end, all at a time where the kernel can do that."""
+    """A cgroup; at the end its processes are killed, all at once if the kernel supports that."""
     mounts = [line.split()[1:3] for line in Path("/proc/mounts").read_text().splitlines()]
     for place, _ in sorted((one for one in mounts if one[1].startswith("cgroup")), key=lambda one: one[1] != "cgroup2"):
         group = Path(place) / f"netgate-keeper-{os.getpid()}"
@@ -377,7 +377,7 @@ def control_group() -> "Iterator[Path]":
 
 
 def killed_with_watchdog(settings: "List[str]", where: "Tuple[str, ...]" = (), far: "Tuple[str, ...]" = INSIDE) -> None:
-    """A gate that has set something, in a namespace or here, and dies with its watchdog."""
+    """A gate that has changed something, here or in a namespace, and is killed with its watchdog."""
     with control_group() as group:
         one = lib.Started((*into(group), *where, sys.executable, "-c", HOLD, lib.SCRIPTS, " ".join(far), *settings))
         assert lib.wait_for(lambda: "set\n" in one.said() or not one.running(), 60) and one.running(), one.said()
@@ -399,7 +399,7 @@ def namespace(name: str) -> "Iterator[Tuple[str, ...]]":
 
 
 def next_start_elsewhere() -> str:
-    """What belongs to another namespace is kept and said, put back there, and dropped when that one is gone."""
+    """What belongs to another namespace is kept and reported, restored there, and dropped when that one is gone."""
     with namespace("side") as there:
         before = rmem(*there), rmem()
         net = said(*there, "readlink", "/proc/self/ns/net").strip()
@@ -411,7 +411,7 @@ def next_start_elsewhere() -> str:
                 assert "could not put back " in line and net in line and "start netgate in that one" in line, line
                 assert any(str(path) in line for path in journals()), line
         assert (rmem(*there), rmem()) == ("4096 8192 16384", before[1])
-        with kept() as one:     # the same names, which are others here
+        with kept() as one:     # the same names mean other settings here
             one.set([("sysctl net.ipv4.tcp_rmem", "4096 4096 4096")])
         got = said(*there, sys.executable, "-c", RECOVER, lib.SCRIPTS)
         assert got.count("put back ") == 2 and not journals(), got
@@ -423,7 +423,8 @@ def next_start_elsewhere() -> str:
 
 
 def two_gates_one_killed() -> str:
-    """The second one finds what the first one left, though it began before: the old value is what it was at first."""
+    """The second gate takes over what the first one left, although it started earlier: the old value is the original
+    one."""
     before = machine_now()
     with kept() as one:
         one.set([("offload v0 gso", "off")])        # it has begun
@@ -442,7 +443,7 @@ def two_gates_one_killed() -> str:
 
 
 def one_of_several_fails() -> str:
-    """What was put back is not put back again over what was set since."""
+    """What was restored once is not restored again over later changes."""
     with tempfile.TemporaryDirectory() as folder:
         far = Path(folder) / "far"
         far.write_text(f'#!/bin/sh\n[ ! -e {folder}/broken ] || exit 9\nexec {" ".join(INSIDE)} "$@"\n')
@@ -464,7 +465,7 @@ def one_of_several_fails() -> str:
 
 
 def set_since_by_somebody() -> str:
-    """A later value of somebody else's stays, and that is said."""
+    """A value that was changed by something else is left alone, and reported."""
     killed_with_watchdog(["mtu v0=1400", "offload v0 gso=off"])
     said("ip", "link", "set", "dev", "v0", "mtu", "1450")
     said("ethtool", "-K", "v0", "gro", "on")
@@ -484,7 +485,7 @@ def set_since_by_somebody() -> str:
 
 
 def sysctls_that_last() -> str:
-    """Those whose writing does what writing the old value does not undo."""
+    """Sysctls with side effects that restoring the old value does not undo."""
     names = ["net.ipv4.ip_forward", "net/ipv4/ip_forward", "net.ipv4.conf.all.forwarding",
              "net.ipv6.conf.all.forwarding", "net.ipv6.conf.v0.forwarding", "net.ipv6.conf.all.disable_ipv6",
              "net/ipv6/conf/v0/disable_ipv6", "net.ipv6.conf.v0.addr_gen_mode",
@@ -501,8 +502,8 @@ def sysctls_that_last() -> str:
 
 
 def sysctls_come_back() -> str:
-    """Those of this kernel's network that are not refused: writing the old value makes all of them what they were, and
-    addresses, too, whatever they were before. It leaves this namespace with chance values."""
+    """For all of this kernel's network sysctls that are not refused: restoring the old value makes all of them, and
+    addresses, what they were. Leaves this namespace with random values."""
     def read(path: Path) -> str:
         try:
             return " ".join(path.read_text().split())
@@ -514,7 +515,7 @@ def sysctls_come_back() -> str:
                 **{str(path): read(path) for path in paths}}
 
     def write(path: Path, values: "Sequence[str]") -> bool:
-        """Whether one of these made it another value."""
+        """Whether writing one of these changed the value."""
         old = read(path)
         for value in values:
             with contextlib.suppress(OSError):
@@ -607,7 +608,7 @@ def variables() -> str:
 
 
 def complaint(do: "Callable[[], object]") -> str:
-    """The line that it refuses with."""
+    """The error message."""
     try:
         do()
     except Fault as fault:
@@ -640,12 +641,12 @@ def what_is_missing() -> str:
 
 
 def options(*words: str) -> "argparse.Namespace":
-    """As netgate reads them."""
+    """Options as netgate parses them."""
     return script(str(lib.SCRIPTS), "netgate").parser().parse_args(["nic", *words])
 
 
 def a_slot(there: ends.Ends, version: int) -> str:
-    """One slot of the suite's, by these ends. What they started is gone afterwards."""
+    """One slot of the suite between these ends, which leaves nothing behind."""
     measure = bench.Bench(there, lib.netperf())
     try:
         there.place.ready(there.lab, version)
@@ -665,7 +666,7 @@ def listeners() -> str:
 
 @contextlib.contextmanager
 def stand_in(netserver: str) -> "Iterator[None]":
-    """An ssh that leads to the far namespace, for a user who has a netserver there, or none."""
+    """A stand-in for ssh that enters the far namespace, for a user with a netserver there, or without."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ssh"
         path.write_text(f'#!/bin/sh\nfor last; do :; done\ncd / && exec {" ".join(INSIDE)} env '
@@ -786,7 +787,7 @@ def as_the_kernel_runs_it() -> str:
 
 
 def a_gate_that_is_killed() -> str:
-    """Settings and daemon are gone, whenever that is."""
+    """Settings and daemon are gone, whenever it is killed."""
     before = machine_now()
     draw = random.Random()
     for _ in range(4):
@@ -801,7 +802,7 @@ def a_gate_that_is_killed() -> str:
 
 
 def settings_of_the_suite() -> str:
-    """They take, and are put back."""
+    """They are applied, and restored."""
     before = machine_now()
     chosen = nic.suite(found({}), options("--only", "*.v6.mtu9000.*")).points
     with kept() as one:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Gates in labs of their own: a difference that was planted is told, and the same is not worse than itself.
-They measure, so the machine should have nothing else to do; two minutes, six at most."""
+"""Gates in labs of their own: a planted difference is found, and equal sides are not worse. They measure, so the
+machine should be idle; two to six minutes."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import lib
 NETGATE = str(lib.SCRIPTS / "netgate")
 SLOWER = [f"--before-b={lib.NETLAB} set --name $NETGATE_LAB --rate 90mbit > log",
           f"--after-b={lib.NETLAB} set --name $NETGATE_LAB --rate 100mbit > log"]
-# Options of the gate, and the verdicts that are right.
+# Options of the gate, and the right verdicts.
 GATES = (("a rate that is 10 % lower", ["--test", "TCP_STREAM", *SLOWER], ("worse",)),
          ("a figure of which less is better", ["--test", "TCP_STREAM", "--metric", "THROUGHPUT:less", *SLOWER],
           ("better",)),

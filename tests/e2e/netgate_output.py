@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What netgate says of gates that are made up: JSON lines, text, KTAP, JUnit XML, criteria, what differs;
-read by readers that others wrote."""
+"""The output of netgate for made-up gates: JSON lines, text, KTAP, JUnit XML, criteria, differences; parsed by other
+people's programs."""
 
 import contextlib
 import importlib.util
@@ -44,7 +44,7 @@ def judged(verdict, change, low, high, point=STREAM, metric=None, **more):
 
 
 def gate(*judgements, **more):
-    """A gate of two points: a slot was disturbed, and one failed."""
+    """A gate with two points, a disturbed slot and a failed one."""
     slots = [slot(1, A, 9400.5, disturbed=0.0, samples=[(0.5, 9400.0), (1.0, 9401.0)]),
              slot(2, B, 9412.0, disturbed=0.25, reasons={"steal": 0.2, "foreign": 0.05},
                   evidence={"near": {"flow.bytes_sent": 12}, "far": {}}),
@@ -61,7 +61,7 @@ class Place(unittest.TestCase):
         self.dir = Path(place.name)
 
     def refused(self, call, *args):
-        """The one line that a call is refused with."""
+        """The error message of a call."""
         with self.assertRaises(GateError) as caught:
             call(*args)
         self.assertNotIn("\n", str(caught.exception))
@@ -69,7 +69,7 @@ class Place(unittest.TestCase):
 
 
 def only(path):
-    """The one gate of a file."""
+    """The only gate in a file."""
     (found,) = output.sessions(path)
     return found
 
@@ -135,7 +135,7 @@ class Lines(Place):
         self.assertIn("No such file", self.refused(output.sessions, str(self.dir / "none")))
 
     def test_a_disk_that_is_full_at_the_header_leaves_no_file(self):
-        """Or the next one finds a file that it can neither go on with nor write."""
+        """Otherwise the next run finds a file that it can neither append to nor overwrite."""
         told = resource.getrlimit(resource.RLIMIT_FSIZE)
         header = results.Header("p", "t", [])
         for create, fault in ((lambda path: output.Writer(path).begin(gate()), GateError),
@@ -173,7 +173,7 @@ class Lines(Place):
 
 
 class Readers(Place):
-    """What is printed at the end, read by programs that know no netgate."""
+    """The final output, parsed by programs that do not know netgate."""
 
     def all_verdicts(self):
         return gate(judged(WORSE, -3.1, -3.8, -2.4, differs=["offload tso: on -> off"], left_out=2),
@@ -221,7 +221,8 @@ class Readers(Place):
         self.assertNotEqual(self.proved(output.ktap(gate(over="SIGTERM"), strict=True)).rc, 0)
 
     def test_what_makes_a_whole_program_skipped(self):
-        """To the readers of the kernel's network tests " # SKIP" anywhere does: only where nothing is told."""
+        """The readers of the kernel's network tests take " # SKIP" anywhere for that of the whole program: it is used
+        only if there is no verdict at all."""
         unsure = judged(CANT_TELL, 0.6, -3.0, 4.1, RR, more_pairs=40)
         left_out = [("tcp_crr", "no IPv6")]
         made = gate(judged(EQUAL, 0.1, -0.4, 0.6), unsure, skipped=left_out)
@@ -239,7 +240,7 @@ class Readers(Place):
             self.assertEqual(differ.error_of([1.0], [2.0]), 1.0)
 
     def test_a_gate_that_failed(self):
-        """It can't tell, but no reader may take it for one that was skipped."""
+        """It has no verdict, but must not look like one that was skipped."""
         made = gate(judged(CANT_TELL, None, None, None, pairs=0, noise=None), over="no answer", failed=True)
         self.assertRegex(output.ktap(made), r"(?m)^not ok 1 tcp_stream.mtu9000 # value=.* verdict=cant_tell "
                                             r"time=31000ms$")
@@ -315,7 +316,7 @@ class Readers(Place):
             "tcp_rr A: failed: netperf: connect to 10.0.0.2: Connection refused"])
 
     def test_a_bar(self):
-        """On a terminal, which is left clean."""
+        """On a terminal, whose line is erased at the end."""
         if not python.has(sys.executable, "rich"):
             self.skipTest("no rich: apt-get install python3-rich")
         code = ("import netgate_output as t\nfrom netkit.gate import output\n"
@@ -328,7 +329,7 @@ class Readers(Place):
             "PYTHONPATH": f"{Path(__file__).parent}:{lib.TOP / 'scripts'}"})
         os.close(far)
         shown = b""
-        with contextlib.suppress(OSError):      # the end of a terminal whose other side is closed
+        with contextlib.suppress(OSError):      # the other side of the terminal is closed
             while got := os.read(near, 65536):
                 shown += got
         self.assertEqual(done.returncode, 0, shown)
@@ -408,7 +409,7 @@ ipv4/tcp_rmem:4096\t131072\t6291456
 
 
 class Differs(unittest.TestCase):
-    """What differs between A and B."""
+    """Differences between A and B."""
 
     def test_settings(self):
         a, b = (dict(differ.read(ETHTOOL.format(*values))) for values in (
@@ -448,7 +449,7 @@ class Differs(unittest.TestCase):
 
     @staticmethod
     def slots(side, number, seed, speed=1.0, lossy=1.0, cpu=0):
-        """Slots whose counters follow the time or the bytes, but for what is planted."""
+        """Slots whose counters follow time or bytes, except for what is planted."""
         chance, made = random.Random(seed), []
         for _ in range(number):
             size = 1e8 * speed * chance.uniform(0.97, 1.03)
@@ -470,7 +471,8 @@ class Differs(unittest.TestCase):
         return made
 
     def test_what_was_counted(self):
-        """Few slots and many, slower by a fifth and with losses: what follows the time or the bytes is none."""
+        """Few and many slots; B is slower by a fifth and has losses: counters that follow time or bytes are not
+        named."""
         for number in (3, 12):
             a, b = self.slots(A, number, 1), self.slots(B, number, 2, 0.8, lossy=9.0)
             lines = differ.differences(a, b, {"mtu": "9000"}, {"mtu": "1500"})
@@ -484,7 +486,7 @@ class Differs(unittest.TestCase):
             "near cpu.1.softirq: 0 -> 0.30000 processors"])
 
     def test_nothing_differs(self):
-        """Chance makes one of 20 comparisons of the same with the same find something; which, the seeds say."""
+        """By chance, one of 20 comparisons of equal sides finds something; the seeds are chosen accordingly."""
         for number in (2, 3, 12):
             found = [differ.differences(self.slots(A, number, seed), self.slots(B, number, 99 + seed), {}, {})
                      for seed in range(20)]

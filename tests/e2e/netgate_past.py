@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""netgate against the past: change points of a history, and judgements against earlier sessions, by made-up
-files and figures."""
+"""netgate against the past: change points in a history, and judgements against earlier sessions, with made-up files
+and figures."""
 
 import io
 import json
@@ -21,7 +21,7 @@ from netkit.gate import history, output, past, trial
 from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, WORSE, Gate, GateError, Judgement,
                                Metric, Point, Side, Slot, View)
 
-files.os.fsync = lambda number: None   # what is made up need not survive a crash
+files.os.fsync = lambda number: None   # made-up files need not survive a crash
 
 LEVEL = 0.05
 HISTORIES = 1000
@@ -47,7 +47,7 @@ def slot(point, figure, pair=1, side=B, **more):
 
 
 class Place(unittest.TestCase):
-    """A folder for the files of a test."""
+    """A directory for the files of a test."""
 
     def setUp(self):
         place = tempfile.TemporaryDirectory()
@@ -56,7 +56,7 @@ class Place(unittest.TestCase):
         self.chance = random.Random(7)
 
     def gate(self, day, slots, environment=None, point=STREAM, name="", verdict=EQUAL):
-        """A gate's file with these slots."""
+        """Write a gate's file with these slots."""
         gate = Gate([point], [Judgement(point.name, point.metrics[0], verdict)], started=began(day),
                     environment=environment or machine(), command=["netgate"])
         path = str(self.dir / (name or f"gate-{day:02}.jsonl"))
@@ -68,7 +68,7 @@ class Place(unittest.TestCase):
         return path
 
     def session(self, day, height, spread=0.01, between=0.004, count=4, **more):
-        """A gate of a day whose slots lie around a height, which itself differs from day to day."""
+        """Write a day's gate, whose slots are spread around a mean that itself varies from day to day."""
         height *= math.exp(self.chance.gauss(0, between))
         return self.gate(day, [slot("tcp_stream", height * math.exp(self.chance.gauss(0, spread)), pair)
                                for pair in range(1, count + 1)], **more)
@@ -105,7 +105,7 @@ class ChangePoints(unittest.TestCase):
         self.assertLess(found, HISTORIES * LEVEL + 3 * math.sqrt(HISTORIES * LEVEL * (1 - LEVEL)))
 
     def test_sessions_that_depend_on_the_one_before_are_no_change(self):
-        """Autoregressive by 0.5: it was 40 to 60 % of histories."""
+        """Autoregressive with 0.5, which used to give changes in 40 to 60 % of histories."""
         rng, found, count = history.np.random.default_rng(14), 0, 120
         for seed in range(count):
             values = rng.standard_normal(80)
@@ -153,7 +153,7 @@ class ChangePoints(unittest.TestCase):
 
 
 def series(values, seed=1, margin=2.0):
-    """A history of log figures, in percent, session by session."""
+    """A history of log figures in percent, one per session."""
     sessions = [past.Session("", f"{number:04}") for number in range(len(values))]
     made = history.Series("p", Metric(margin=margin), sessions, [one / 100 for one in values], [0.0] * len(values),
                           [1] * len(values))
@@ -162,7 +162,7 @@ def series(values, seed=1, margin=2.0):
 
 
 class Statuses(unittest.TestCase):
-    """Of series whose sessions differ by a standard deviation of 0.4 % unless said otherwise."""
+    """Series whose sessions have a standard deviation of 0.4 % unless noted."""
 
     def share(self, status, count, draw, margin=2.0):
         return sum(series(draw(), seed, margin).status() == status for seed in range(count)) / count
@@ -190,7 +190,7 @@ class Statuses(unittest.TestCase):
         self.assertEqual(self.share(1, STEPS, lambda: self.noise(chance, -5, 0, -1.5)), 0.0)
 
     def test_what_no_chance_can_exclude_yet(self):
-        """8 sessions, the newest two 35 % lower: chance puts them at an end in 7 of 100 orders."""
+        """8 sessions, the newest two 35 % lower: in 7 of 100 orders, chance puts them at an end."""
         for before, sessions, missing in ((6, 2, 1), (5, 2, 2), (4, 2, 3), (3, 2, 4)):
             found = series([0.1 * number for number in range(before)] + [-43 - 0.1 * number for number in range(sessions)])
             self.assertEqual((found.status(), found.status(strict=True), found.series[0].missing), (77, 1, missing))
@@ -223,10 +223,11 @@ class Histories(Place):
                                r"-[45]\.\d % +0\.002 +worse; client kernel: Linux 6.1.0 -> Linux 6.6.8\n")
         self.assertRegex(text, r"(?m)^worse: tcp_stream THROUGHPUT is [45]\.\d % below what it was before "
                                r"2026-10-17 03:00, for 8 sessions$")
-        self.assertEqual(self.run_it()[1], text)    # no chance in it
+        self.assertEqual(self.run_it()[1], text)    # it is reproducible
 
     def test_what_gives_nothing_is_worse(self):
-        """The last six of thirty sessions: all slots, or two in three, failed or 0; the very last one alone is doubtful."""
+        """The last six of thirty sessions: all slots, or two in three, failed or gave 0; the very last session alone
+        is doubtful."""
         for dead, silent, status, says in ((6, 3, 1, "worse: tcp_stream SLOTS_WITH_RESULT is 99.9 % below"),
                                            (6, 2, 1, "worse: tcp_stream SLOTS_WITH_RESULT is 66.7 % below"),
                                            (1, 3, 77, "can't tell: tcp_stream SLOTS_WITH_RESULT: 1 sessions"), (0, 0, 0, "not worse")):
@@ -242,7 +243,7 @@ class Histories(Place):
                 self.assertEqual((got, says in text), (status, True), text)
 
     def test_losses_after_none_are_worse(self):
-        """Of a figure that is better small 0 is good, and has no logarithm; and a point that never gave anything."""
+        """Where less is better, 0 is good and has no logarithm; and a point that never gave a result."""
         losses = Metric("LOCAL_TRANSPORT_RETRANS", more_is_better=False)
         for lossy, status, says in ((10, 1, "worse: tcp_stream LOCAL_TRANSPORT_RETRANS_ABOVE_0"), (0, 0, "not worse")):
             for day in range(1, 31):
@@ -311,7 +312,7 @@ class Histories(Place):
         self.assertEqual(self.run_it(strict=True)[0], 1)
 
     def test_what_is_accepted_fails_no_more(self):
-        """Until it becomes worse than that."""
+        """An accepted level does not fail, until it becomes worse."""
         self.month()
         self.refuses("--accept udp*", "tcp_stream", body=lambda: self.run_it(accept="udp*"))
         self.assertEqual(self.run_it(accept="tcp_*")[0], 0)
@@ -383,7 +384,7 @@ def slots(figures, point="tcp_stream", **more):
 
 
 def held_against(sessions, now, metric=Metric(margin=2.0), confidence=95.0):
-    """The judgement of figures now against those of earlier sessions."""
+    """The judgement of new figures against those of earlier sessions."""
     known = [past.Session("", slots={"tcp_stream": past.Slots.of(slots(one))}) for one in sessions]
     return past.Baseline("", B, known, [STREAM]).judge_all([(STREAM, metric, past.Slots.of(slots(now)))], confidence)[0]
 
@@ -405,7 +406,7 @@ class Judgements(unittest.TestCase):
             self.assertLess(wrong, GATES * LEVEL + 3 * math.sqrt(GATES * LEVEL * (1 - LEVEL)))
 
     def test_slots_of_a_single_day_do_not_make_a_difference_sure(self):
-        # Each session's slots agree to 0.01 %: a t test over slots would be wrong in nearly all.
+        # Each session's slots agree to 0.01 %: a t test over slots would nearly always be wrong.
         told = [held_against([self.session(spread=0.0001, count=50) for _ in range(5)],
                              self.session(spread=0.0001, count=50), Metric(margin=0.1)).verdict
                 for _ in range(200)]
@@ -419,13 +420,13 @@ class Judgements(unittest.TestCase):
             self.assertAlmostEqual(one.change, height - 100, delta=1.5)
             self.assertTrue(one.low < one.change < one.high)
             self.assertEqual(one.notes, ["A is 8 earlier sessions, B 8 slots of now"])
-        for silent, verdict in (3, CANT_TELL), (4, WORSE):      # what gives nothing comes in bursts
+        for silent, verdict in (3, CANT_TELL), (4, WORSE):      # failures come in bursts
             self.assertEqual(held_against(then, [0.0] * silent).verdict, verdict)
         less = held_against(then, self.session(90.0, between=0.002), Metric(more_is_better=False))
         self.assertEqual(less.verdict, BETTER)
 
     def test_by_hand(self):
-        # Means 0 and 2 and 4 % as logs, spread 0.02 with two degrees of freedom: t is 4.3027.
+        # Logs with means 0, 2 and 4 %, spread 0.02 with two degrees of freedom: t is 4.3027.
         one = held_against([[100.0 * math.exp(x)] * 4 for x in (0.0, 0.02, 0.04)], [100.0 * math.exp(0.02)] * 4)
         half = 4.3027 * 0.02 * math.sqrt(1 + 1 / 3)
         self.assertAlmostEqual(one.low, 100 * math.expm1(-half), 2)
@@ -442,7 +443,7 @@ class Judgements(unittest.TestCase):
         self.assertTrue(0 < few.more_pairs < 50, few.more_pairs)
 
     def test_one_session_tells_no_small_difference(self):
-        then = around(self.chance, 100.0, 0.001, 20)    # by which 97 would be worse for sure, were it one day
+        then = around(self.chance, 100.0, 0.001, 20)    # in a single day, 97 would be worse for sure
         for height, verdict in ((97.0, CANT_TELL), (100.0, CANT_TELL), (90.0, WORSE)):
             one = held_against([then], around(self.chance, height, 0.001, 20))
             self.assertEqual(one.verdict, verdict)
@@ -457,7 +458,7 @@ class Judgements(unittest.TestCase):
             one = baseline.judge_all([(STREAM, Metric(), past.Slots.of(now))], 95.0)[0]
             self.assertEqual((one.verdict, one.pairs), (verdict, len(now)))
             self.assertRegex(one.notes[0], "others had processors for 0 % of the time in the past and [34]0 % now")
-        now[0].taken, then[0].taken = 0.9, 0.9    # and here only now and then
+        now[0].taken, then[0].taken = 0.9, 0.9    # and here only rarely
         for each in now[1:]:
             each.taken = 0.0
         baseline.sessions[0].slots["tcp_stream"] = past.Slots.of(then)
@@ -468,7 +469,7 @@ class Judgements(unittest.TestCase):
 
 
 class Figures:
-    """A bench that makes figures up."""
+    """A bench with made-up figures."""
 
     def __init__(self, height, spread=0.01, fails=0):
         self.chance, self.height, self.spread, self.fails = random.Random(5), height, spread, fails
@@ -618,7 +619,8 @@ class Baselines(Place):
 
 
 class Nothing(Place):
-    """A run that failed, gave 0 or lacks the figure, in some, all or every second of B's: no verdict says that nothing is wrong."""
+    """Runs of B that failed, gave 0 or lack the figure: some, all, or every second one. No verdict says that nothing
+    is wrong."""
 
     WAYS = {"some": lambda n: n % 5 == 0, "all": lambda n: True, "alternate": lambda n: n % 2 == 0}
 
@@ -651,7 +653,7 @@ class Nothing(Place):
         return {0: EQUAL, 1: WORSE, 77: CANT_TELL}[history.run(str(self.dir), out=io.StringIO())]
 
     def file(self, name, axes, runs):
-        """Runs of points with a slot each."""
+        """Write runs of points with a slot each."""
         path = self.dir / name
         with results.Writer.create(str(path), results.Header("p", "t", axes, started=began(1))) as writer:
             for number, (point, one) in enumerate(runs, 1):
@@ -665,7 +667,7 @@ class Nothing(Place):
         return compare.Comparison(*sides, "THROUGHPUT", 2.0).judged[0].verdict
 
     def by_mesh(self, kind, way):
-        """Of six hosts one to which nothing, or less, goes."""
+        """Of six hosts, one receives nothing, or less."""
         names = [f"h{number}" for number in range(6)]
         runs = [({"client": a, "server": b}, one) for a in names for b in names if a != b
                 for one in self.slots(kind, way, B if b == "h5" else A, 10)]
@@ -675,7 +677,7 @@ class Nothing(Place):
         return WORSE if named else CANT_TELL if any("gave nothing" in line and "h5" in line for line in made.notes) else EQUAL
 
     def by_paths(self, kind, way):
-        """Of runs that failed, or of flows that moved nothing or whose rows lack what is judged."""
+        """Runs that failed, or flows that moved nothing or whose rows lack the figure."""
         flow = {"local_port": 1, "remote_port": 2, "transactions": 900, "data_segments": 900, "retransmissions": 0, "min_rtt_us": 90}
         bad = {"local_port": 1, "remote_port": 2, **({"transactions": 0, "bytes_sent": 1} if kind == "zero" else {})}
         path = self.file("paths.jsonl", [results.Axis("test", ["TCP_RR"])], [({"test": "TCP_RR"}, one) for one in self.slots(kind, way)])

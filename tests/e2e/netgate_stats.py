@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of how a gate judges: error rates over 10,000 made-up sequences in many kinds of noise, and the
-gate's loop over a bench that makes its figures up."""
+"""Tests of a gate's judgement: error rates over 10,000 made-up sequences with many kinds of noise, and the gate's
+loop with a bench of made-up figures."""
 
 import math
 import random
@@ -18,7 +18,7 @@ MARGIN = stats.as_log(2)
 
 
 def slots(kind, noise, rng):
-    """Log figures of a number of sequences of slots."""
+    """Log figures of several sequences of slots."""
     made = rng.standard_normal((SEQUENCES, 2 * PAIRS)) * noise
     if kind == "correlated":
         for i in range(1, 2 * PAIRS):
@@ -38,7 +38,7 @@ def slots(kind, noise, rng):
 
 
 def log_ratios(kind, noise, rng):
-    """Of A against A, by pairs whose order is a coin's."""
+    """A against A, in pairs with random order."""
     made = slots(kind, noise, rng)
     first, second = made[:, ::2], made[:, 1::2]
     return np.where(rng.random(first.shape) < 0.5, second - first, first - second)
@@ -48,7 +48,7 @@ KINDS = ("gaussian", "correlated", "heavy tails", "drift", "period of four", "ho
 
 
 class ErrorRates(unittest.TestCase):
-    # Three standard errors of a share of 10,000 above what is promised on each side.
+    # Three standard errors of a share of 10,000 above what is promised for each side.
     MOST = ERROR / 2 + 3 * math.sqrt(ERROR / 2 * (1 - ERROR / 2) / SEQUENCES)
 
     def reached(self, x, center, noise, sign):
@@ -113,11 +113,11 @@ class ErrorRates(unittest.TestCase):
 
 
 class LeftOut(unittest.TestCase):
-    """What leaving out pairs does to what is said of the others."""
+    """The effect of leaving out pairs on the verdicts."""
     GATES = 400
 
     def pairs(self, rng, effect, takes):
-        """Chosen ones of A and B, which differs by this logarithm."""
+        """Chosen pairs of A and B, where B differs by this logarithm."""
         made = trial.Pairs()
         for _ in range(PAIRS):
             slots = []
@@ -129,7 +129,7 @@ class LeftOut(unittest.TestCase):
         return made
 
     def test_it_moves_nothing(self):
-        """Of hogs that come to a third of all slots, to few and to most."""
+        """With hogs in a third of all slots, in few and in most."""
         for share in (0.05, 0.3, 0.7):
             rng, centers, every, missed = np.random.default_rng(15), [], [], 0
             for _ in range(self.GATES):
@@ -146,7 +146,7 @@ class LeftOut(unittest.TestCase):
             self.assertLess(np.std(centers), 1.1 * np.std(every))
 
     def test_even_what_goes_with_the_figure_makes_no_difference_of_none(self):
-        """As when the slower of two slots is the one that is left out."""
+        """For example, if the slower one of two slots is left out."""
         rng, wrong = np.random.default_rng(16), 0
         for _ in range(self.GATES):
             made = trial.Pairs()
@@ -170,11 +170,11 @@ class Center(unittest.TestCase):
                 means = np.sort((x[rows] + x[columns]) / 2)
                 if count <= stats.FEW:
                     self.assertEqual(stats.center(x), float(np.median(means)))
-                else:       # the lower one of the two in the middle of an even number
+                else:       # the lower median
                     self.assertAlmostEqual(stats.center(x), means[(len(means) - 1) // 2], delta=1e-12 * np.ptp(x))
 
     def test_of_many(self):
-        """Whose means would take 40 GB."""
+        """Listing their means would take 40 GB."""
         self.assertAlmostEqual(stats.center(np.random.default_rng(18).standard_normal(100_000)), 0.0, delta=0.02)
 
 
@@ -186,7 +186,7 @@ class Holm(unittest.TestCase):
         self.assertEqual(stats.holm([], 0.05), [])
 
     def test_errors_of_many_together(self):
-        """20 equal things, of which one verdict in 20 gates at most may be wrong."""
+        """20 equal pairs of sides: at most one gate in 20 may have a wrong verdict."""
         rng = np.random.default_rng(11)
         rates = stats.betting_rates(0.014, MARGIN)
         errors = []
@@ -218,7 +218,7 @@ class Noise(unittest.TestCase):
 
 
 class Bench:
-    """Figures by a random generator, seconds by a clock of its own."""
+    """A bench with random figures and a simulated clock."""
 
     def __init__(self, effect=0.0, noise=0.005, seed=1, disturb=None, fail=()):
         self.effect, self.noise, self.random = effect, noise, random.Random(seed)
@@ -317,8 +317,8 @@ class Loop(unittest.TestCase):
         self.assertEqual((one.verdict, one.left_out, one.noise_all), ("can't tell", 0, None))
 
     def test_all_count_where_to_leave_out_makes_nothing_better(self):
-        """What takes processors of one side alone is a part of it; of nearly all slots, is what the machine is like; what
-        does no harm is no reason."""
+        """Disturbances of one side only are part of that side; those of nearly all slots are normal for the machine;
+        harmless ones are no reason to leave slots out."""
         for effect, verdict, most, takes in ((-0.04, "worse", trial.FEW, lambda count, slot: slot.side == model.B),
                                              (0.0, "equal", trial.FEW, lambda count, slot: True),
                                              (0.0, "equal", 8, lambda count, slot: count % 3 == 0)):
@@ -329,7 +329,7 @@ class Loop(unittest.TestCase):
             self.assertGreaterEqual(one.pairs, most)
 
     def test_a_figure_of_nothing(self):
-        """A side that brings nothing through is no pair to be left out, and no losses are as good as none."""
+        """A side that moves nothing is not left out, and no losses on either side are equal."""
         for a, b, more, verdict in ((9.0, 0.0, True, "worse"), (0.0, 9.0, True, "better"), (0.0, 9.0, False, "worse"),
                                     (0.0, 0.0, False, "equal"), (0.0, 0.0, True, "can't tell")):
             def nothing(count, slot):
@@ -347,7 +347,7 @@ class Loop(unittest.TestCase):
         self.assertEqual(found.status(), 77)
 
     def test_what_fails_more_often_is_not_equal(self):
-        """Failed or 0: of B alone in some or half of its slots; of both alike says nothing of B."""
+        """Failed or 0: in some or half of B's slots only; if both fail alike, that says nothing about B."""
         for share, sides, verdicts in ((0.2, "B", {"can't tell", "worse"}), (0.5, "B", {"worse"}), (0.5, "A", {"better"}),
                                        (0.2, "AB", {"equal", "can't tell"})):
             for failed in (True, False):
