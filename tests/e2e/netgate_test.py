@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of scripts/netgate: what options and plans mean, and slots and gates of a netperf that makes its
-figures up, so that nothing depends on the machine."""
+"""Tests of scripts/netgate: options and plans, slots, and gates with a netperf that makes figures up, so that nothing
+depends on the machine."""
 
 import functools
 import importlib.util
@@ -23,7 +23,7 @@ from netkit.gate.model import GateError, Metric, Point, Side
 
 NETGATE = str(lib.SCRIPTS / "netgate")
 
-# A netperf: $n counts its calls, $* are its arguments. It starts nothing, since a test calls it often.
+# A stand-in for netperf: $n counts its calls, $* are its arguments. It starts no processes, as it is called often.
 FAKE = """#!/bin/sh
 case "$*" in *--help*) cat help; exit 0 ;; --version) echo fake; exit 0 ;;
 *'-- -k ?') cat figures 2> /dev/null; exit 1 ;; esac
@@ -36,7 +36,7 @@ called = functools.partial(lib.called, lib.script("netgate").main)
 
 
 class Folder(unittest.TestCase):
-    """A folder with a netperf in it."""
+    """A directory with that netperf."""
 
     def setUp(self):
         place = tempfile.TemporaryDirectory()
@@ -45,7 +45,7 @@ class Folder(unittest.TestCase):
         before = os.getcwd()
         os.chdir(self.place)
         self.addCleanup(os.chdir, before)
-        # As netgate has them: without, each wait for a process takes a second.
+        # as in netgate: otherwise each wait for a process takes a second
         mask = signal.pthread_sigmask(signal.SIG_BLOCK, [])
         machine.hold_signals()
         self.addCleanup(signal.pthread_sigmask, signal.SIG_SETMASK, mask)
@@ -109,7 +109,7 @@ class Points(unittest.TestCase):
         self.refused("no test whose", list, points.points({"test": "TCP_MSS", "margin": 1.0}))
 
     def test_which_way_is_better(self):
-        """Of each figure that netperf has, as far as its name tells: never both."""
+        """Which direction is better, for each of netperf's figures whose name tells: never both."""
         rows = re.findall(r"^NP_(?:METRIC\(|(ENDS|PAIR)\(\d+, )((?:\w+, )+)(?:INT|REAL)", (
             lib.TOP / "src/stats/metrics.def").read_text(), re.MULTILINE)
         names = [end + name for kind, alike in rows for name in alike.rstrip(", ").split(", ")
@@ -157,7 +157,7 @@ class Points(unittest.TestCase):
 
 
 def document(**more):
-    """What a netperf writes, as far as a slot reads it."""
+    """A document of netperf with what a slot reads."""
     last = {"near": {"tcp.mss": 1448, "tcp.samples.t_s": [1], "unread": {"x": "no file"}}, "far": None, **more}
     return {"result": "complete", "reason": None,
             "final": {"THROUGHPUT": 941.25, "THROUGHPUT_UNITS": "10^6bits", "ELAPSED_TIME": 1.5, "LOCAL_SD": -1.0,
@@ -172,7 +172,7 @@ WRITES = 'for w; do case $w in --json=*) cat document > "${w#--json=}" ;; esac; 
 class Slots(Folder):
     def bench(self, netperf, **more):
         made = bench.Bench(bench.Site(machine.Place(), {4: "h"}, device="eth7"), netperf, **more)
-        made._look = dict   # what the machine is set to: not here
+        made._look = dict   # no settings of the machine here
         return made
 
     def test_a_document(self):
@@ -200,7 +200,7 @@ class Slots(Folder):
             self.assertRegex(self.bench(self.fake(WRITES)).slot(Point("p", "TCP_STREAM"), "A", 1).failed, failed)
 
     def test_nothing_is_left_when_it_is_killed(self):
-        """There is nothing while a slot goes on."""
+        """Nothing exists while a slot runs."""
         Path("document").write_text(json.dumps(document()))
         os.mkdir("tmp")
         with mock.patch.object(tempfile, "tempdir", f"{self.place}/tmp"):
@@ -214,7 +214,7 @@ class Slots(Folder):
         self.assertLess(slot.seconds, 5)
 
     def test_a_netperf_without_documents(self):
-        """On either side: then neither is asked for one, since that costs time."""
+        """On either side: then neither is asked for a document, as that takes time."""
         with_it = self.fake(WRITES)
         for name, help_text in (("old", "  --warm-up s\n"),
                                 ("bare", "  --json[=file]  a document (not in this build: libjansson)\n")):
@@ -268,7 +268,8 @@ class Slots(Folder):
         self.assertEqual([len(slot.hooks) for slot in slots], [1, 0, 3, 0, 2])
 
     def test_a_command_that_fails(self):
-        """It fails the slot, is undone, and tried again; one that takes back is heard of at the end."""
+        """The slot fails; the command is undone and tried again; failures of [after] commands are reported at the
+        end."""
         there = self.bench(self.fake("echo slot >> log; echo THROUGHPUT=1\n"))
         point = Point("p", "TCP_RR", b=Side(
             before=("echo one >> log", "test -e repaired || { echo 'no card' >&2; false; }"),
@@ -285,7 +286,7 @@ class Slots(Folder):
         self.assertEqual(self.text("log").split(), ["slot", "one", "undo", "one", "slot", "undo"])
 
     def test_settings(self):
-        """The keeper's, set behind the commands and put back before they are taken back."""
+        """Settings are applied after the commands and restored before the commands are undone."""
         log = []
 
         class Keeper:
@@ -313,7 +314,7 @@ class Slots(Folder):
             self.assertEqual(there.rehearse([Point("p", "TCP_RR", a=Side(settings=a), b=Side(settings=b))]), said)
         with self.assertRaisesRegex(GateError, "A and B are the same: mtu x is so"):
             there.rehearse([Point("p", "TCP_RR", b=Side(settings=two))], True)
-        for a, b in (((), ()), (one, one)):     # a mere note
+        for a, b in (((), ()), (one, one)):     # only a note
             there.rehearse([Point("p", "TCP_RR", a=Side(settings=a), b=Side(settings=b, globals=("-c",)))], True)
         del log[-10:]
         self.assertEqual(log[:-2], [one, "back", two, "back", one, "back", "leave"])
@@ -332,14 +333,14 @@ class Slots(Folder):
             self.assertEqual(bench.unit_of(name, {"THROUGHPUT_UNITS": units}), wanted, name)
 
 
-# Steady figures, B's by the options of its test: B a tenth lower, or higher, or as A's.
+# Constant figures that depend on the options of B: a tenth lower, a tenth higher, or equal.
 STEADY = ("case $* in *'-m 9 '*) f=90 ;; *'-m 11 '*) f=110 ;; *) f=100 ;; esac\n"
           "echo THROUGHPUT=$f.$((n % 3)); echo THROUGHPUT_UNITS=10^6bits/s\n")
 WILD = "sleep 0.1; echo THROUGHPUT=$((n * 37 % 83 + 40))\n"
 
 
 class Gates(Folder):
-    """The command itself, against a far end that listens and is never asked for anything."""
+    """The program itself, with a far end that listens but is never used."""
 
     def setUp(self):
         super().setUp()
@@ -353,7 +354,7 @@ class Gates(Folder):
                 str(self.far.getsockname()[1]), "--progress", "never", *args]
 
     def gate(self, *args, status=0):
-        """In this process, as every start of Python takes longer than the slots of such a gate."""
+        """In this process, as starting Python takes longer than the slots of such a gate."""
         got = called(*self.command(*args)[1:])
         self.assertEqual(got.rc, status, got)
         return got
@@ -363,7 +364,7 @@ class Gates(Folder):
         return [one for one in found if one["schema"] == f"plumbline-{schema}/1"]
 
     def test_verdicts(self):
-        """B is the same, a tenth lower, a tenth higher; the other way round where less is better."""
+        """B is equal, a tenth lower, a tenth higher; reversed where less is better."""
         self.fake(STEADY)
         for b, verdict, status, form, begin in (
                 ("", "equal", 0, "text", "B against A"), ("-- -m 9", "worse", 1, "ktap", "KTAP version 1"),
@@ -394,7 +395,7 @@ class Gates(Folder):
         self.assertEqual(len(self.lines("o", "slot")), len(slots))
 
     def test_one_side(self):
-        """A now, B later: a file keeps what was measured of either."""
+        """A now, B later: the file keeps the results of either side."""
         if not importlib.util.find_spec("scipy"):
             self.skipTest("no scipy: apt-get install python3-scipy")
         self.fake(STEADY)
@@ -406,7 +407,7 @@ class Gates(Folder):
         self.assertEqual({(slot["side"], "-m 11" in " ".join(slot["command"])) for slot in self.lines("k", "slot")},
                          {("A", True)})
         with open("k", "a", encoding="utf-8") as file:
-            file.write('{"schema": "plumbline-slot/1"')     # as a crash leaves it
+            file.write('{"schema": "plumbline-slot/1"')     # as left by a crash
         got = self.gate(*sides, "--side", "B", status=1)
         self.assertIn("worse: tcp_rr is 18.", got.out)
         self.assertIn("A is 2 earlier sessions", got.out)
@@ -418,7 +419,8 @@ class Gates(Folder):
         self.assertIn("No such file", self.gate("--test", "TCP_RR", "--side", "B", "--keep", "none", status=1).err)
 
     def test_no_scipy(self):
-        """It costs what else differs, which is said before anything is measured, and no verdict."""
+        """Without scipy, other differences are not found, which is reported before anything is measured; the verdicts
+        are the same."""
         self.fake(STEADY)
         with mock.patch.dict(sys.modules, {"scipy": None, "scipy.special": None}), mock.patch.object(
                 python, "WAS_TRIED", "scipy"):
@@ -430,7 +432,7 @@ class Gates(Folder):
         self.fake(WILD)
         for more, status in (([], 77), (["--strict"], 1)):
             got = self.gate("--test", "TCP_STREAM", "--b", "-c", "--budget", "2.5", "--confidence", "99.99", *more,
-                            status=status)      # there is no time for as many pairs as that takes
+                            status=status)      # not enough time for as many pairs
             self.assertIn("can't tell", got.out)
 
     def test_a_plan(self):
@@ -441,7 +443,7 @@ class Gates(Folder):
         self.gate("p.toml")
         self.assertEqual([(one["point"], one["verdict"], one["metric"]["margin"])
                           for one in self.lines("o", "verdict")], [("x", "equal", 50.0), ("y", "better", 1.0)])
-        got = self.gate("p.toml", "--margin", "5", "--dry-run")     # the command line counts
+        got = self.gate("p.toml", "--margin", "5", "--dry-run")     # the command line overrides the plan
         self.assertRegex(got.out, "(?s)# x: .* within 5 %.*# y: .* within 5 %")
 
     def test_a_file_that_can_not_be_written(self):
@@ -450,7 +452,7 @@ class Gates(Folder):
         self.assertRegex(got.out, "(?m)^not ok 1 netgate # verdict=cant_tell time=0ms\n# ended early: /dev/full: No space")
 
     def test_a_plan_for_the_kernels_selftests(self):
-        """Their exit statuses, wherever the format is said."""
+        """The exit statuses of the kernel's selftests, wherever the format is set."""
         self.fake(WILD)
         plan = "[gate]\nformat = 'tap'\nbudget = 1.1\n[[point]]\nname = 'tap'\ntest = 'TCP_RR'\n"
         Path("p.toml").write_text(plan)
@@ -477,10 +479,10 @@ class Gates(Folder):
         self.assertGreaterEqual(len(self.text("log").splitlines()), 1)
 
     def test_an_end_in_the_middle(self):
-        """What was measured is judged and written, and the side taken back."""
+        """What was measured is judged and written, and the side is undone."""
         self.fake("echo slot >> log; " + WILD)
         Path("log").write_text("")
-        os.environ.pop(python.TRIED, None)      # of this process, which the other would believe its own
+        os.environ.pop(python.TRIED, None)      # this process's, which would mislead the other
         with lib.Started(self.command("--test", "TCP_RR", "--before-b", "echo up >> log", "--after-b",
                                       "echo down >> log", "--output", "o")) as started:
             self.assertTrue(lib.wait_for(lambda: self.text("log").count("up\nslot") > 2, 30))
@@ -493,7 +495,7 @@ class Gates(Folder):
         self.assertEqual(self.text("log").count("up\n"), self.text("log").count("down\n"))
 
     def test_a_history(self):
-        """Of files that gates have written; everything else of it is netgate_past.py's."""
+        """From files that gates have written; netgate_past.py has the other tests."""
         self.fake(STEADY)
         self.gate("--test", "TCP_RR", "--no-learn", "--output", "o.jsonl")
         for more, status in (([], 77), (["--strict"], 1)):
@@ -567,7 +569,7 @@ class ForReal(Folder):
     """A slot of our own programs."""
 
     def test_a_server_elsewhere(self):
-        """It runs as long as the gate; commands for the far end lead there."""
+        """It runs as long as the gate; commands for the far end are run there."""
         ssh, port = Path(self.place, "ssh"), lib.free_port()
         ssh.write_text(f'#!/bin/sh\nfor last; do name=$here; here=$last; done\necho "$name $last" >>{self.place}/calls\n'
                        f'tee -a {self.place}/typed | sh -c "$last"\n')
@@ -576,7 +578,7 @@ class ForReal(Folder):
             got = called("--netperf", lib.netperf(), "--netserver", lib.netserver(), "--test", "TCP_RR", "--server",
                          "ssh:127.0.0.1", "--client", "ssh:near", "--copy", "--port", str(port), "--budget", "4", "--before-a",
                          'echo "to $NETGATE_FAR by $NETGATE_DEVICE"', "--after-a", "true", "--output", "f")
-        self.assertIn(got.rc, (0, 1, 77), got)      # any verdict: it is about noise
+        self.assertIn(got.rc, (0, 1, 77), got)      # any verdict: it depends on noise
         self.assertIn("to ssh 127.0.0.1 by lo", self.text("f"))
         near = [text.partition("\n127.0.0.1 ")[0] for text in self.text("calls").split("near ")[1:]]
         self.assertRegex(Path(self.place, "typed").read_bytes(), rb"--key-file \S+ .*TCP_RR")     # to the shell there
@@ -585,7 +587,7 @@ class ForReal(Folder):
         self.assertEqual(list(Path(self.place).glob("tmp.*")), [])
 
     def test_a_slot_on_loopback(self):
-        """Its document is understood; a daemon that was killed is there again for the next one."""
+        """Its document is understood; a killed daemon is restarted for the next one."""
         place = machine.Loopback(lib.netserver())
         there = bench.Bench(bench.Site(place, plans.LOCAL_ADDRESS, place.port, device="lo"), lib.netperf())
         self.addCleanup(there.leave)
@@ -611,4 +613,4 @@ class Installed(unittest.TestCase):
 
 if __name__ == "__main__":
     lib.wants("numpy")
-    lib.unit_main(warnings="ignore")  # what the collector of garbage says would stand in a captured stderr
+    lib.unit_main(warnings="ignore")  # messages of the garbage collector would appear in a captured stderr

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What netlab's links are really like, and what would make them lie if netlab did not prevent it.
-Some minutes; they measure, so the machine should have nothing else to do. Needs root."""
+"""The real properties of netlab's links, and the problems that netlab avoids. Takes some minutes; it measures, so the
+machine should be idle. Needs root."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import lib
 from netns import CUBIC
 
 NAME = f"nl{os.getpid()}"
-ATTEMPTS = 3                # at what a busy machine may spoil
+ATTEMPTS = 3                # for measurements that a busy machine may spoil
 LINK = "/run/netns/netlab-" + NAME + "-{}"
 
 
@@ -22,7 +22,7 @@ class Lab(lib.Lab):
         super().__init__(NAME, *options)
 
     def link(self, *words: str) -> "Dict[str, Any]":
-        """What netlab-link prints."""
+        """Output of netlab-link."""
         return json.loads(lib.must([program(), *words]) or "{}")
 
     def probe(self, kind: str, **words: int) -> "Dict[str, Any]":
@@ -32,8 +32,8 @@ class Lab(lib.Lab):
         return self.link("tell", LINK.format("server"), "show")
 
     def uncure(self, offloads: bool = False) -> None:
-        """Lets TCP hand packets of 64 KiB to the queue, as it does on links that others make, or with
-        offloads to the far end, too."""
+        """Let TCP hand packets of 64 KiB to the queue, as on other people's links, or with offloads to the far end,
+        too."""
         for end in ("client", "server"):
             lib.must(["ip", "-n", f"netlab-{NAME}-{end}", "link", "set", "lab0", "gso_max_segs", "65535",
                   "gso_max_size", "65536"])
@@ -53,7 +53,7 @@ class Lab(lib.Lab):
 
     def throughput(self, port: int, *more: str, host: str = "10.77.0.2", test: str = "TCP_STREAM",
                    seconds: int = 3) -> float:
-        """10^6 bits/s; of datagrams those that arrived."""
+        """10^6 bits/s; for datagrams, those received."""
         out = lib.must([*self.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-P", "0",
                     "-l", str(seconds), "--", *more])
         return float(out.split()[-1])
@@ -74,7 +74,7 @@ def probe(kind: str, **words: int) -> "list[str]":
 
 
 def again(measure: "Callable[[], tuple[bool, str]]") -> str:
-    """The detail of the first good one of some attempts."""
+    """The detail of the first good attempt."""
     details = []
     for _ in range(ATTEMPTS):
         good, detail = measure()
@@ -87,7 +87,7 @@ def again(measure: "Callable[[], tuple[bool, str]]") -> str:
 # --- links --------------------------------------------------------------------------------
 
 def checks(report: lib.Report) -> None:
-    """netlab check finds what netlab was asked for."""
+    """netlab check confirms what netlab was asked for."""
     def check(lab: Lab) -> "tuple[bool, str]":
         got = lib.run([lib.NETLAB, "check", "--name", NAME], timeout=180)
         off = [line.strip() for line in got.out.splitlines() if line.startswith("  off")]
@@ -105,7 +105,7 @@ def checks(report: lib.Report) -> None:
 
 
 def a_wrong_link(report: lib.Report) -> None:
-    """And that it says so when a link is something else."""
+    """netlab check reports a link that is different."""
     with Lab() as lab:
         lab.count_drops(lab.server, "prerouting", "udp length 72 numgen inc mod 50 == 0")
         got = lib.run([lib.NETLAB, "check", "--name", NAME], timeout=180)
@@ -114,7 +114,7 @@ def a_wrong_link(report: lib.Report) -> None:
 
 
 def delays(report: lib.Report) -> None:
-    """Half of all datagrams within 50 us of their time, and nine of ten within 100."""
+    """Half of all datagrams within 50 us of their due time, nine of ten within 100 us."""
     def measure(lab: Lab, delay: float, gap: int) -> "tuple[bool, str]":
         lab.link("tell", LINK.format("server"), "clear")
         got = lab.probe("train", count=int(1e9 / gap), gap=gap, wait=int(5e8))["delay_us"]
@@ -140,7 +140,7 @@ def shares(report: lib.Report) -> None:
         lab.netlab("set", f"--{name}", "0")
         found = got[{"loss": "lost", "duplicate": "duplicated", "reorder": "reordered"}[name]]
         wanted = 10000 * float(percent) / 100
-        # A sender that the machine lets wait has packets overtake others than those that were chosen.
+        # If the sender is delayed, packets overtake others than those that were selected.
         assert abs(found - wanted) <= (3 if name == "reorder" else 1), f"{found} of 10000"
         return f"{found} of 10000"
 
@@ -151,7 +151,7 @@ def shares(report: lib.Report) -> None:
 
 
 def capacity(report: lib.Report) -> None:
-    """Datagrams of 64 bytes from two senders, dropped where they arrive."""
+    """64-byte datagrams from two senders, dropped on arrival."""
     def measure(lab: Lab) -> "tuple[bool, str]":
         words = probe("rate", size=64, gap=0, time=int(3e9))
         with lib.Started([program(), *words]), lib.Started([program(), *words]):
@@ -169,7 +169,7 @@ def capacity(report: lib.Report) -> None:
 
 
 def rate_and_delay(report: lib.Report) -> None:
-    """A TCP connection over a queue and a delay gets what the arithmetic says."""
+    """A TCP connection over a queue and a delay reaches the computed rate."""
     def measure(lab: Lab, port: int) -> "tuple[bool, str]":
         got = lab.throughput(port, seconds=5)
         return abs(got / 47.07 - 1) <= 0.03, f"{got:.2f} of 47.07"
@@ -181,7 +181,7 @@ def rate_and_delay(report: lib.Report) -> None:
 # --- what makes links lie -----------------------------------------------------------------
 
 def super_packets(report: lib.Report) -> None:
-    """Of packets above the MTU a token bucket counts one frame's overhead for many frames."""
+    """For packets above the MTU, a token bucket counts the overhead of one frame instead of many."""
     def near(lab: Lab, port: int, low: float, high: float) -> "tuple[bool, str]":
         got = lab.throughput(port)
         return low <= got <= high, f"{got:.2f}"
@@ -200,8 +200,8 @@ def super_packets(report: lib.Report) -> None:
 
 
 def framing(report: lib.Report) -> None:
-    """Frames cost what Ethernet's do: the smallest, too. 95,000 of these a second take all of a processor,
-    so a busy machine stays below; a link that lies would go above."""
+    """Frames cost what they do on Ethernet, including the smallest. 95,000 a second take a whole processor, so a busy
+    machine stays below; a wrong link would be above."""
     def measure(lab: Lab, port: int, size: int, most: float, least: float) -> "tuple[bool, str]":
         got = lab.throughput(port, "-m", str(size), test="UDP_STREAM")
         return least * most <= got <= 1.002 * most, f"{got:.2f} of {most:.2f}"
@@ -216,7 +216,7 @@ TCP_DATA = "tcp dport != {} meta length > 500 numgen inc mod 200 == 0"
 
 
 def where_to_drop(report: lib.Report) -> None:
-    """A sender learns what its own output hook drops: no loss. At the receiver's hook it is one."""
+    """A sender is told what its own output hook drops: that is no loss. At the receiver's hook it is."""
     def measure(end: str, hook: str) -> "tuple[int, int]":
         with Lab(*CUBIC) as lab, lib.Daemon(lab.server) as daemon:
             where = getattr(lab, end)
@@ -233,7 +233,7 @@ def where_to_drop(report: lib.Report) -> None:
 
 
 def dropped_super_packets(report: lib.Report) -> None:
-    """A packet above the MTU that is dropped is many segments that are."""
+    """Dropping a packet above the MTU drops many segments."""
     for cured in (True, False):
         with Lab("--rate", "none", *CUBIC) as lab, lib.Daemon(lab.server) as daemon:
             if not cured:
@@ -248,7 +248,7 @@ def dropped_super_packets(report: lib.Report) -> None:
 
 
 def default_congestion(report: lib.Report) -> None:
-    """A namespace has the machine's, and may not change it, so netlab chooses it by the route."""
+    """A namespace has the machine's default and may not change it, so netlab sets it on the route."""
     sysctl = "/proc/sys/net/ipv4/tcp_congestion_control"
     with Lab() as lab:
         mine = lib.must([*lab.client, "cat", sysctl]).strip()
@@ -272,7 +272,7 @@ print(time.monotonic() - since, s.getsockopt(socket.IPPROTO_TCP, 37))
 
 
 def tx_delay(report: lib.Report) -> None:
-    """TCP_TX_DELAY is taken and does nothing where the queue is not fq: no delay line."""
+    """TCP_TX_DELAY is accepted, but has no effect unless the queue is fq: it can't replace a delay."""
     with Lab() as lab:
         got = lib.must([*lab.client, sys.executable, "-c", TX_DELAY, "10.77.0.2"]).split()
         report.check("TCP_TX_DELAY alone delays nothing", float(got[0]) < 0.02 and int(got[1]) == 20000,

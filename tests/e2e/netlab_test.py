@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/netlab: its arithmetic, and as root the labs it builds and removes."""
+"""Tests of scripts/netlab: its arithmetic and, as root, the labs that it creates and removes."""
 
 import contextlib
 import io
@@ -20,20 +20,20 @@ from unittest import mock
 import lib
 
 NAME = f"t{os.getpid()}"
-ATTEMPTS = 5                # at what a busy machine may spoil
+ATTEMPTS = 5                # for what a busy machine may spoil
 OBSTACLE = lib.no_lab()
 NO_LINE = lib.no_line()
 PAGE = lib.page("netlab.1")
 
 
-os.environ.setdefault("NETPERF", lib.netperf())    # which netlab asks for ceilings
+os.environ.setdefault("NETPERF", lib.netperf())    # netlab asks it for ceilings
 netlab = lib.script("netlab")
 labcheck = netlab.labcheck
 
 
 @contextlib.contextmanager
 def refusing(program, words, says, status):
-    """Puts in front of a program one that does the same, but for calls with words that fit; its path."""
+    """A wrapper around a program that fails if its arguments match; returns its path."""
     real = shutil.which(program, path=os.environ["PATH"] + ":/sbin")
     with tempfile.TemporaryDirectory() as place, mock.patch.dict(
             os.environ, {"PATH": f"{place}:{os.environ['PATH']}"}):
@@ -46,7 +46,7 @@ def refusing(program, words, says, status):
 
 class Arithmetic(unittest.TestCase):
     def values(self, option, good, bad):
-        """What --option makes of texts, and what it refuses in a line with a remedy in brackets."""
+        """How --option parses texts, and that it refuses others in a line with a remedy in brackets."""
         def read(text):
             return getattr(netlab.parser().parse_args(["up", f"--{option}={text}"]), option)
 
@@ -89,7 +89,7 @@ class Arithmetic(unittest.TestCase):
             link = netlab.Link(seed=seed, paths=4, made_by="link")
             seeds = [int(word.partition("=")[2]) for path in link.each() for word in link.words(path)
                      if word.startswith("seed=")]
-            # netlab-link has another one for the way back, 2**32 above
+            # netlab-link's for the way back is 2**32 higher
             self.assertEqual(len({(one + way) % 2**64 for one in seeds for way in (0, 2**32)}), 8)
             self.assertTrue(all(one < 2**64 for one in seeds), seeds)
             self.assertEqual(seeds[0], seed)
@@ -107,7 +107,7 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual(netlab.Link(delay=0.0).netem(), ["netem", "limit", "100000"])
         bare = dict(word.split("=") for word in replace(link, framing=False, rate=None).words())
         self.assertEqual((bare["overhead"], bare["least"], bare["rate"]), ("0", "0", "0"))
-        # and both say the same of themselves
+        # both report the same
         plan = {name: int(value) for name, value in words.items()}
         self.assertEqual(netlab.read_line(netlab.Link(rate=None), plan), link)
         queues = {"tbf": {"options": {"rate": 12500000}},
@@ -169,7 +169,7 @@ class Arithmetic(unittest.TestCase):
 
 
 class Checks(unittest.TestCase):
-    """netlab check's judgement, of a prober that finds what it is told."""
+    """netlab check's judgement, with a prober whose results are given."""
 
     def setUp(self):
         self.link = netlab.Link(delay=0.005, jitter=0.001, loss=0.01, reorder=0.02, duplicate=0.005,
@@ -195,13 +195,13 @@ class Checks(unittest.TestCase):
                 "delay_us": {"p50": found["p50"], "centiles": self.centiles(found["p50"], half)}}
 
     def centiles(self, middle, half):
-        """Of a uniform distribution, and above it or below it what is reordered."""
+        """Of a uniform distribution, with reordered packets above or below it."""
         n = round(100 * self.link.reorder)
         rest = [middle + half * (2 * i / (100 - n) - 1) for i in range(101 - n)]
         return rest + [9e9] * n if self.link.exact else [0.0] * n + rest
 
     def off(self, **found):
-        """Which properties are off when these are found."""
+        """Which properties are wrong with these results."""
         with mock.patch.dict(self.found, found):
             return {one.name for one in labcheck.examine(self.link, [self.probe]) if not one.good}
 
@@ -226,7 +226,7 @@ class Checks(unittest.TestCase):
                 self.assertEqual(self.off(**found), {name})
 
     def test_each_path(self):
-        """Findings say of which path they are, and progress counts those of all."""
+        """Findings name their path, and progress counts all paths."""
         turns, asked = [], []
 
         def probe_of(path):
@@ -273,7 +273,7 @@ class Page(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    """One line on stderr, and what to do about it; none of these needs root."""
+    """One line on stderr with a remedy; none of these needs root."""
 
     def check(self, args, status, words, **patches):
         with contextlib.ExitStack() as stack:
@@ -298,7 +298,7 @@ class Refusals(unittest.TestCase):
             self.check(["up"], 1, "ip: Permission denied", which="/bin/ip")
 
     def test_processes_of_an_end(self):
-        """None only where the end is gone, whatever else keeps ip from telling them."""
+        """An empty list only if the end is gone, and not if ip fails for another reason."""
         with tempfile.TemporaryDirectory() as place, mock.patch.object(netlab, "RUN_NETNS", place), mock.patch.object(
                 netlab.machine, "run", side_effect=netlab.machine.MachineError("ip: no end within 30 s")):
             lab = netlab.Lab("x")
@@ -360,7 +360,7 @@ class Labs(unittest.TestCase):
         proc.wait()
 
     def answers(self, role, address):
-        """Whether the far end refuses a connection, as one that is there does."""
+        """Whether the far end is reachable: it refuses a connection."""
         script = ("import errno, socket, sys; s = socket.socket(socket.AF_INET6 if ':' in "
                   "sys.argv[1] else socket.AF_INET); s.settimeout(5); "
                   "sys.exit(s.connect_ex((sys.argv[1], 1)) != errno.ECONNREFUSED)")
@@ -376,13 +376,13 @@ class Labs(unittest.TestCase):
         return json.loads(got.out)[0]
 
     def sent(self, role):
-        """Bytes that have left each device of an end."""
+        """Bytes sent by each interface of an end."""
         got = lib.run(["ip", "-n", f"netlab-{NAME}-{role}", "-s", "-j", "link"], 10)
         return {link["ifname"]: link["stats64"]["tx"]["bytes"] for link in json.loads(got.out)}
 
     def ends_of_paths(self):
-        """Pairs of addresses of two paths, with the device by which that end has to send: the one that
-        has the client's address."""
+        """Pairs of addresses of two paths, with the interface by which the end must send: the one with the client's
+        address."""
         for role, far in labcheck.WAYS:
             for here, there in ((0, 0), (0, 1), (1, 0), (1, 1)):
                 for near_end, far_end in zip(netlab.Path(here).addresses(role), netlab.Path(there).addresses(far)):
@@ -405,7 +405,7 @@ class Labs(unittest.TestCase):
                 self.assertTrue(lib.wait_for(lambda: self.sent(role)[device] - before[device] >= 50_000, 20), device)
                 others = [name for name in before if name not in (device, "lo")]
                 self.assertEqual(len(others), 1)
-                # Something asks for neighbours now and then.
+                # Neighbour discovery sends now and then.
                 self.assertLess(self.sent(role)[others[0]] - before[others[0]], 10_000, others)
 
     def test_two_paths(self):
@@ -422,7 +422,7 @@ class Labs(unittest.TestCase):
             for device in ("lab0", "lab1"):
                 self.assertEqual((self.queue(role, device)["options"]["rate"] * 8, self.device(role, device)["mtu"]),
                                  (10_000_000, 4000))
-            # Each network, and for the client each path by its source as well.
+            # Each network; at the client, each path by its source address, too.
             routes = [line for family in "46" for line in lib.run(
                 ["ip", "-n", f"netlab-{NAME}-{role}", f"-{family}", "route", "show", "table", "all"],
                 10).out.splitlines() if "77:" in line or "10.77." in line]
@@ -447,7 +447,7 @@ class Labs(unittest.TestCase):
             self.assertIn(f"not whole: netlab down --name {NAME}", self.netlab(*verb, status=1).err)
 
     def test_subflows_of_mptcp(self):
-        """The paths beside the first are MPTCP's where the kernel has it; where not nothing is said."""
+        """The other paths are MPTCP subflows if the kernel supports it; otherwise nothing is printed."""
         if not netlab.has_mptcp() or lib.run(["ip", "mptcp", "endpoint", "show"], 10).rc != 0:
             self.skipTest("no MPTCP, or an ip that does not know it")
         self.netlab("up", "--paths", "4", status=0)
@@ -467,7 +467,7 @@ class Labs(unittest.TestCase):
         self.assertEqual(lib.run([*asked, "endpoint", "show"], 10).out, "")
 
     def test_no_super_packets(self):
-        """TCP would hand down 64 KiB at a time, of which a rate counts one frame's overhead."""
+        """TCP would hand down 64 KiB at a time, for which the rate counts one frame's overhead."""
         self.netlab("up", "--mtu", "9000", status=0)
         for role in netlab.ROLES:
             self.assertEqual(self.device(role)["gso_max_segs"], 1)
@@ -495,7 +495,7 @@ class Labs(unittest.TestCase):
             got = self.netlab("set", *args, status=2 if "--delay" in args else 1)
             self.assertIn(words, got.err)
             self.assertEqual(got.err.count("\n"), 1, got.err)
-        # What one end refuses has not changed the other, nor half of this one.
+        # What one end refuses has changed neither the other end nor part of this one.
         for rate in ("10mbit", "none"):
             got = self.netlab("set", "--rate", rate, "--mtu", "2000", "--congestion", "nosuch", status=1)
             self.assertIn("no such congestion control", got.err)
@@ -511,7 +511,7 @@ class Labs(unittest.TestCase):
         self.assertIn("not up", self.netlab("check", status=1).err)
 
     def congestion(self, role, family="4"):
-        """What a socket of one end chooses for a connection to the other."""
+        """The congestion control of a new connection to the other end."""
         script = ("import errno, socket, sys\n"
                   "six, far = sys.argv[1] == '6', sys.argv[2]\n"
                   "s = socket.socket(socket.AF_INET6 if six else socket.AF_INET)\n"
@@ -522,7 +522,7 @@ class Labs(unittest.TestCase):
         return self.netlab("exec", role, sys.executable, "-c", script, family, far, status=0).out.strip()
 
     def test_congestion_control(self):
-        """The default is the machine's, which a namespace may not change; a route's choice holds."""
+        """The default is the machine's, which a namespace may not change; the route's setting is used."""
         default = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
         other = "reno" if default != "reno" else "cubic"
         self.netlab("up", status=0)
@@ -615,7 +615,7 @@ class Labs(unittest.TestCase):
         for delay in (0.06, 0.08, 0.1, 0.12, 0.14, 0.16, 0.18):
             with self.subTest(delay=delay):
                 status = self.interrupt(signal.SIGTERM, delay)
-                if status == 0:  # the signal came too late: then the lab is up
+                if status == 0:  # the signal came too late: the lab is up
                     self.netlab("status", status=0)
                     self.netlab("down", status=0)
                 else:
@@ -623,7 +623,7 @@ class Labs(unittest.TestCase):
                 self.nothing_left()
 
     def kill_up(self, *options):
-        """At many moments: nothing is left a moment later."""
+        """Kill it at many moments: a moment later nothing is left."""
         for delay in (0.06, 0.07, 0.08, 0.09, 0.1, 0.11, 0.12, 0.14):
             with self.subTest(delay=delay):
                 proc = subprocess.Popen(self.command("up", *options), stdout=subprocess.PIPE,
@@ -632,7 +632,7 @@ class Labs(unittest.TestCase):
                 proc.kill()
                 if proc.communicate(timeout=20)[0]:     # it was faster
                     self.netlab("down", status=0)
-                time.sleep(0.2)             # the `ip` it may have started outlives it
+                time.sleep(0.2)             # an `ip` command that it started may outlive it
                 self.assertTrue(lib.wait_for(lambda: not self.left(), 60), self.left())
                 self.nothing_left()
 
@@ -673,9 +673,9 @@ class Labs(unittest.TestCase):
 
 @unittest.skipIf(NO_LINE, NO_LINE)
 class Lines(Labs):
-    """Labs whose link netlab-link makes."""
+    """Labs whose link is made by netlab-link."""
 
-    # the tests of Labs are not run once more
+    # do not repeat the tests of Labs
     for _name in [name for name in dir(Labs) if name.startswith("test_")]:
         locals()[_name] = None
 
@@ -685,7 +685,7 @@ class Lines(Labs):
         return self.told()["pid"]
 
     def told(self, *control):
-        """What a netlab-link says of itself."""
+        """Status of a netlab-link."""
         return json.loads(lib.run([os.environ.get("NETLAB_LINK") or netlab.link_program(), "tell",
                                    f"/run/netns/netlab-{NAME}-server", *control, "show"], 10).out)
 
@@ -713,7 +713,7 @@ class Lines(Labs):
         self.assertFalse(lib.alive(pid))
 
     def test_two_paths_with_a_delay(self):
-        """Two processes: both are changed, both are asked for counts, both are ended."""
+        """Two processes: both are changed, report counters, and are ended."""
         got = self.netlab("up", "--paths", "2", *self.LINE, "--delay", "5ms", status=0)
         self.assertIn("delay 5 ms, on each of 2 paths (netlab-link)\n", got.out)
         self.assertNotIn("running", got.out)
@@ -723,7 +723,7 @@ class Lines(Labs):
                                         got.out)), 4, got.out)
         both = [self.told(), self.told("control=netlab-link-1")]
         self.assertEqual([(one["plan"]["delay"], one["plan"]["rate"]) for one in both], 2 * [(7_000_000, 50_000_000)])
-        # A second one that refuses undoes what the first one did.
+        # If the second one refuses, the change of the first one is undone.
         with refusing(netlab.link_program(), "*netlab-link-1*delay=9000000*", "no", 1) as fake, mock.patch.dict(
                 os.environ, {"NETLAB_LINK": fake}):
             self.netlab("set", "--delay", "9ms", status=1)
@@ -738,7 +738,7 @@ class Lines(Labs):
         self.nothing_left()
 
     def test_what_is_not_obeyed(self):
-        """A command that is too long, and a process that says nothing."""
+        """A command that is too long, and a process that does not answer."""
         self.netlab("up", *self.LINE, status=0)
         tell = [os.environ.get("NETLAB_LINK") or netlab.link_program(), "tell", f"/run/netns/netlab-{NAME}-server"]
         self.assertEqual(lib.run([*tell, "clear"], 10)[:3], (0, "", ""))
@@ -774,7 +774,7 @@ class Lines(Labs):
         self.netlab("up", *self.LINE, "--rate", "none", "--loss", "1", "--reorder", "2", "--duplicate",
                     "0.5", status=0)
         wanted = {"lost": 40, "duplicated": 20, "reordered": 79}
-        # A machine that stands still for a while loses and reorders packets that the link has not.
+        # A machine that stands still loses and reorders packets itself.
         for attempt in range(ATTEMPTS):
             time.sleep(attempt)
             got = self.train(4000)
@@ -795,7 +795,7 @@ class Lines(Labs):
         self.assertEqual(len({numbers for _, numbers in seen}), 2)
 
     def numbers_that_arrive(self):
-        """Of 200 datagrams that a program of one end sends to one at the other."""
+        """How many of 200 datagrams from one end to the other arrive."""
         take = ("import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); "
                 "s.bind(('', 7)); s.settimeout(20); print(flush=True)\n"
                 "while True:\n n = s.recv(9)\n print(n.decode(), flush=True)\n if n == b'end': break")
@@ -811,7 +811,7 @@ class Lines(Labs):
 
     def test_delay(self):
         self.netlab("up", *self.LINE, "--delay", "10ms", "--rate", "none", status=0)
-        for attempt in range(ATTEMPTS):     # a machine that is busy with other tests is late now and then
+        for attempt in range(ATTEMPTS):     # a machine that is busy with other tests is sometimes late
             time.sleep(attempt)
             got = self.train(500, "gap=1000000")["delay_us"]
             if got["p50"] < 10_200:
@@ -820,9 +820,9 @@ class Lines(Labs):
         self.assertLess(got["p50"], 10_200, got)
 
     def test_kill_of_a_check(self):
-        """Nothing goes on measuring for nobody."""
+        """Measuring stops with netlab."""
         self.netlab("up", status=0)
-        # What fills a packet of one end does not arrive at the other, and is waited for.
+        # Packets that fill one end's MTU do not arrive at the other, and are waited for.
         lib.run(["ip", "-n", f"netlab-{NAME}-client", "link", "set", "lab0", "mtu", "9000"], 10)
         for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
             proc = subprocess.Popen(self.command("check"), stdout=subprocess.DEVNULL,
@@ -833,7 +833,7 @@ class Lines(Labs):
             self.assertTrue(lib.wait_for(lambda: not self.probes(), 2), number)
 
     def test_a_probe_whose_netlab_is_gone(self):
-        """It ends by itself: netlab was killed before the probe could ask to be told."""
+        """It ends by itself: netlab was killed before the probe could set its parent-death signal."""
         self.netlab("up", status=0)
         ends = [f"{name}=/run/netns/netlab-{NAME}-{role}" for name, role in (("from", "client"), ("to", "server"))]
         for parent, status in ((os.getpid(), 0), (2, 1)):
@@ -866,7 +866,7 @@ class Lines(Labs):
         self.kill_up(*self.LINE)
 
     def refused(self, link, *args):
-        """The line of an up with another netlab-link."""
+        """The error line of an up with another netlab-link."""
         with mock.patch.dict(os.environ, {"NETLAB_LINK": link}):
             got = self.netlab("up", *args, status=1)
         self.assertEqual(got.err.count("\n"), 1, got.err)

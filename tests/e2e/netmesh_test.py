@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/netmesh: rounds, inventories, and meshes of namespaces, to which the ssh here leads."""
+"""Tests of scripts/netmesh: rounds, inventories, and meshes of namespaces, which a stand-in for ssh enters."""
 
 import cProfile
 import datetime
@@ -25,7 +25,7 @@ OBSTACLE = lib.no_lab()
 NO_ANSIBLE = "" if shutil.which("ansible-inventory") else "no ansible-inventory here: ansible-core"
 NO_BED = "" if shutil.which("nft") and importlib.util.find_spec("scipy") else "no nft, or no scipy: nftables python3-scipy"
 PACED = f"options = '{' '.join(lib.PACED)}'\n"
-# A host is a namespace; one that is in the file "dead" is not reached.
+# Hosts are namespaces; those in the file "dead" are unreachable.
 SSH = """#!/bin/sh
 for last; do name=$here; here=$last; done
 host=${name##*@}
@@ -40,7 +40,7 @@ def complete(count):
 
 class Rounds(unittest.TestCase):
     def fewest(self, pairs):
-        """No plan has fewer: an end has one run in a round, and a round has a run for every two ends."""
+        """The lower bound: an end has one run in a round, and a round at most one run for every two ends."""
         ends = [end for pair in pairs for end in pair]
         return max(*map(ends.count, set(ends)), -(-len(pairs) // (len(set(ends)) // 2)))
 
@@ -68,7 +68,7 @@ class Rounds(unittest.TestCase):
         self.assertEqual(rounds.rounds([]), [])
 
     def test_of_a_plan(self):
-        """Runs of one test and repetition share a round; what is here is an end, too."""
+        """Runs with the same test and repetition share a round; "here" is an end, too."""
         plan = plans.parse("p", "[axes]\ntest = ['TCP_RR', 'UDP_RR']\nclient = ['ssh:a', 'ssh:b', 'ssh:c']\n"
                            "server = ['ssh:a=1.1.1.1', 'ssh:b', 'ssh:c']\n")
         plans.between(plan, ["ssh:a,ssh:b", "ssh:b,ssh:a", "ssh:c,ssh:d"])
@@ -83,7 +83,7 @@ class Rounds(unittest.TestCase):
 
 
     def test_a_large_fleet(self):
-        """5,000 hosts: work grows with the pairs that are asked for, and not with those that there could be."""
+        """5,000 hosts: the work grows with the requested pairs rather than with all possible ones."""
         hosts = [f"ssh:h{number}" for number in range(5000)]
         plan = plans.parse("p", "[constants]\ntest = 'TCP_RR'\n")
         plans.between(plan, [f"{hosts[number]},{hosts[(number + step) % 5000]}" for number in range(5000) for step in (1, 77)])
@@ -115,7 +115,7 @@ class Inventories(unittest.TestCase):
                 inventory.end("a", bad), inventory.ssh_config({"a": bad})
 
     def test_addresses_are_no_engines(self):
-        """HOST,HOST of IPv6."""
+        """IPv6 addresses in HOST,HOST."""
         hosts, _ = inventory.mesh("2001:db8::1,2001:db8::2", None, {})
         self.assertEqual([one.name for one in hosts.values()], ["ssh:2001:db8::1", "ssh:2001:db8::2"])
 
@@ -196,7 +196,7 @@ class Bed(unittest.TestCase):
 
 
 class LyingHosts(unittest.TestCase):
-    """What a host may send has a length and a deadline."""
+    """What a host sends is limited in size and time."""
     ENDLESS = "exec tr '\\0' x </dev/zero"
 
     def ssh(self, script):
@@ -212,7 +212,7 @@ class LyingHosts(unittest.TestCase):
         self.addCleanup(signal.pthread_sigmask, signal.SIG_SETMASK, held)
 
     def test_where_files_are_kept(self):
-        """The host is left after COPY_S at the latest, whatever it does with what we send."""
+        """The host is given up after COPY_S at the latest, whatever it does with what we send."""
         for script, says in ((self.ENDLESS, "more than 64 KiB came"), ("echo; printf x; exec sleep 600", "no answer within 2 s"),
                              ("exec sleep 600", "no answer within 1 s"), (f"{self.ENDLESS} >&2", "more than 64 KiB came"),
                              ("exec >&-; echo no route >&2", "no route"), (None, "ssh: not installed here")):
@@ -225,7 +225,7 @@ class LyingHosts(unittest.TestCase):
     BEGINS = "echo; echo /x; read -r run; echo ready 1 >&2; read -r go; echo begun 1 >&2; "
 
     def relayed(self, script, real=False):
-        """What became of a command at a host that says this, or at one that runs this."""
+        """The result of a command on a host that prints this, or runs this."""
         engine = type(engines.ROWS["local" if real else "ssh"])()
         engine.words = self.ssh(script)
         host = fleet.Host(engine, "host")
@@ -254,7 +254,7 @@ class LyingHosts(unittest.TestCase):
         self.assertLessEqual(len(done.stderr), machine.COMPLAINT_MOST)
 
     def test_an_end_while_something_begins(self):
-        """A process that the shell has started, but not yet recorded, is ended, too."""
+        """A process that the shell has started but not yet recorded is killed, too."""
         host, words = fleet.Host(engines.ROWS["local"], "host"), ["sleep", str(100000 + os.getpid())]
         command = fleet.Command(fleet.Way(host, words[0]), words)
         with mock.patch.object(fleet, "SHELL", fleet.SHELL.replace('echo "$!" >', 'sleep .05; echo "$!" >')):
@@ -311,7 +311,7 @@ class Tied(unittest.TestCase):
 @unittest.skipIf(OBSTACLE, OBSTACLE)
 class Mesh(Bed):
     def test_rounds(self):
-        """An end is in one run at a time, and each netserver answers those who have the key."""
+        """An end is in one run at a time, and each netserver serves clients with the key."""
         proc = self.begun("p.toml", "--output", "o")
         self.addCleanup(proc.communicate)
         self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.runs(), 60))
@@ -329,7 +329,7 @@ class Mesh(Bed):
         self.assertEqual(len({round(begin, 2) for begin, _, _ in times}), 6)
 
     def test_at_once(self):
-        """All begin when the slowest host is there."""
+        """All start when the slowest host is ready."""
         begun, slow = self.place / "begun", self.place / "netperf"
         slow.write_text(f"#!/bin/sh\ncase \"$*\" in *dry-run*) ;; *UDP_RR*) date +%s.%N >>{begun} ;; esac\nexec {os.path.abspath(lib.netperf())} \"$@\"\n")
         slow.chmod(0o755)
@@ -343,7 +343,7 @@ class Mesh(Bed):
         self.assertEqual(len({run["started"] for run in self.runs()}), 1)
 
     def test_namespaces_at_once(self):
-        """The gate is one for those, too, and an end is the same with its address and without."""
+        """They start together, too, and an end is the same with its address and without."""
         a, b = (f"netns:{self.prefix}{host}" for host in "ab")
         (self.place / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\nlength = 1\n{PACED}[axes]\nclient = ['{a}', '{b}']\n"
                                            f"server = ['{a}=10.94.0.1', '{b}=10.94.0.2']\n")
@@ -353,7 +353,7 @@ class Mesh(Bed):
         self.assertEqual(len({run["started"] for run in self.runs()}), 1)
 
     def test_a_dead_host(self):
-        """It is named and left out; later what is missing is measured, and nothing else."""
+        """It is named and left out; later, only what is missing is measured."""
         (self.place / "dead").write_text("c\n")
         said = self.mesh("p.toml", "--output", "o", "--set", "length=-100", status=1)
         self.assertIn("ssh:c: ssh: no route to c; runs not tried: ", said)
@@ -364,7 +364,7 @@ class Mesh(Bed):
         self.assertEqual(sorted(self.pairs()), [(a, b) for a in self.HOSTS for b in self.HOSTS if a != b])
 
     def test_a_lying_host(self):
-        """It sends without an end, whatever runs there: it is named, the others are measured, and no memory is used up."""
+        """It sends endlessly, whatever is run there: it is named, the others are measured, and memory is limited."""
         ssh = self.place / "ssh"
         ssh.write_text(ssh.read_text().replace("exec ip", f'[ "$host" = c ] && {LyingHosts.ENDLESS}\nexec ip'))
         said = self.mesh("p.toml", "--output", "o", "--set", "length=-100", status=1)
@@ -382,7 +382,7 @@ class Mesh(Bed):
 
     @unittest.skipIf(NO_BED, NO_BED)
     def test_a_bad_next_hop(self):
-        """Four links and routes by ports: named are the flows that the kernel sends by the one that loses, and no others."""
+        """Four links and routes by port: exactly the flows on the lossy link are named."""
         for host in "ab":
             lib.must(["ip", "netns", "exec", self.prefix + host, "sysctl", "-qw", "net.ipv4.fib_multipath_hash_policy=1",
                       "net.ipv4.conf.all.rp_filter=0", "net.ipv4.conf.default.rp_filter=0"])
@@ -425,7 +425,7 @@ class Planted(Bed):
     HOSTS = ("a", "b", "c", "d", "e")
 
     def test_who_is_slow(self):
-        """A host that sends at half the rate of the others, and a pair that loses: these are named."""
+        """A host that sends at half the others' rate, and a lossy pair: these are named."""
         for host in self.HOSTS:
             lib.must(["ip", "netns", "exec", self.prefix + host, "tc", "qdisc", "add", "dev", "v", "root", "tbf", "rate",
                       "20mbit" if host == "b" else "40mbit", "burst", "16k", "latency", "30ms"])

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Client and daemon on a link of known properties: the figures they read, by what the link says that
-it has carried, and what they do when it loses datagrams or goes silent. Needs root, for scripts/netlab.
+"""Client and daemon on a link of known properties: their figures, compared with what the link carried, and what they
+do when it loses datagrams or goes silent. Needs root, for scripts/netlab.
 
-    netns.py [PART...]  these parts, or those of `make check`
-"""
+    netns.py [PART...]  these parts, or those of `make check`"""
 
 import json
 import os
@@ -18,14 +17,14 @@ import lib
 
 NAME = f"ns{os.getpid()}"
 IPV4, IPV6 = "10.77.0.2", "fd77::2"
-RATE, MTU, FRAMING = 100.0, 1500, 38    # Mbit/s, and the bytes that Ethernet adds to a packet
-ETHERNET = 14                           # and those of them that the kernel counts
-TIMED = 1 if lib.QUICK else 3           # seconds of a test that is to end by its time
-LATE = 2.0                              # and what it may take beyond, set-up and end included
+RATE, MTU, FRAMING = 100.0, 1500, 38    # Mbit/s, and bytes that Ethernet adds to a packet
+ETHERNET = 14                           # those of them that the kernel counts
+TIMED = 1 if lib.QUICK else 3           # seconds of a timed test
+LATE = 2.0                              # what it may take longer, including set-up and end
 ATTEMPTS = 3                            # at a rate
-BEGIN = 60.0                            # seconds in which all tests are to be under way
-SILENCE = 10                            # seconds of it that are waited for
-GIVE_UP = 15.0                          # seconds in which a client sees that its peer is gone
+BEGIN = 60.0                            # seconds within which all tests must be running
+SILENCE = 10                            # seconds of silence that are waited for
+GIVE_UP = 15.0                          # seconds in which a client notices that its peer is gone
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
 
 
@@ -47,14 +46,14 @@ class Lab(lib.Lab):
 
 def client(lab: Lab, port: int, test: str, seconds: int, timeout: float,
            host: str = IPV4, more: Sequence[str] = (), flows: int = 1, before: Sequence[str] = ()) -> lib.Result:
-    """Runs one test of that many seconds over the link, and kills it when timeout is over."""
+    """Run a test of that many seconds over the link; kill it after the timeout."""
     return lib.run([*lab.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test,
                     "-l", str(seconds), "--flows", str(flows), "-P", "0", "--silence", str(SILENCE), *before,
                     "--", *more], timeout)
 
 
 def rows(got: lib.Result) -> "list[list[float]]":
-    """The figures of a classic table without its head."""
+    """The figures of a classic table."""
     assert got.rc == 0, f"status {got.rc} after {got.seconds:.1f} s: {got.err.strip()}"
     found = [[float(word) for word in line.split()] for line in got.out.splitlines() if line]
     assert found, "no result row"
@@ -64,7 +63,7 @@ def rows(got: lib.Result) -> "list[list[float]]":
 # --- figures ------------------------------------------------------------------------------
 
 class Figure(NamedTuple):
-    """A test whose last rate the arithmetic foretells: payload and headers of a full packet."""
+    """A test whose last rate can be computed: payload and headers of a full packet."""
     test: str
     host: str
     payload: int
@@ -89,7 +88,7 @@ FIGURES = (
 
 
 def carried(lab: Lab) -> "dict[str, tuple[int, int]]":
-    """Bytes and packets that have come out of the link at either end."""
+    """Bytes and packets that left the link at either end."""
     found = {}
     for name, end in (("client", lab.client), ("server", lab.server)):
         got = lib.run([*end, "cat", "/proc/net/dev"], 20)
@@ -100,7 +99,7 @@ def carried(lab: Lab) -> "dict[str, tuple[int, int]]":
 
 
 def overrun(lab: Lab, host: str = IPV4) -> int:
-    """Datagrams that the server's end had no room for, as nobody read in time."""
+    """Datagrams dropped at the server as its socket buffer was full."""
     if ":" in host:
         found = lib.run([*lab.server, "cat", "/proc/net/snmp6"], 20).out.split()
         return int(found[found.index("Udp6RcvbufErrors") + 1])
@@ -110,8 +109,8 @@ def overrun(lab: Lab, host: str = IPV4) -> int:
 
 
 class Rates(NamedTuple):
-    """Of one run, in Mbit/s: what it printed, what the link carried in these seconds and a socket
-    had room for, and what the arithmetic foretells for a full link."""
+    """Of a run, in Mbit/s: the printed rate; what the link carried in that time and a socket had room for; and the
+    computed rate of a full link."""
     printed: float
     link: float
     full: float
@@ -133,8 +132,8 @@ def measure(lab: Lab, port: int, one: Figure) -> Rates:
 
 
 def keeps_the_link_full(lab: Lab, port: int, one: Figure) -> str:
-    """It takes a tenth of a processor, at once whenever a packet is due: on a machine that has other
-    things to do the link runs empty at times."""
+    """This needs a tenth of a processor, immediately whenever a packet is due: on a busy machine the link is
+    sometimes idle."""
     seen = []
     for _ in range(ATTEMPTS):
         rates = measure(lab, port, one)
@@ -145,7 +144,7 @@ def keeps_the_link_full(lab: Lab, port: int, one: Figure) -> str:
 
 
 def full_link(report: lib.Report, lab: Lab) -> None:
-    """That figures are those of the link, however busy the machine is, are laws (tests/laws)."""
+    """The laws (tests/laws) check that figures are the link's, however busy the machine is."""
     with lib.Daemon(lab.server) as daemon:
         for one in FIGURES:
             family = "IPv6" if ":" in one.host else "IPv4"
@@ -156,7 +155,7 @@ def full_link(report: lib.Report, lab: Lab) -> None:
 # --- a peer that is gone ------------------------------------------------------------------
 
 def gave_up(test: str, got: lib.Result, seconds: float) -> str:
-    """Whether a client ended as it should when its peer is gone."""
+    """Whether a client whose peer is gone ended as it should."""
     said = lib.complaints(got)
     assert got.rc is not None, f"still running {seconds:.1f} s after"
     assert seconds > 0, f"ended {-seconds:.1f} s too early, status {got.rc}: {got.err.strip()}"
@@ -187,7 +186,7 @@ NO_ANSWER = ("import socket, sys, time\n"
 
 
 def silent_in_line(lab: Lab) -> str:
-    """A client may wait two minutes for its turn, but only of a machine that is there."""
+    """A client may wait two minutes for its turn, but only if the host is there."""
     port = str(lib.free_port())
     with tempfile.TemporaryFile("w+") as out, \
             lib.Started([*lab.server, sys.executable, "-c", NO_ANSWER, port], stdout=out):
@@ -207,8 +206,8 @@ def silent_in_line(lab: Lab) -> str:
 # --- a path that comes back -----------------------------------------------------------------
 
 def outage(report: lib.Report, lab: Lab) -> None:
-    """All tests go on, and end in it: it is longer than their time, and what was waited for once. Laws (tests/laws) have those
-    that are over before."""
+    """All tests continue in the outage and end in it, as it is longer than their time and than what was once waited
+    for. The laws (tests/laws) have outages that end before."""
     tests = (*TESTS, "TCP_RR -l -20000")
     with lib.Daemon(lab.server) as daemon, ThreadPoolExecutor(len(tests)) as pool:
         def one(words: str) -> lib.Result:
@@ -234,7 +233,7 @@ def in_time(got: lib.Result) -> None:
 
 
 def lossy_stream(lab: Lab, daemon: lib.Daemon) -> str:
-    """The empty datagrams (8 bytes with UDP's header) that tell the end get lost one and all."""
+    """All of the empty datagrams (8 bytes with UDP's header) that mark the end are lost."""
     lab.drop(lab.server, "udp length 8", "meta l4proto udp numgen inc mod 20 == 19")
     before = overrun(lab)
     got = client(lab, daemon.port, "UDP_STREAM", TIMED, TIMED + 10, more=("-m", "1472"))
@@ -250,7 +249,8 @@ def lossy_stream(lab: Lab, daemon: lib.Daemon) -> str:
 
 
 def only_what_was_sent_again_in_the_window(lab: Lab, port: int, flows: int) -> str:
-    """What the kernel counted until its first sample is mostly of the warm-up, which took twice as long as the window."""
+    """Most of what the kernel counted before its first sample belongs to the warm-up, which took twice as long as the
+    window."""
     got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "--flows", str(flows), "--warm-up", "2", "-l", "1", "-P", "0",
                    "--json"], 40)
     assert got.rc == 0, str(got)
@@ -265,7 +265,8 @@ def only_what_was_sent_again_in_the_window(lab: Lab, port: int, flows: int) -> s
 
 
 def counters_of_the_window(lab: Lab, port: int) -> str:
-    """What the machine counted in a warm-up, which took three times as long as the window, explains nothing in it."""
+    """What the machine counted in a warm-up that took three times as long as the window is not used to explain the
+    window."""
     got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "UDP_STREAM", "--rate", "8M", "--warm-up", "3", "-l", "1",
                    "--json", "--", "-m", "1000"], 40)
     run = lib.document(got.out)["iterations"][0]
@@ -293,8 +294,8 @@ DELAY = 0.15                            # seconds each way
 
 
 def all_received_were_sent(lab: lib.Lab, port: int, args: str) -> str:
-    """What the far end sent in the window arrives in it, and nothing else, in as long a time: 125 datagrams a second. The
-    laws (tests/laws) have the tests that send."""
+    """What the far end sent in the window arrives in a window of the same length, and nothing else: 125 datagrams a
+    second. The laws (tests/laws) have the tests in which this end sends."""
     got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "omni", "--rate", "1m", "-l", "2", *args.split(),
                    "-P", "0", "--", "-T", "udp", "-d", "recv", "-m", ",1000", "-M", "1000", "-k",
                    "THROUGHPUT,ELAPSED_TIME,LOCAL_RECV_CALLS,REMOTE_SEND_CALLS,LOST_DATAGRAMS"], 40)
@@ -326,7 +327,7 @@ while True:
 
 
 def both_ends(lab: Lab, port: int, test: str) -> "list[dict[str, Any]]":
-    """What each end knows of a test of a second."""
+    """Evidence of both ends from a test of one second."""
     got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", test, "-l", "1", "-P", "0",
                    "--json"], 30)
     assert got.rc == 0, str(got)
@@ -335,7 +336,7 @@ def both_ends(lab: Lab, port: int, test: str) -> "list[dict[str, Any]]":
 
 
 def knows_the_queue(lab: Lab, port: int) -> str:
-    """The token bucket that makes the link, and a route's window, at the end where they are."""
+    """The token bucket that makes the link, and a route's window, each at the end that has them."""
     lib.must([*lab.client, "ip", "route", "replace", IPV4, "dev", "lab0", "window", "20000"])
     near, far = both_ends(lab, port, "TCP_STREAM")
     lib.must([*lab.client, "ip", "route", "delete", IPV4])
@@ -348,7 +349,7 @@ def knows_the_queue(lab: Lab, port: int) -> str:
 
 
 def knows_others(lab: Lab, port: int, test: str) -> str:
-    """Datagrams that somebody else sends beside a test are at both ends no part of it."""
+    """Datagrams of another program are not counted at either end."""
     for end, told in zip(both_ends(lab, port, test), ("out", "in")):
         assert [end[f"foreign.{way}_bytes"] for way in ("out", "in")] == [0, 0], f"{told}: alone"
     before = carried(lab)["server"][0]
@@ -362,7 +363,7 @@ def knows_others(lab: Lab, port: int, test: str) -> str:
 
 
 def link_local(lab: Lab, port: int, test: str) -> None:
-    """An address of one link travels without the link's name, which is another one at the far end."""
+    """The zone of a link-local address is not sent to the far end, where it would be another."""
     (device, _), (_, far) = (
         next((link["ifname"], at["local"]) for link in json.loads(lib.run([*end, "ip", "-j", "-6", "addr"], 20).out)
              for at in link["addr_info"] if at["scope"] == "link") for end in (lab.client, lab.server))
@@ -381,7 +382,7 @@ def around(report: lib.Report, lab: Lab) -> None:
 
 # --- all ----------------------------------------------------------------------------------
 
-# The last one, of `make check-links`, takes a machine that keeps the link full.
+# The last one, in `make check-links`, needs a machine that keeps the link full.
 PARTS: "dict[str, Callable[[lib.Report, Lab], None]]" = {
     "loss": loss, "waiting": waiting, "around": around, "outage": outage, "delay": delay, "full-link": full_link}
 
@@ -399,7 +400,7 @@ def suite(report: lib.Report) -> None:
             report.skip(part, "NP_TEST_QUICK")
             continue
         with Lab() as lab:
-            # the daemon's own end is a check too: it must not have died, nor leave a session
+            # the daemon must not have died, nor leave a session
             report.case(f"{part}: daemon ended well", lambda: PARTS[part](report, lab))
 
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""What the ready plans come to on links of 100 Mbit/s, some minutes each: the published table of socket
-buffers, and the ceiling of every MTU. They measure, so the machine should have nothing else to do.
-"""
+"""The results of the bundled plans on links of 100 Mbit/s, some minutes each: the published table of socket buffers,
+and the ceiling for every MTU. They measure, so the machine should be idle."""
 
 import json
 import os
@@ -15,12 +14,13 @@ os.environ.setdefault("NETPERF", lib.netperf())
 
 NETSWEEP = str(lib.SCRIPTS / "netsweep")
 
-# The columns of the published Linux-to-Linux table, in 10^6 bits/s, and how far a mean may be off.
+# The columns of the published Linux-to-Linux table, in 10^6 bits/s, and the tolerance of a mean.
 PUBLISHED = {("TCP_STREAM", 576): 94.0, ("TCP_STREAM", 1500): 94.0, ("TCP_STREAM", 65536): 94.0,
              ("UDP_STREAM", 64): 48.5, ("UDP_STREAM", 576): 89.7, ("UDP_STREAM", 1500): 92.3,
              ("UDP_STREAM", 64512): 96.05}
 TOLERANCE = 0.015
-# The published 48.5 is 1.5 % below what 64 bytes in the smallest frame come to, 49.23; a machine that gets
+# The published 48.5 is 1.5 % below the computed maximum for 64 bytes in the smallest frame, 49.23; a machine that
+# reaches that is right, too.
 # all of that is right, too.
 TOLERANCES = {("UDP_STREAM", 64): 0.02}
 MTUS = (576, 700, 850, 1000, 1250, 1500, 2000, 3000, 4000, 5000, 6000, 7000, 9000)
@@ -50,7 +50,7 @@ def columns(report: lib.Report) -> None:
 
 
 def ceiling(test: str, mtu: int, family: int) -> float:
-    """10^6 bits/s of payload on 100 Mbit/s in Ethernet frames, TCP's segments with time-stamps."""
+    """10^6 bits/s of payload on 100 Mbit/s of Ethernet frames, for TCP segments with timestamps."""
     return 100 * ceilings_of.ask(test, mtu=mtu, family=family)["share"]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of scripts/netsweep: what plans mean, sweeps on loopback, and as root the ready plans in labs."""
+"""Tests of scripts/netsweep: the meaning of plans, sweeps on loopback, and as root the bundled plans in labs."""
 
 import contextlib
 import importlib.util
@@ -39,7 +39,7 @@ NO_LINE = lib.no_line()
 
 
 def made(text: str) -> plans.Plan:
-    """A plan that has been checked, on a host unless it says otherwise."""
+    """A plan that has been checked, for a host unless it says otherwise."""
     plan = plans.parse("t", text)
     if not plan.has("lab"):
         plan.constants.setdefault("host", "h")
@@ -131,7 +131,7 @@ class Plans(unittest.TestCase):
             self.refused(text, re.escape(words).replace("\\ ", " "))
 
     def test_how_long_any_plan_takes_is_told(self):
-        """Also of one that ends in no year, and of iterations that netperf is to refuse."""
+        """Also for a plan that takes more than a year, and for iterations that netperf will refuse."""
         for more, words in (("length = 1e12", "h [0-9]* min$"), ("iterations = 'many'", "s, until [0-9:]*$")):
             plan = made(f"[constants]\nhost = 'h'\n{more}\n[axes]\nsize = [1, 2]\n")
             self.assertRegex(list(sweep.describe(plan, plan.tasks(), 2))[-1], words)
@@ -157,7 +157,7 @@ class Plans(unittest.TestCase):
         for new, wanted in (
                 (["--rate", "10mbit", "--mtu", "1500"], ["--rate", "10mbit"]),
                 (["--rate=10mbit", "--mtu=9000"], ["--rate", "10mbit", "--mtu", "9000"]),
-                (["--rate", "100mbit", "--mtu", "1279"], None),     # IPv6 would be gone
+                (["--rate", "100mbit", "--mtu", "1279"], None),     # too small for IPv6
                 (["--rate", "100mbit"], None), (up + ["--no-ipv6"], None),
                 (up + ["--delay", "5ms"], None)):
             self.assertEqual(machine.lab_changes(up, new), wanted, new)
@@ -171,7 +171,7 @@ class Plans(unittest.TestCase):
         text = "[axes]\nlab = ['--rate none', '--rate 1gbit']\n"
         plan = plans.parse("t", text)
         self.assertEqual(plan.known({"lab": "--rate none"})["host"], "10.77.0.2")
-        plans.override(plan, "host=h")      # not to be recorded as used where it is not
+        plans.override(plan, "host=h")      # not to be recorded where it is not used
         self.assertFalse(plan.has("lab"))
         self.assertEqual(plan.known({})["host"], "h")
         plans.override(plan, "lab=--rate 1gbit")
@@ -227,7 +227,7 @@ class Plans(unittest.TestCase):
         self.assertEqual(header.skips, [])
         skip = "\n[[skip]]\nsize = 1"
         self.assertIn("skip: ", made(text + skip).difference(header))
-        header.skips = None     # as older files have it
+        header.skips = None     # as in older files
         self.assertEqual(made(text + skip).difference(header), "")
         for old, new, words in (("[1, 2]", "[1, 3]", "size: 1,2 in the file, 1,3 now"),
                                 ("length = 3", "length = 4", "length: 3 in the file, 4 now"),
@@ -255,7 +255,7 @@ class Plans(unittest.TestCase):
 
 
 class Adaptive(unittest.TestCase):
-    """Curves of known shape: how many of their values are measured, and how far lines between those are off."""
+    """Curves of known shape: how many values are measured, and the error of interpolation."""
 
     def drawn(self, curve, count, lost=()):
         known, asked = {}, 0
@@ -323,7 +323,7 @@ NASTY = ("a b", "$(touch x)", "`touch x`", "; touch x #", "'", '"', "a'b\"c", "\
 
 
 class Commands(unittest.TestCase):
-    """What a shell is given, and that a value stays a value."""
+    """Shell commands, in which a value stays a value."""
 
     def test_values_are_words(self):
         with tempfile.TemporaryDirectory() as place:
@@ -403,7 +403,7 @@ class Options(unittest.TestCase):
             self.assertEqual(self.words(**known), wanted, known)
 
     def test_every_row_is_used(self):
-        """Each name with an option changes the command, each without leaves it alone."""
+        """Each name with an option changes the command, others don't."""
         values = {"host": "h", "family": 4, "test": "TCP_MAERTS", "cpu": "0,0", "cpu_figures": True,
                   "options": "-d", "test_options": "-C", "nodelay": True, "cycles": True}
         for row in options.NAMES:
@@ -466,7 +466,7 @@ class Options(unittest.TestCase):
 
 
 class Engines(unittest.TestCase):
-    """Which points are left out, by what the ends say of their engines."""
+    """Which points are excluded because of the ends' engines."""
     NEAR = {"sync": None, "batch": None, "uring": "built without liburing"}
     FAR = {"sync": None, "batch": "no sendmmsg(2)"}
 
@@ -485,7 +485,7 @@ class Engines(unittest.TestCase):
         self.assertEqual(ioengines.reasons([{"name": "sync", "help": "x", "why": None},
                                           {"name": "Uring", "help": "x", "why": "no"}, 7]),
                          {"sync": None, "uring": "no"})
-        self.assertIsNone(ioengines.reasons(None))    # a far end that does not tell
+        self.assertIsNone(ioengines.reasons(None))    # a far end that does not report engines
 
     def test_the_question(self):
         got = ioengines.question("netperf", {"host": "h", "test": "TCP_RR", "flows": 2, "engine": "batch"})
@@ -522,7 +522,7 @@ class Ready(unittest.TestCase):
             self.assertTrue(50 < seconds < 1800, f"{name}: {seconds}")
             comments = [line for line in plan.text.splitlines() if line.startswith("#")]
             self.assertGreaterEqual(len(comments), 5, name)
-            # The duration that the comments tell is the one that comes out.
+            # The estimated duration is the one in the comments.
             told = re.search(r"^# ([0-9]+) minutes?", plan.text, re.MULTILINE)
             self.assertLess(abs(int(told[1]) * 60 - seconds), 75, f"{name}: {seconds}")
 
@@ -544,7 +544,7 @@ class Ready(unittest.TestCase):
                          [(1, 1), (1, 10), (10, 1), (100, 1)])
 
     def test_methods(self):
-        """Round after round, sync first; one test, which can be another."""
+        """Round after round, sync first; one test, which can be overridden."""
         plan = self.plan("methods")
         engines_of = [task.point["engine"] for task in plan.tasks()]
         self.assertEqual(engines_of[:2], ["sync", "epoll"])
@@ -560,7 +560,7 @@ class Ready(unittest.TestCase):
 
 class Processes(unittest.TestCase):
     def test_time_limit(self):
-        """What does not end is ended, with what it started."""
+        """A command that does not end is killed with its children."""
         with tempfile.TemporaryDirectory() as place:
             mark = Path(place, "pid")
             since = time.monotonic()
@@ -569,7 +569,7 @@ class Processes(unittest.TestCase):
             self.assertLess(time.monotonic() - since, 20)
             self.assertIsNone(done.exit)
             self.assertIn("did not end within", done.reason)
-            # It has been killed; on a busy machine it takes a while to be gone.
+            # On a busy machine a killed process takes a while to be gone.
             self.assertTrue(lib.wait_for(lambda: not lib.alive(int(mark.read_text())), 5))
 
     def test_signals_are_not_passed_on_blocked(self):
@@ -580,13 +580,13 @@ class Processes(unittest.TestCase):
         self.assertEqual(got.stdout.split(), ["SigBlk:", "0000000000000000"], got.stderr)
 
     def test_an_end_is_seen_at_once(self):
-        """By a script that does not hold signals, too: not when it looks the next time."""
+        """Immediately, even if the script does not block signals, and not at the next poll."""
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGCHLD})
         with mock.patch.object(machine.progress, "EVERY", 60.0):
             self.assertLess(machine.run(["sleep", "0.1"], limit=60).seconds, 30)
 
     def test_a_signal_to_both(self):
-        """^C that ended a program as well is no failure of that program."""
+        """If ^C also ended a program, the program has not failed."""
         script = ("import time; from netkit import machine; machine.hold_signals(); "
                   "one = machine.Process(['sh', '-c', 'kill -INT $PPID $$'])\n"
                   "while not one.ended(): time.sleep(0.01)\n"
@@ -597,7 +597,7 @@ class Processes(unittest.TestCase):
         self.assertEqual(got.stdout, "interrupted by 2\n", got.stderr)
 
     def test_a_stop_is_no_signal(self):
-        """The time is over while it is stopped, as by ^Z; here a handler takes as long."""
+        """The timeout passes while the script is stopped, as by ^Z; here a handler takes that long."""
         script = ("import os, signal, threading, time; from netkit import machine; machine.hold_signals()\n"
                   "signal.signal(signal.SIGUSR1, lambda *_: time.sleep(1))\n"
                   "threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()\n"
@@ -626,7 +626,7 @@ def name_of(pid: int) -> str:
 
 
 def running_in(place: str) -> "list[int]":
-    """The processes that have a folder as their working directory, as all have that a sweep starts."""
+    """Processes whose working directory is this one, as that of all processes of a sweep is."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -638,7 +638,7 @@ def running_in(place: str) -> "list[int]":
 
 
 class Sweeping(unittest.TestCase):
-    """A folder for plans and results, and netsweep run in it."""
+    """A directory for plans and results, in which netsweep is run."""
 
     def setUp(self):
         place = tempfile.TemporaryDirectory()
@@ -675,13 +675,13 @@ class Sweeping(unittest.TestCase):
         self.assertTrue(lib.wait_for(lambda: len(self.lines(name)) > count, 60), self.lines(name))
 
     def once_each(self, name, plan):
-        """Every run of a plan is in the file, good, and there once."""
+        """Every run of a plan is in the file exactly once, and good."""
         keys = [(results.point_key(run["point"]), run["repetition"]) for run in self.runs(name)
                 if run["status"] == "ok"]
         self.assertEqual(sorted(keys), sorted(task.key for task in plan.tasks()))
 
     def fake(self, body, options=""):
-        """A netperf of ours, whose help names options; $n counts its calls."""
+        """A stand-in for netperf whose help names these options; $n counts its calls."""
         helps = f"[ \"${{1%%=*}}\" != --help ] || {{ echo '  {options}  '; exit 0; }}\n"
         path = Path(self.place, "netperf")
         path.write_text("#!/bin/sh\n[ \"$1\" != --version ] || { echo fake; exit 0; }\n" + helps +
@@ -691,11 +691,11 @@ class Sweeping(unittest.TestCase):
 
 
 class Calling(Sweeping):
-    """The same within this process: to start netsweep takes a quarter of a second of a processor."""
+    """The same within this process: starting netsweep takes a quarter of a second of processor time."""
 
     def sweep(self, *args, status=0):
         before = os.getcwd()
-        machine.knows.cache_clear()     # a netperf of ours has other options the next time
+        machine.knows.cache_clear()     # another stand-in for netperf has other options
         os.chdir(self.place)
         try:
             got = lib.called(netsweep.main, *self.command(*args)[1:])
@@ -705,10 +705,10 @@ class Calling(Sweeping):
         return got
 
 
-# By count, so that a run takes no longer than the machine needs.
+# Counted, so that a run takes no longer than the machine needs.
 BRIEF = "[constants]\ntest = 'TCP_RR'\nlength = -300\n"
 SHORT = BRIEF + "[axes]\nsize = [64, 128, 256]\n"
-PACED = f"[constants]\nlength = 1\noptions = '{' '.join(lib.PACED)}'\n"     # of time, and little else
+PACED = f"[constants]\nlength = 1\noptions = '{' '.join(lib.PACED)}'\n"     # timed, with little load
 
 
 class Loopback(Calling):
@@ -720,7 +720,7 @@ class Loopback(Calling):
                          "[axes]\ntest = ['TCP_STREAM', 'UDP_RR', 'TCP_SENDFILE']\n")
         got = Sweeping.sweep(self, plan, "--local", "--output", "o.jsonl")
         self.assertIn("6 runs ok, 0 failed: o.jsonl", got.out)
-        self.assertEqual(len(got.err.splitlines()), 6, got.err)     # a line a run, no bar
+        self.assertEqual(len(got.err.splitlines()), 6, got.err)     # a line for each run, no bar
         found = results.read(f"{self.place}/o.jsonl")
         self.assertEqual((found.header.plan, found.header.repetitions), ("p", 2))
         self.assertEqual(found.header.plan_text, Path(self.place, plan).read_text())
@@ -734,7 +734,7 @@ class Loopback(Calling):
                              "Trans/s" if run.point["test"] == "UDP_RR" else "10^6bits/s")
 
     def test_a_daemon_for_rings(self):
-        """Its end can have the engine uring, unless the build or the kernel forbids it."""
+        """Its end can use the engine uring, unless the build or the kernel forbids it."""
         plan = self.plan("repetitions = 1\n" + BRIEF + "[axes]\nengine = ['sync', 'sync/uring']\n")
         self.assertRegex(self.sweep(plan, "--local", "--dry-run").out, "netserver .*--uring [1-9]")
         self.sweep(plan, "--local", "--output", "o.jsonl")
@@ -744,7 +744,7 @@ class Loopback(Calling):
         self.assertTrue(found[1].ok or found[1].excluded, found[1])
 
     def test_nobody_reads(self):
-        """A sweep goes on to its end when its output has no reader."""
+        """A sweep continues to its end if its output has no reader."""
         reader, writer = os.pipe()
         os.close(reader)
         self.addCleanup(os.close, writer)
@@ -788,7 +788,7 @@ class Loopback(Calling):
         self.assertEqual(len(self.runs("o.jsonl")[3]["after"]), 1)
 
     def test_a_change_in_part_is_undone(self):
-        """A command before that fails: what those before it did is undone, at once, and done again for the next run."""
+        """If a [before] command fails, those before it are undone immediately, and repeated for the next run."""
         plan = self.plan(f"repetitions = 2\n{BRIEF}[axes]\ncard = [1, 2]\n"
                          "[before]\ncard = ['echo first {value} >> log', 'test {value} = 2']\n"
                          "[after]\ncard = 'echo undo {value} >> log'\n")
@@ -834,7 +834,7 @@ class Loopback(Calling):
             self.assertEqual(results.read(f"{self.place}/{name}").warnings, [])
 
     def test_a_signal_that_is_ignored(self):
-        """nohup ignores SIGHUP, so the sweep must go on."""
+        """nohup ignores SIGHUP, so the sweep must continue."""
         plan = self.plan(f"repetitions = 4\n{BRIEF}[before]\neach_run = 'kill -HUP $PPID'\n")
         with lib.Started(["nohup", *self.command(plan, "--local", "--output", "o.jsonl")], cwd=self.place) as started:
             got = started.finish(60)
@@ -842,7 +842,7 @@ class Loopback(Calling):
         self.assertEqual(len(self.runs("o.jsonl")), 4)
 
     def test_interrupted_and_the_rest_fails(self):
-        """The commands behind the runs are tried, and one that fails then is named."""
+        """The [after] commands are run, and one that fails is named."""
         plan = self.plan(f"repetitions = 500\n{BRIEF}[axes]\ncard = [1]\nrouter = [1]\n"
                          "[before]\ncard = ':'\nrouter = ':'\n[after]\ncard = 'touch unset'\nrouter = 'exit 3'\n")
         proc = self.started(plan, "--local", "--output", "o.jsonl")
@@ -854,7 +854,7 @@ class Loopback(Calling):
         self.assertTrue(Path(self.place, "unset").exists())
 
     def test_killed_and_resumed(self):
-        """At any moment: each run is in the file once when a later sweep is through."""
+        """At any moment: after resuming, each run is in the file once."""
         plan = self.plan("repetitions = 9\norder = 'random'\n" + SHORT)
         proc = self.started(plan, "--local", "--output", "o.jsonl")
         for count in (2, 5, 9):
@@ -866,7 +866,7 @@ class Loopback(Calling):
         proc.kill()
         proc.wait(10)
         with open(f"{self.place}/o.jsonl", "a", encoding="utf-8") as file:
-            file.write('{"schema": "plumbline-run/1", "point"')      # as a crash leaves it
+            file.write('{"schema": "plumbline-run/1", "point"')      # as left by a crash
         got = self.sweep("--resume", "--output", "o.jsonl")
         self.assertIn("27 runs ok, 0 failed", got.out)
         self.assertIn("cut short", got.err)
@@ -876,7 +876,7 @@ class Loopback(Calling):
 
     @unittest.skipIf(os.geteuid(), "only root gives files away")
     def test_a_file_of_another_user(self):
-        """Its plan's commands are not run, but for who says so or gives the plan."""
+        """Commands of its plan are run only if the user says so or gives the plan."""
         plan = self.plan(SHORT)
         self.sweep(plan, "--local", "--output", "o.jsonl")
         path = Path(self.place, "o.jsonl")
@@ -918,7 +918,7 @@ class Loopback(Calling):
         proc.communicate(timeout=30)
 
     def test_a_far_end_that_is_not_there(self):
-        """Two runs of either host that is silent, all of the one that answers; nothing is lost."""
+        """Two runs of each silent host, all of the one that answers; nothing is lost."""
         plan = self.plan(BRIEF + "[axes]\nsize = [1, 2, 3]\n")
         with lib.Daemon(args=["-4", "-L", "127.0.0.1"]) as daemon:
             args = [plan, "--host", "127.0.0.2,127.0.0.1", "--set", f"port={daemon.port}", "--output", "o.jsonl"]
@@ -933,7 +933,7 @@ class Loopback(Calling):
                 self.assertIn("6 runs ok, 0 failed", self.sweep(*args, "--resume").out)
 
     def test_runs_that_all_fail_alike(self):
-        """Three are enough to see it, also where their lines differ by a number; one good run is a doubt."""
+        """Three are enough, even if their messages differ by a number; not if one run was good."""
         fails = '[before]\neach_run = "echo no card $$; test {size} -gt %d"\n'
         plan = self.plan(BRIEF + "[axes]\nsize = [1, 2, 3, 4, 5, 6]\n" + fails % 9)
         got = self.sweep(plan, "--local", "--output", "o.jsonl", status=1)
@@ -947,7 +947,7 @@ class Loopback(Calling):
         self.assertEqual([run["status"] for run in self.runs("one.jsonl")], ["ok"] + ["failed"] * 5)
 
     def test_options_that_a_test_has_not(self):
-        """Found before the first run, by netperf's own tables; a netperf that can't be asked is not."""
+        """Found before the first run, by asking netperf; unless that netperf can't be asked."""
         plan = self.plan("[constants]\nlength = 0.2\n[axes]\ntest = ['TCP_STREAM', 'TCP_SENDFILE']\nmss = [1000]\n")
         for args in (["--local", "--output", "o.jsonl"], ["--host", "192.0.2.1", "--dry-run"]):
             got = self.sweep(plan, *args, status=2)
@@ -966,7 +966,7 @@ class Loopback(Calling):
             self.sweep(name, "--dry-run", *{"mesh": ["--pair", "ssh:a,ssh:b"], "paths": ["--local"]}.get(name, []))
 
     def test_what_the_ends_are(self):
-        """In the header; in a run what has changed since, and how much was disturbed."""
+        """In the header; in a run, what has changed since, and how much was disturbed."""
         plan = self.plan(BRIEF + "evidence = true\n[axes]\nsize = [1, 2]\n")
         self.sweep(plan, "--local", "--label", "A", "--output", "o.jsonl")
         header = json.loads(self.lines("o.jsonl")[0])
@@ -1040,7 +1040,7 @@ class Loopback(Calling):
 
     @unittest.skipIf(NO_SCIPY, NO_SCIPY)
     def test_until_confidence(self):
-        """One size is steady, the other never."""
+        """One size is steady, the other one never."""
         netperf = self.fake("case $* in *'-m 1 '*) echo THROUGHPUT=100 ;; "
                             "*) echo THROUGHPUT=$((n * 37 % 83 + 1)) ;; esac\n")
         plan = self.plan("[axes]\nsize = [1, 2]\n")
@@ -1055,14 +1055,14 @@ class Loopback(Calling):
             for size in (1, 2):
                 last = [run["confidence"] for run in runs if run["point"]["size"] == size][-1]
                 self.assertEqual((last["reached"], last["width"] <= 2.5), (size == 1,) * 2)
-        self.sweep("--resume", "--output", "given.jsonl", "--netperf", netperf, status=3)     # nothing to do, and said
+        self.sweep("--resume", "--output", "given.jsonl", "--netperf", netperf, status=3)     # nothing left to do, which is reported
         self.sweep(plan, *common, "--set", "size=1", "--output", "s.jsonl")
         self.sweep(plan, *common, "--repeat", "4,6", "--output", "r.jsonl", status=3)
         self.assertEqual(len(self.runs("r.jsonl")), 10)
 
     @unittest.skipIf(NO_SCIPY, NO_SCIPY)
     def test_the_mean_is_as_sure_as_it_is_said(self):
-        """Whenever that ends the repetitions, or does not."""
+        """Whether repetition ends because of that, or not."""
         chance, least, count = random.Random(3), 3, 500
         for spread, most in ((1, 20), (2, 60), (3, 100)):
             missed = ended = 0
@@ -1088,7 +1088,7 @@ class Loopback(Calling):
         self.assertEqual(three["result"]["FLOWS"], 3)
 
     def test_flows_over_time(self):
-        """What netreport draws: the rates of each flow by interval, and Jain's index."""
+        """The data for netreport's plots: the rates of each flow by interval, and Jain's index."""
         self.sweep(self.plan(PACED + "interval = 0.2\n[axes]\nflows = [1, 3]\n"), "--local", "--output", "o.jsonl")
         one, three = self.runs("o.jsonl")
         self.assertNotIn("interim_flows", one)
@@ -1097,7 +1097,7 @@ class Loopback(Calling):
             self.assertTrue(len(rates) == 3 and 0 < at < 60 and 0 < jain <= 1, three["interim_flows"])
 
     def test_flows(self):
-        """In one netperf: its sum, its figures, and a row for each; also of two netperf."""
+        """In one netperf: the sum, its figures, and a row for each flow; also with two netperfs."""
         plan = self.plan("[constants]\ntest = 'TCP_RR'\nlength = -3000\ninterval = 0.1\n[axes]\n"
                          "flows = [1, 3]\nprocesses = [1, 2]\n[[skip]]\nflows = 1\nprocesses = 2\n")
         self.sweep(plan, "--local", "--output", "o.jsonl")
@@ -1116,7 +1116,7 @@ class Loopback(Calling):
         self.assertEqual(six["result"]["FLOWS"], 6)
 
     def test_engines(self):
-        """The evidence of both ends is kept, of single values, and says what drove them."""
+        """The evidence of both ends is kept (single values), and names the engines."""
         plan = self.plan(BRIEF + "cycles = true\n[axes]\nengine = ['sync', 'epoll/sync']\n")
         self.sweep(plan, "--local", "--output", "o.jsonl")
         for run, near in zip(self.runs("o.jsonl"), ("sync", "epoll")):
@@ -1131,7 +1131,8 @@ class Loopback(Calling):
             self.assertTrue("work.cycles" in told["near"] or told["near"]["unread"]["work.cycles"])
 
     def test_an_engine_that_an_end_has_not(self):
-        """Left out, with the reason, at its first run; no failure. What can't tell excludes nothing."""
+        """The point is excluded at its first run, with the reason, and has not failed. Ends that do not report
+        engines exclude nothing."""
         plan = self.plan("repetitions = 2\n[constants]\nhost = 'h'\n[axes]\nengine = ['sync', 'uring', 'batch']\n"
                          "[before]\nengine = 'echo set {value} >> log'\n[after]\nengine = 'echo undo {value} >> log'\n")
         answer = json.dumps({"near": [{"name": name, "help": "", "why": why} for name, why in (
@@ -1157,7 +1158,7 @@ class Loopback(Calling):
         self.assertIn("nothing was measured: all points were left out", got.err)
 
     def test_the_method_table(self):
-        """The ready plan with two engines, and what netreport makes of it."""
+        """The bundled plan with two engines, and netreport's table."""
         self.sweep("methods", "--local", "--set", "engine=sync,epoll", "--set", "length=0.3", "--repeat", "2",
                    "--output", "o.jsonl")
         self.assertEqual([run["point"]["engine"] for run in self.runs("o.jsonl")], ["sync", "epoll"] * 2)
@@ -1177,7 +1178,7 @@ class Loopback(Calling):
         self.assertEqual(len(json.loads(Path(self.place, "mine").read_text())["iterations"][0]["flows"]), 2)
 
     def test_a_netperf_without_flows(self):
-        """One line before anything is run or written, and what to do instead."""
+        """One line with a remedy before anything is run or written."""
         netperf = self.fake("echo THROUGHPUT=1\n", "--flow  --flowsy  -T")
         for axes, words in (("flows = [1, 4]", "has no --flows, which flows = 4 needs: take processes = 4 "),
                             ("flows = [3, 4]\nthreads = [1, 2]", "processes = 3 for as many")):
@@ -1192,7 +1193,7 @@ class Loopback(Calling):
         self.assertIn("leave threads out", self.sweep(plan, "--netperf", netperf, "--output", "p", status=1).err)
 
     def test_the_real_netperf(self):
-        """All that is asked of netperf is in the one that ours is compatible with."""
+        """Everything that is asked of netperf works with the original one."""
         try:
             place = lib.real_netperf()
         except lib.Skipped as fault:
@@ -1270,7 +1271,7 @@ class Loopback(Calling):
         self.assertIn("try sudo, or --host NAME, or --local", got.err)
 
     def test_from_a_build_tree(self):
-        """It takes what was built there, wherever that was done."""
+        """It uses the programs built there, wherever that is."""
         for folder in ("scripts", "build/src"):
             Path(self.place, folder).mkdir(parents=True)
         for name in ("netkit", "plans"):
@@ -1291,7 +1292,7 @@ class Loopback(Calling):
 
 
 def results_plan(path: str) -> plans.Plan:
-    """The plan that a file was begun with."""
+    """The plan that a file was started with."""
     plan = plans.from_header(results.read(path).header)
     plans.check(plan)
     return plan
@@ -1325,7 +1326,7 @@ class Chosen(Calling):
 
 
 class Far(Sweeping):
-    """Clients and servers that a plan names. The ssh here does what sshd would, on this machine."""
+    """Clients and servers that a plan names. A stand-in for ssh does on this machine what sshd would."""
     PLAN = "[constants]\nclient = 'ssh:there'\nserver = 'ssh:me@127.0.0.1'\nport = {}\ntest = 'TCP_RR'\nlength = {}\n"
 
     def setUp(self):
@@ -1383,7 +1384,7 @@ class Far(Sweeping):
         self.assertIn("no end of this plan is elsewhere", self.sweep("p.toml", "--local", "--copy", status=2).err)
 
     def test_an_end_with_itself(self):
-        """It is left out, also of a sweep that is resumed."""
+        """It is left out, also when a sweep is resumed."""
         plan = plans.parse("p", "[axes]\nclient = ['ssh:a', 'ssh:b']\nserver = ['ssh:a', 'ssh:b', 'ssh:c']\n")
         for _ in range(2):
             plans.check(plan)
@@ -1422,12 +1423,12 @@ class Far(Sweeping):
 
 
 class Every(Sweeping):
-    """A plan that is run for ever."""
+    """A plan that is repeated forever."""
     PLAN = "[constants]\nlength = 1\n[axes]\ntest = ['TCP_RR', 'UDP_RR']\n"
 
     @unittest.skipIf(NO_PROMETHEUS, NO_PROMETHEUS)
     def test_prometheus(self):
-        """What it reads is what the runs gave; percentiles within a bucket."""
+        """The metrics agree with the runs; percentiles within a bucket."""
         self.plan(self.PLAN.replace("1", "0.3"))
         port = lib.free_port()
         proc = self.started("p.toml", "--local", "--every", "2s", "--metrics-listen", f"127.0.0.1:{port}", "--history", "h",
@@ -1462,7 +1463,7 @@ class Every(Sweeping):
                 self.assertIn(says, self.sweep("p.toml", "--local", *words, status=status).err)
 
     def test_once(self):
-        """For cron: a cycle, in a folder that it makes, and its status."""
+        """For cron: one cycle, in a directory that it creates, and the exit status."""
         self.plan(self.PLAN)
         for number, (host, status) in enumerate(((["--local"], 0), (["--host", "127.0.0.1", "--set", f"port={lib.free_port()}"], 1))):
             got = self.sweep("p.toml", *host, "--set", "length=0.2", "--history", f"made/{number}", status=status)
@@ -1475,7 +1476,7 @@ class Every(Sweeping):
             begun.append(time.monotonic())
             if len(begun) == 5:
                 break
-            time.sleep(0.25 if len(begun) == 2 else 0)      # longer than a period: one is left out
+            time.sleep(0.25 if len(begun) == 2 else 0)      # longer than a period: one cycle is skipped
         for place, at in zip((0, 1, 3, 4), (begun[0], begun[1], begun[2], begun[3])):
             self.assertGreaterEqual(at - begun[0], 0.2 * place - 0.001)
         for number in range(3):
@@ -1489,7 +1490,7 @@ class Every(Sweeping):
 
 @unittest.skipIf(OBSTACLE, OBSTACLE)
 class Labs(Sweeping):
-    """The ready plans for real, shortened."""
+    """The bundled plans in real labs, shortened."""
     SHORTENED = {
         "bufferbloat": (2, "flows=4", "length=1"),
         "cpu-binding": (2, "test=TCP_STREAM", "cpu=default;0,0", "length=0.3"),
@@ -1509,13 +1510,13 @@ class Labs(Sweeping):
         self.assertTrue(lib.wait_for(lambda: not running_in(self.place), 10), running_in(self.place))
 
     def labs(self):
-        """The labs of sweeps that no sweep has."""
+        """Labs whose sweep is gone."""
         names = os.listdir("/run/netns") if os.path.isdir("/run/netns") else []
         pids = {m[1] for m in (re.match(r"netlab-sweep-(\d+)-", name) for name in names) if m}
         return [pid for pid in pids if not machine.is_sweep(int(pid))]
 
     def guards(self, pid):
-        """The processes that are to remove a sweep's lab when it can't."""
+        """The processes that remove a sweep's lab if it can't do so itself."""
         found = []
         for one in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -1546,16 +1547,16 @@ class Labs(Sweeping):
             self.assertEqual("-T" in run["command"], run["point"]["cpu"] is not None)
 
     def test_bufferbloat(self):
-        """Four streams keep packets for some milliseconds of 20 Mbit/s in the queue, however fast the machine is."""
+        """Four streams keep some milliseconds of packets in the queue at 20 Mbit/s, on any machine."""
         for run in self.ready_plan("bufferbloat"):
             got = run["result"]
             self.assertEqual(got["LOAD_DIED"], "no", got)
             self.assertGreater(got["LOADED_P50_LATENCY"], 2000, got)
             self.assertGreater(got["IDLE_P50_LATENCY"], 0)
-            self.assertIn("IDLE_RPM", got)      # 0 on a machine that is too busy to answer nineteen of twenty in time
+            self.assertIn("IDLE_RPM", got)      # 0 on a machine too busy to answer nineteen of twenty in time
 
     def test_knee(self):
-        """A rate that the link does not carry is too much, and the knee is below it."""
+        """A rate above the link's is too much, and the knee is below it."""
         run, = self.ready_plan("knee")
         curve = run["curve"]
         too_much = [step["rate"] for step in curve["steps"] if "too_much" in step]
@@ -1568,7 +1569,7 @@ class Labs(Sweeping):
         self.assertIn("DMA_length=7", runs[2]["before"][0]["output"])
 
     def test_flows(self):
-        """One process tells of the same time for all: never more than the wire carries."""
+        """One process reports the same time for all flows: never more than the wire carries."""
         for run in self.ready_plan("flows"):
             self.assertEqual("--flows" in run["command"], run["point"]["flows"] > 1)
             self.assertEqual(len(run.get("flows", [])), 5 * (run["point"]["flows"] > 1))
@@ -1581,10 +1582,10 @@ class Labs(Sweeping):
             self.assertGreaterEqual(len(run["interim"]), 1)
 
     def test_lab_buffers(self):
-        """No more than the wire carries, and no less than a busy machine still does."""
+        """At most what the wire carries, and at least what a busy machine can do."""
         for run in self.ready_plan("lab-buffers"):
             self.assertLess(run["result"]["THROUGHPUT"], 100)
-            self.assertEqual(run["result"]["LSS_SIZE_END"], 65536)  # Linux doubles what is asked for
+            self.assertEqual(run["result"]["LSS_SIZE_END"], 65536)  # Linux doubles the requested size
 
     def test_latency(self):
         for run in self.ready_plan("latency"):
@@ -1615,7 +1616,7 @@ class Labs(Sweeping):
         self.assertNotIn("veth", self.lines("o.jsonl")[0])
 
     def test_killed(self):
-        """Its lab goes, too, and if that cannot be the next sweep sees to it."""
+        """Its lab is removed, too, and if that is impossible the next sweep does it."""
         proc = self.started("latency", "--set", "length=0.3", "--set", "size=1,64", "--output", "o.jsonl")
         for count in (1, 2):
             self.await_runs("o.jsonl", count)
@@ -1635,7 +1636,7 @@ class Labs(Sweeping):
         self.once_each("o.jsonl", results_plan(f"{self.place}/o.jsonl"))
 
     def test_interrupted(self):
-        """Also while the lab is being built: from when signals wait for it, as Python loses some of those that come before."""
+        """Also while the lab is being created, as soon as signals are blocked: Python loses some that arrive before."""
         def waits(pid):
             held = re.search(r"(?m)^SigBlk:\s*(\w+)$", Path(f"/proc/{pid}/status").read_text())
             return not held or int(held[1], 16) >> (signal.SIGINT - 1) & 1
@@ -1668,7 +1669,7 @@ def main() -> None:
         lib.skip("this Python reads no TOML: python3-tomli is missing")
     if OBSTACLE:
         print(f"SKIP: the ready plans in labs: {OBSTACLE}", flush=True)
-    lib.unit_main(warnings="ignore")    # what the collector of garbage says would stand in a captured stderr
+    lib.unit_main(warnings="ignore")    # messages of the garbage collector would appear in a captured stderr
 
 
 if __name__ == "__main__":

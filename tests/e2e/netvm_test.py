@@ -1,5 +1,5 @@
-"""scripts/netvm: its refusals, what it makes of modules, libraries and tests, and in guests how outputs, statuses and
-the end of a guest come back. The last part needs qemu and a kernel (scripts/install-needed vm).
+"""scripts/netvm: its errors; modules, libraries and tests; and in guests, how output, exit statuses and the end of a
+guest are reported. The last part needs qemu and a kernel (scripts/install-needed vm).
 """
 
 import contextlib
@@ -34,7 +34,7 @@ modules, image, suite, guest = netvm.modules, netvm.image, netvm.suite, netvm.gu
 
 
 def obstacle() -> str:
-    """Why there can be no guest here; empty when there can."""
+    """Why there can be no guest here; empty if there can."""
     try:
         guest.program()
         programs = netvm.programs_of(mock.Mock(build=""))
@@ -55,7 +55,7 @@ class Page(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    """One line on standard error, and what to do about it."""
+    """One line on stderr, with a remedy."""
 
     def check(self, args, status, words):
         with tempfile.TemporaryDirectory() as place, mock.patch.object(
@@ -124,7 +124,7 @@ class Refusals(unittest.TestCase):
 
 
 class LyingGuests(unittest.TestCase):
-    """A frame has a length, and one that goes on sending gets no more time."""
+    """The size of a frame is limited, and sending on does not extend the time."""
 
     def setUp(self):
         self.guest = guest.Guest(mock.Mock())
@@ -147,7 +147,7 @@ class LyingGuests(unittest.TestCase):
 
 class Modules(unittest.TestCase):
     def test_what_a_module_needs(self):
-        """In an order in which they can be loaded from the end; soft dependencies and aliases, too."""
+        """In reverse loading order; with soft dependencies and aliases."""
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place, "lib/modules/1.2/kernel/net")
             folder.mkdir(parents=True)
@@ -201,7 +201,7 @@ class Images(unittest.TestCase):
 
 class Kernels(unittest.TestCase):
     def test_what_is_unpacked(self):
-        """What qemu can start; another kernel, and what is none, are left as they are."""
+        """What qemu can start is unpacked; other kernels and files are left as they are."""
         for kernel, taken in ((b"\x7fELF" + guest.PVH, True), (b"\x7fELF", False)):
             image = bytearray(guest.PAYLOAD) + struct.pack("<I", 8)
             image[guest.HEAD], image[guest.SETUP_SECTORS] = b"HdrS", 1
@@ -241,7 +241,7 @@ class Suite(unittest.TestCase):
 
 
 def guests(pid: int) -> "list[int]":
-    """Its children that are machines: before them others find out what there is."""
+    """Its children that are virtual machines, not those that test for features."""
     found = []
     for child in lib.children(pid):
         with contextlib.suppress(OSError):
@@ -251,13 +251,13 @@ def guests(pid: int) -> "list[int]":
 
 @unittest.skipIf(OBSTACLE, f"no guest: {OBSTACLE}")
 class Guests(unittest.TestCase):
-    LIMIT = 400     # s; a busy machine starts a guest in a minute
+    LIMIT = 400     # s; a busy machine boots a guest in a minute
 
     def run_it(self, *args: str) -> lib.Result:
         return lib.run([NETVM, *args], self.LIMIT)
 
     def test_output_and_status(self):
-        """Bytes as they were written, apart; and of a command that is not there. Both in one guest."""
+        """Bytes as they were written, separately; and a command that does not exist. In a single guest."""
         script = ("import hashlib, os, sys; data = bytes(range(256)) * 8000; os.write(2, hashlib.sha1(data).hexdigest()"
                   ".encode()); sys.stdout.buffer.write(data); sys.stdout.flush(); os.kill(os.getpid(), 9)")
         words, out, err = ["run", "--limit", "300", "--no-daemon", "--"], bytearray(), bytearray()
@@ -277,7 +277,7 @@ class Guests(unittest.TestCase):
         self.assertRegex(got.err, "^netvm: the guest had not started after 1 s")
 
     def test_tests(self):
-        """One that panics the kernel, one that hangs, one that skips; what they leave is gone."""
+        """One that panics the kernel, one that hangs, one that skips; they leave nothing behind."""
         with tempfile.TemporaryDirectory() as place:
             for name, text in (
                     ("a_good", "# netvm: modules dummy\ngrep -q ^dummy /proc/modules || exit 1\nip netns add left\n"
@@ -302,7 +302,7 @@ class Guests(unittest.TestCase):
         self.assertTrue(got.out.endswith("\n3 passed, 2 failed, 1 skipped\n"), got.out)
 
     def test_killed(self):
-        """Nothing is left of it, however it ends."""
+        """Nothing is left, however it ends."""
         for number, status in ((signal.SIGKILL, -9), (signal.SIGTERM, 143), (signal.SIGINT, 130)):
             with self.subTest(signal=number), subprocess.Popen(
                     [sys.executable, NETVM, "run", "sleep", "1000"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""netserver --one-port: everything through the port of the control connection, ours and the real netperf, behind a
-firewall and a NAT, behind a balancer, beside strangers. Needs root, for network namespaces."""
+"""netserver --one-port: everything passes through the control connection's port, with our client and the real
+netperf, behind a firewall, a NAT, a load balancer, and beside strangers. Needs root, for network namespaces."""
 
 import itertools
 import os
@@ -25,16 +25,16 @@ OURS_ALONE = ("TCP_CC", "UDP_STREAM --flows 3 -- -R 1", "TCP_RR --flows 5", "TCP
               "UDP_RR --flows 4 --engine epoll", "TCP_CRR --flows 3 --threads 2", "TCP_RR --json", "TCP_CRR --rate 200")
 COUNTED = ("TCP_RR", "TCP_CRR", "UDP_STREAM -- -R 1", "UDP_RR")
 PATIENCE = 60
-MEET_S = 2          # in which all connections have met behind a balancer
+MEET_S = 2          # until all connections have reached their session behind a balancer
 CROWD = 50          # real clients behind one address
 STRANGERS = int(os.environ.get("NP_STRANGERS", 400 if lib.QUICK else 2000))
 HELD = 500          # of their connections at a time
-FORGED = 5000       # datagrams a second
-TOKEN = 0xd74e5031  # how its message begins
+FORGED = 5000       # datagrams per second
+TOKEN = 0xd74e5031  # first word of a token message
 
 
 class Lab:
-    """A client, a router that translates its addresses and lets one port pass, and two servers."""
+    """A client, a router that translates its addresses and forwards a single port, and two servers."""
 
     def __init__(self) -> None:
         self.client, self.router, self.server, self.twin = (["ip", "netns", "exec", f"{NAME}{end}"] for end in "crst")
@@ -75,7 +75,7 @@ class Lab:
                                                   *rules])])
 
     def one_port(self, port: int, *more: str) -> None:
-        """It lets that port pass, and shows its own address to the servers."""
+        """Forward that port, with the router's own address as the source."""
         self.nft("add chain inet lab forwarded { type filter hook forward priority 0; policy drop; }",
                  "add rule inet lab forwarded ct state established,related accept",
                  "add rule inet lab forwarded meta l4proto ipv6-icmp accept",
@@ -84,7 +84,7 @@ class Lab:
                  'add rule inet lab leaving oifname "far*" masquerade', *more)
 
     def balance(self, port: int) -> None:
-        """Each connection to the first server goes to either."""
+        """Distribute connections to the first server over both servers."""
         self.one_port(port, "add chain inet lab coming { type nat hook prerouting priority -100; }",
                       f"add rule inet lab coming meta nfproto ipv4 meta l4proto {{ tcp, udp }} th dport {port} dnat ip to "
                       f"numgen random mod 2 map {{ 0 : {FAR['s']}, 1 : {FAR['t']} }}")
@@ -97,7 +97,7 @@ def command(lab: Lab, program: str, port: int, test: str, *args: str, host: str 
 
 
 def figure(got: lib.Result) -> float:
-    """The last one of its table."""
+    """The last figure of its table."""
     assert got.rc == 0, f"status {got.rc} after {got.seconds:.1f} s: {got.err.strip() or got.out.strip()}"
     found = [line.split() for line in got.out.splitlines() if re.match(r"\s*[\d.]+ +[\d.]", line)]
     assert found, got.out
@@ -140,7 +140,7 @@ def is_stopped(lab: Lab, port: int) -> None:
 
 
 def marks_all(lab: Lab, port: int) -> str:
-    """Packets of a test with -Y, both ways, by their DSCP, once its control connection is left out."""
+    """All packets of a test with -Y have the DSCP, both ways, not counting the control connection."""
     lab.nft("add counter inet lab marked", "add counter inet lab plain",
             "add chain inet lab forwarded { type filter hook forward priority 0; }",
             "add rule inet lab forwarded meta l4proto udp ip dscp 0x0a counter name marked",
@@ -156,14 +156,14 @@ def marks_all(lab: Lab, port: int) -> str:
 # ---- Several daemons behind one address ----
 
 def meets(lab: Lab, port: int, test: str) -> str:
-    got = lib.run(command(lab, lib.netperf(), port, test, "-l", "1"), PATIENCE)    # on a busy machine 0.3 s may see no connection
+    got = lib.run(command(lab, lib.netperf(), port, test, "-l", "1"), PATIENCE)    # on a busy machine, 0.3 s may not be enough for a connection
     assert figure(got) > 0, got
     assert got.seconds < 1 + MEET_S + (20 if lib.QUICK else 3), got.seconds
     return f"{got.seconds:.1f} s"
 
 
 def ends(lab: Lab, program: str, port: int, test: str) -> str:
-    """With a result or with an error, but it ends."""
+    """With a result or an error, but it ends."""
     got = lib.run(command(lab, program, port, test, "-l", "1"), PATIENCE)
     assert got.rc is not None and (got.rc == 0 or got.err.strip() or got.out.strip()), got
     assert got.seconds < 30, got
@@ -171,7 +171,7 @@ def ends(lab: Lab, program: str, port: int, test: str) -> str:
 
 
 def never_meets(lab: Lab, port: int, test: str) -> str:
-    """All but the first connection of a client goes to the other one."""
+    """All but the first connection of a client go to the other server."""
     lab.one_port(port, "add chain inet lab coming { type nat hook prerouting priority -100; }",
                  "add set inet lab seen { typeof ip saddr; }",
                  f"add rule inet lab coming meta nfproto ipv4 meta l4proto {{ tcp, udp }} th dport {port} ip saddr @seen "
@@ -200,7 +200,8 @@ def behind_a_balancer(report: lib.Report, lab: Lab) -> None:
 # ---- Many behind one address ----
 
 def crowd(lab: Lab, port: int) -> str:
-    """Of distinct sizes and counts: with another one's connection a session would wait for ever, or send too much."""
+    """With different sizes and counts: with another client's connection, a session would wait forever or send too
+    much."""
     real = str(lib.real_netperf() / "netperf")
 
     def one(number: int) -> lib.Result:
@@ -232,13 +233,13 @@ SAID: "Dict[str, bytes]" = {
 
 
 def memory(pid: int) -> int:
-    """kB of a process."""
+    """Memory of a process in kB."""
     with open(f"/proc/{pid}/status", encoding="ascii") as status:
         return int(next(line.split()[1] for line in status if line.startswith("VmRSS:")))
 
 
 def strangers(daemon: lib.Daemon) -> str:
-    """None reaches the session of a test that waits, and who is honest is served beside them."""
+    """None reaches the session of a waiting test, and honest clients are served at the same time."""
     held: "List[socket.socket]" = []
     answers: "Dict[str, bytes]" = {}
     before = 0
@@ -279,7 +280,7 @@ def datagrams_of_strangers(port: int) -> None:
 
 
 def flood_of_unknown_tokens(port: int) -> str:
-    """Datagrams are lost meanwhile, tokens of honest clients, too: these are sent again."""
+    """Datagrams are lost meanwhile, including tokens of honest clients, which are sent again."""
     over = threading.Event()
 
     def flood() -> None:
@@ -304,7 +305,7 @@ def flood_of_unknown_tokens(port: int) -> str:
 
 
 def forged_datagrams(port: int) -> str:
-    """From other ports of a client's address: the client that shows no token has named its own."""
+    """From other ports of a client's address: a client that shows no token has stated its port."""
     over = threading.Event()
 
     def forge(socks: "List[socket.socket]") -> None:
@@ -324,12 +325,12 @@ def forged_datagrams(port: int) -> str:
             over.set()
             attacker.join()
     answered = sum(one.rc == 0 and figure(one) > 0 for one in got)
-    assert answered >= 2, got    # a request may be lost, which the real netperf waits for
+    assert answered >= 2, got    # a request may be lost, for which the real netperf waits
     return f"{answered} of 3 answered"
 
 
 def used_tokens(port: int) -> None:
-    """A token is good for as many connections as its test has, and not after it."""
+    """A token is valid for as many connections as its test has, and not after it."""
     omni = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0, -1, -1, -1, 0, 4, 1,
                        socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1).ljust(616, b"\0") + message(1).ljust(40, b"\0")
     with socket.create_connection(("127.0.0.1", port), 20) as control:
@@ -353,7 +354,7 @@ def used_tokens(port: int) -> None:
 
 
 def asked(port: int, transport: str, flags: int, request: int) -> "Tuple[socket.socket, bytes]":
-    """The control connection of a test of requests, answered by four bytes, and its token."""
+    """The control connection of a request/response test with four-byte responses, and its token."""
     control = socket.create_connection(("127.0.0.1", port), 20)
     ours.greet(control)
     control.sendall(ours.message(
@@ -366,7 +367,7 @@ def asked(port: int, transport: str, flags: int, request: int) -> "Tuple[socket.
 
 
 def a_token_in_two_pieces(port: int) -> None:
-    """Requests behind it may be shorter than it is, and are waited for by poll(2)."""
+    """Requests after it may be shorter than the token, and are waited for by poll(2)."""
     control, given = asked(port, "TCP", 0x2000, 23)
     with control, socket.create_connection(("127.0.0.1", port), 20) as data:
         data.sendall(message(3, given)[:7])
@@ -380,7 +381,7 @@ def a_token_in_two_pieces(port: int) -> None:
 
 
 def ids_without_a_token(port: int) -> None:
-    """The first request makes the daemon's socket: its answer has its id, too."""
+    """The first request creates the daemon's socket: its response has an ID, too."""
     control, _ = asked(port, "UDP", 0x4, 8)
     with control, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as data:
         data.settimeout(20)
@@ -391,7 +392,7 @@ def ids_without_a_token(port: int) -> None:
 
 
 def who_never_comes(port: int) -> str:
-    """A client that shows no token and makes no connection holds up another one of its address for a while."""
+    """A client that shows no token and makes no connection delays another one from its address for a while."""
     omni = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0, -1, -1, -1, 0, 4, 1,
                        socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1).ljust(656, b"\0")
     real = str(lib.real_netperf() / "netperf")
@@ -421,7 +422,7 @@ def copy(source: socket.socket, to: socket.socket) -> None:
 
 
 class Relay:
-    """Hands on each connection to 127.0.0.3 as one of its own, behind what a proxy says of it."""
+    """Forwards each connection to 127.0.0.3, preceded by the PROXY protocol's header."""
 
     def __init__(self, port: int, says: bytes = b"") -> None:
         self.port, self.says = port, says
@@ -452,7 +453,7 @@ def through_a_relay(program: str, port: int, test: str) -> str:
 
 
 def whose_it_is(daemon: lib.Daemon) -> None:
-    """A proxy is to say it, and is believed; the daemon's own rules are about what it says."""
+    """A proxy that may state the client's address is believed, and the daemon's rules apply to that address."""
     says = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes((192, 0, 2, 7, 127, 0, 0, 1)) + b"\x12\x34\0\x50"
     command = [lib.netperf(), "-H", "127.0.0.3", "-p", str(daemon.port), "-P", "0", "-t", "TCP_RR", "-l", "-10"]
     with Relay(daemon.port, says):

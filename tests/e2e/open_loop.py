@@ -1,6 +1,6 @@
-"""The open loop (--rate): requests are due by the clock, whatever was answered. A server that stands still is in
-the latencies as long as it did, what is never answered is at their top, and a generator that can't keep its rate
-says so.
+"""The open loop (--rate): requests are due by the clock, whatever was answered. The latencies include the time for
+which a server stood still; requests that were never answered are at their top; a generator that can't keep its rate
+reports that.
 """
 
 import os
@@ -94,17 +94,17 @@ def all_that_is_due_is_counted(port: int, test: str, *args: str) -> str:
     assert elapsed == 0.5 and figures["SENT_OPERATIONS"] == one["open"]["lateness"]["count"], figures
     asked = args[1].split(",")[0] if args[:1] == ("--engine",) else "epoll"
     assert document["plan"]["engine"]["near"] == asked, document["plan"]
-    if "poisson" in args:  # five times its error
+    if "poisson" in args:  # five standard errors
         assert abs(due - RATE / 2) < 5 * (RATE / 2) ** 0.5, figures
         assert 0 <= figures["ARRIVALS_P_VALUE"] <= 1, figures
     else:
-        assert due == RATE / 2, figures  # however late they were begun, and by how many threads
+        assert due == RATE / 2, figures  # however late they were started, and by however many threads
         assert figures.get("ARRIVALS_P_VALUE") is None, figures
     return f"{figures['UNANSWERED_OPERATIONS']} of {due} not answered, {figures['LATE_OPERATIONS']} late"
 
 
 def long_requests_are_waited_for(port: int, engine: str, *args: str) -> str:
-    """Of those that are being sent when the warm-up or the test ends, none is forgotten, or there twice."""
+    """Requests that are being sent at the end of the warm-up or of the test are counted exactly once."""
     for _ in range(4):
         got = lib.run(client(port, "TCP_RR", "--engine", f"{engine},epoll", *args, "--", "-r", "4000000,1", rate=100, length=1), PATIENCE)
         if "is not available here" in got.err:
@@ -118,7 +118,7 @@ def long_requests_are_waited_for(port: int, engine: str, *args: str) -> str:
 
 
 class Freezer(threading.Thread):
-    """Stops the daemon's sessions for a while again and again, and notes when it really did."""
+    """Stops the daemon's sessions repeatedly, and records the real times."""
 
     def __init__(self, pid: int) -> None:
         super().__init__()
@@ -149,7 +149,7 @@ def frozen(daemon: lib.Daemon, command: "List[str]") -> "Tuple[Any, Freezer]":
 
 
 def a_closed_loop_can_not_know(daemon: lib.Daemon) -> str:
-    """That is a doubt of --explain where the server stood still, unless its P99 is long, too."""
+    """--explain doubts the figures if the server stood still, unless P99 is long, too."""
     command = [lib.netperf(), "-p", str(daemon.port), "-t", "TCP_RR", "-l", str(LENGTH), "--json", "--explain"]
     document, _ = frozen(daemon, command)
     p99 = document["final"]["P99_LATENCY"]
@@ -159,25 +159,25 @@ def a_closed_loop_can_not_know(daemon: lib.Daemon) -> str:
 
 
 def a_frozen_server_is_in_the_latencies(daemon: lib.Daemon, test: str) -> str:
-    """What is due while it is frozen waits for the rest of that: each time FROZEN times the rate."""
+    """What is due while it is frozen waits for the rest of that time: FROZEN times the rate, each time."""
     document, freezer = frozen(daemon, client(daemon.port, test, rate=RATE // 2))
     one = document["iterations"][0]
     figures = adds_up(document)
     stops = sorted(end - begin for begin, end in freezer.stops[:-1])
     assert len(stops) >= 2, stops
-    # At least as many requests as were due while it stood still waited for as long as was left of that.
+    # At least as many requests as were due while it was stopped waited for the remaining time.
     bound = 0.01 * one["elapsed"]
     theory = least(stops, bound)
     p99 = percentile(one["latency"]["cells"], 0.99)
     assert p99 >= 0.95 * theory, (p99, theory, stops, figures)
-    # What the client sends late, waiting for a processor, is answered late, too.
+    # What the client sends late, waiting for a processor, is answered late.
     assert test != "TCP_RR" or figures["OUTAGE"] < 20 + figures["MAX_LATENESS"] / 1e3, figures
     said = f"p99 {1e3 * p99:.1f} ms" if p99 < 3600 else f"{figures['UNANSWERED_OPERATIONS']} not answered"
     return f"{said}, {1e3 * theory:.1f} by the freezes"
 
 
 def least(stops: "List[float]", seconds: float) -> float:
-    """The time that what is due in that many seconds waits for at least: for s, the stops have sum(stop - s)."""
+    """The minimum latency of what is due in that many seconds: s, where the stops have sum(stop - s)."""
     low, high = 0.0, max(stops)
     for _ in range(50):
         middle = (low + high) / 2
@@ -223,7 +223,7 @@ def a_rate_beyond_what_it_can_is_said(port: int) -> str:
 
 
 def what_limits_is_the_rate(port: int, test: str) -> str:
-    """And never a round trip with requests in flight, whose number nobody knows."""
+    """And never the round trip with requests in flight, whose number is unknown."""
     got = lib.run([word for word in client(port, test, "--explain", rate=500, length=2) if word != "--json"], PATIENCE)
     assert got.rc == 0 and "in flight at a time" not in got.err, got
     assert "--rate asks it for 500 transactions a second" in got.err or "the load generator was the bottleneck: " in got.err, got.err
@@ -231,7 +231,7 @@ def what_limits_is_the_rate(port: int, test: str) -> str:
 
 
 def a_stream_sends_what_it_is_asked_for(port: int, test: str, rate: float, *args: str) -> str:
-    """Whenever it wakes up, it sends what is due by then: at the end all but what became due since the last time."""
+    """At each wake-up it sends what is due: in the end, all except what became due since the last one."""
     command = [lib.netperf(), "-p", str(port), "-t", test, "-l", "2", "--json", "--rate", f"{rate / 1e6:g}m", *args]
     got = lib.run(command, PATIENCE)
     final = document_of(got)["final"]
@@ -244,7 +244,7 @@ def a_stream_sends_what_it_is_asked_for(port: int, test: str, rate: float, *args
 
 
 def a_message_is_one_operation(port: int, engine: str) -> str:
-    """However many calls it takes, as the send buffer has a sixteenth of its room."""
+    """However many calls it takes, as the send buffer holds only a sixteenth of it."""
     for _ in range(3):
         got = lib.run([lib.netperf(), "-p", str(port), "-l", "1", "--json", "--rate", "100m", "--flows", "2", "--engine", engine,
                        "--", "-m", "1M", "-s", "64K"], PATIENCE)
@@ -255,7 +255,7 @@ def a_message_is_one_operation(port: int, engine: str) -> str:
 
 
 def each_way_has_its_rate(port: int) -> str:
-    """What arrives follows what is sent by at most what the buffers hold."""
+    """What arrives differs from what was sent by the buffers' contents at most."""
     got = lib.run([lib.netperf(), "-p", str(port), "-l", "3", "--json", "--both", "--rate", "8m,24m", "--", "-s", "64K",
                    "-S", "64K"], PATIENCE)
     final = document_of(got)["final"]
@@ -269,7 +269,7 @@ def each_way_has_its_rate(port: int) -> str:
 
 
 def a_large_message_of_the_far_end_is_told(port: int) -> None:
-    """Its own size, which is not that of the calls that receive it, and the option that changes it."""
+    """The message reports its size, not that of receive calls, and the option that changes it."""
     got = lib.run([lib.netperf(), "-p", str(port), "-l", "0.3", "-t", "TCP_MAERTS", "--rate", "50k"], PATIENCE)
     assert "a message alone is 16384 bytes (try -- -m ,BYTES)" in got.err, got
     got = lib.run([lib.netperf(), "-p", str(port), "-l", "0.3", "-t", "TCP_MAERTS", "--rate", "1m", "--", "-m", ",1000"], PATIENCE)
@@ -296,7 +296,7 @@ def a_generator_that_stands_still_is_told(port: int) -> str:
     return f"late by {figures['P99_LATENESS'] / 1e3:.0f} ms and more"
 
 
-# A clock of 4 ms, as kernels without CONFIG_HIGH_RES_TIMERS have.
+# A 4 ms clock tick, as in kernels without CONFIG_HIGH_RES_TIMERS.
 COARSE = """
 #define _GNU_SOURCE
 #include <sys/syscall.h>
@@ -316,7 +316,7 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *at, struct itime
 
 
 def timers_that_are_coarse_are_told(port: int) -> str:
-    """Of two requests in 4 ms none is due within the time that is spun."""
+    """Two requests in 4 ms are never due within the spinning time."""
     with tempfile.TemporaryDirectory() as place:
         Path(place, "coarse.c").write_text(COARSE)
         built = lib.run(["cc", "-shared", "-fPIC", "-o", f"{place}/coarse.so", f"{place}/coarse.c"], PATIENCE)
@@ -329,7 +329,7 @@ def timers_that_are_coarse_are_told(port: int) -> str:
     return f"late by {figures['P99_LATENESS'] / 1e3:.1f} ms and more"
 
 
-# When datagrams left by lab0, by the kernel's clock: a line for each, with its ports, until standard input is closed.
+# When datagrams left by lab0, by the kernel's clock: a line for each, with its ports, until stdin is closed.
 CAPTURE = """
 import select, socket, struct, sys
 s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
@@ -349,8 +349,8 @@ print(*seen, sep=chr(10))
 
 
 def a_capture_agrees(lab: lib.Lab, port: int, arrivals: str) -> str:
-    """What left, and when, by the kernel's clock: no later than this end says it was late, but for a while that it
-    was held between its clock and the wire."""
+    """When packets left, by the kernel's clock: not later than this end reports, except for delays between its clock
+    and the wire."""
     rate, held = 500, 0.3
     with subprocess.Popen([*lab.client, sys.executable, "-c", CAPTURE], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as capture:
@@ -380,7 +380,7 @@ def dropped(lab: lib.Lab) -> int:
 
 
 def an_outage_is_as_long_as_what_it_lost(lab: lib.Lab, port: int, flows: int, seconds: float, rate: int = RATE) -> str:
-    """By a counter of what was dropped, of which each flow has its part."""
+    """According to a counter of dropped packets, of which each flow has its share."""
     with lib.Started([*lab.client, *client(port, "UDP_RR", "--flows", str(flows), rate=rate, host=LINKED)]) as run:
         assert run.measuring()
         time.sleep(0.5)
@@ -397,15 +397,15 @@ def an_outage_is_as_long_as_what_it_lost(lab: lib.Lab, port: int, flows: int, se
     figures = adds_up(document_of(got))
     assert lost > seconds * rate / 2 and figures["UNANSWERED_OPERATIONS"] >= lost, (lost, figures)
     truth, slack = 1e3 * lost / rate, 1e3 * 2 * flows / rate
-    more = 1e3 * (figures["UNANSWERED_OPERATIONS"] - lost) / rate  # for which a busy machine had no room
+    more = 1e3 * (figures["UNANSWERED_OPERATIONS"] - lost) / rate  # lost on a busy machine
     assert truth - slack - figures["MAX_LATENESS"] / 1e3 <= figures["OUTAGE"] <= truth + slack + more, (truth, figures)
     assert 0 < figures["OUTAGE_BEGIN"] < LENGTH, figures
     return f"{figures['OUTAGE']:.1f} ms, {truth:.1f} by what was lost"
 
 
 def an_outage_of_a_stream(lab: lib.Lab, port: int, flows: int) -> str:
-    """10,000 datagrams a second: 137 ms, by the numbers and times that they bear. A busy machine sends later than asked, and
-    then what was due at once: it may have another try."""
+    """10,000 datagrams a second: 137 ms, by their sequence numbers and timestamps. A busy machine sends late, and
+    then in bursts: it may try again."""
     for _ in range(4):
         with lib.Started([*lab.client, *client(port, "UDP_STREAM", "--flows", str(flows), "--", "-m", "125", rate="10M",
                                                host=LINKED)]) as run:
@@ -426,7 +426,7 @@ def an_outage_of_a_stream(lab: lib.Lab, port: int, flows: int) -> str:
 
 
 def an_outage_of_connections(lab: lib.Lab, port: int, test: str, rate: str, flows: int) -> str:
-    """What TCP keeps is sent again, at the latest after the same time once more and a time-out."""
+    """TCP retransmits after at most the same time again plus one time-out."""
     seconds = 0.3
     for _ in range(4):
         with lib.Started([*lab.client, *client(port, test, "--flows", str(flows), "--", *(() if test == "TCP_RR" else ("-m", "1250")),
@@ -452,7 +452,7 @@ def knee_of(lab: lib.Lab, port: int, *args: str) -> "Tuple[Any, float]":
     curve = document["curve"]
     fine = [step["rate"] for step in curve["steps"] if step["too_much"] is None]
     much = [step["rate"] for step in curve["steps"] if step["too_much"] is not None]
-    if not fine or not much:  # by a generator without a processor
+    if not fine or not much:  # the generator had no processor
         return document, 0.0
     arrived = {step["rate"]: step["arrived"] for step in curve["steps"]}[max(fine)]
     assert curve["knee"] == int(arrived * max(fine)) and max(fine) < min(much) <= 1.06 * max(fine), curve
@@ -473,15 +473,15 @@ def interim_results_of_a_search_are_of_one_run_each(port: int) -> None:
 
 
 def the_knee_is_the_rate_of_the_link(lab: lib.Lab, port: int) -> str:
-    """Of 20 Mbit/s, datagrams of 1400 bytes have 1400 in 1466 bytes of Ethernet. A busy machine may end it before, and
-    what the send buffer still holds at the end is beyond it, as is a late wake-up of 30 ms."""
+    """On 20 Mbit/s, datagrams have 1400 bytes of 1466 on Ethernet. A busy machine may end the search early; what the
+    send buffer holds at the end is in addition, as is a late wake-up of 30 ms."""
     most = 20e6 * 1400 / 1466
     for _ in range(5):
         document, knee = knee_of(lab, port, "-t", "UDP_STREAM", "--", "-m", "1400", "-s", "16K")
         assert knee <= 1.05 * most, (knee, most)
         if not knee:
             continue
-        # Of a step that is fine 0.1 % may lack, and the last 30 ms of its second.
+        # A good step may lack 0.1 %, and the last 30 ms of its second.
         assert abs(document["final"]["THROUGHPUT"] * 1e6 / knee - 1) < 0.035, (knee, document["final"])
         if knee >= 0.95 * most:
             return f"{knee / 1e6:.2f} of {most / 1e6:.2f} Mbit/s"
@@ -489,7 +489,8 @@ def the_knee_is_the_rate_of_the_link(lab: lib.Lab, port: int) -> str:
 
 
 def no_answer_is_above_what_arrives(lab: lib.Lab, port: int) -> str:
-    """In half a second a queue takes a fifth of what is sent. A receiver without a processor may see the first one late."""
+    """In half a second a queue holds a fifth of what is sent. A receiver without a processor may see the first one
+    late."""
     most = 20e6 * 1400 / 1466
     knee = knee_of(lab, port, "-t", "UDP_STREAM", "--rate", "ndr", "-l", "0.5", "--", "-m", "1400")[1]
     assert knee <= 1.05 * most, (knee, most)
@@ -497,7 +498,7 @@ def no_answer_is_above_what_arrives(lab: lib.Lab, port: int) -> str:
 
 
 def one_local_port_is_waited_for(lab: lib.Lab, port: int) -> str:
-    """On a link the last segment of the connection before holds it for a moment: real netperf waits, too."""
+    """On a link, the previous connection's last segment delays it for a moment: the real netperf waits, too."""
     got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "-P", "0", "-v", "0",
                    "--", "-p", "30130,30130"], PATIENCE)
     assert got.rc == 0 and not got.err, got
@@ -511,7 +512,8 @@ def sent_again(end: "List[str]") -> int:
 
 
 def connections_tell_what_they_sent_again(lab: lib.Lab, port: int, length: "List[str]", share: float) -> str:
-    """In the window, up to the close of each: the kernel's count has a warm-up, the ends of connections, and the control connection."""
+    """In the window, up to the close of each connection: the kernel's counter includes the warm-up, later closes, and
+    the control connection."""
     ends = {"LOCAL": lab.client, "REMOTE": lab.server}
     before = {name: sent_again(end) for name, end in ends.items()}
     got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", *length, "--json",

@@ -1,5 +1,5 @@
-"""Programs of another build, such as one for 32 bits or with another libc, with ours and with each
-other: the same results come of it, and the evidence of both ends. OTHER_BUILD is its directory.
+"""Programs of another build, such as 32-bit or with another libc, with ours and with each other: the results and the
+evidence of both ends agree. OTHER_BUILD is its directory.
 """
 
 import os
@@ -10,9 +10,9 @@ from typing import Dict, Tuple
 
 import lib
 
-# What is sent and what arrives, by count, so that both ends must have the same.
+# Counted, so that both ends must have the same figures.
 TESTS = (
-    ("TCP_STREAM", "-l -2147483647", ""),  # what is sent is a byte more than 31 bits hold
+    ("TCP_STREAM", "-l -2147483647", ""),  # one byte more than 31 bits hold
     ("TCP_MAERTS", "-l -10m", ""),
     ("TCP_SENDFILE", "-l -10m", ""),
     ("UDP_STREAM", "-l -1m", "-m 1000"),
@@ -56,7 +56,7 @@ def runs(program: str, port: int, test: str, length: str, options: str) -> str:
 
 
 def evidence(program: str, port: int) -> str:
-    """Both ends' values, whatever widths these have."""
+    """Evidence of both ends, whatever its integer sizes."""
     if not lib.has_documents(program):
         got = client(program, port, "-l", "1", "--explain")
         assert got.rc == 0 and got.err.startswith("explain: "), got

@@ -1,4 +1,4 @@
-"""The messages that ends of Plumbline exchange: doc/protocol.md. And those of netperf's that were recorded."""
+"""The messages of Plumbline's protocol (doc/protocol.md), and recorded ones of netperf's."""
 
 import re
 import socket
@@ -6,7 +6,7 @@ import struct
 from pathlib import Path
 from typing import Dict, Iterator, NamedTuple, Tuple
 
-FRAME = 656         # bytes of netperf's messages, of which are the greetings
+FRAME = 656         # bytes of netperf's messages, which include the greetings
 HELLO, WELCOME = 0x504c0010, 0x504c0011
 PLAN, GRANT, RESULT, ENGINES, EVIDENCE, BAG, ERROR = range(0x504c0030, 0x504c0037)
 FIGURES, FACTS, PLANS = 1, 2, 32    # capabilities
@@ -20,7 +20,7 @@ class Vector(NamedTuple):
 
 
 def vectors() -> "Iterator[Vector]":
-    """What tests/vectors has."""
+    """The recordings in tests/vectors."""
     text = Path(__file__).resolve().parents[1].joinpath("vectors", "frames.def").read_text()
     first: "Dict[str, bytes]" = {}
     for kind, label, rows in re.findall(r'NP_VECTOR\((\w+), "([^"]*)",\n((?:\t"[^"]*"\n?)+),', text):
@@ -88,7 +88,7 @@ def fields(body: bytes) -> "Tuple[Tuple[int, bytes], ...]":
 
 
 def receive(conn: socket.socket) -> Came:
-    """A message of ours or one of netperf's, which the first word tells."""
+    """Receive a message of ours or of netperf's, distinguished by the first word."""
     head = take(conn, 8)
     kind, second = struct.unpack("!Ii", head)
     if kind >> 4 != PLAN >> 4:
@@ -104,7 +104,7 @@ def greet(conn: socket.socket, caps: int = PLANS) -> None:
     assert came.kind == WELCOME and came.error == 0, came[:2]
 
 
-TOKENS, TOKEN = number(19, 0x2000), 0xd74e5031     # a field of PLAN: the client shows one; how its message begins
+TOKENS, TOKEN = number(19, 0x2000), 0xd74e5031     # a field of PLAN: the client shows a token; first word of a token message
 ASKED, GIVEN, SHOWN, PASSED, TAKEN, UNKNOWN = range(1, 7)
 
 
@@ -117,6 +117,6 @@ def token_of(grant: Came) -> bytes:
 
 
 def ports_of(grant: Came) -> "Tuple[int, ...]":
-    """Those that a GRANT names."""
+    """The ports in a GRANT."""
     data = dict(fields(grant.body)).get(1, b"") if grant.kind == GRANT else b""
     return struct.unpack(f"!{len(data) // 4}I", data)

@@ -1,8 +1,8 @@
-"""What scripts/release makes, used: the packages in a clean Debian of this machine's release, installed, tried
-over loopback and purged, after which nothing of them is left; the lists of what programs consist of; the sums.
+"""The results of scripts/release: packages are installed in a clean Debian of this machine's release, tried over
+loopback, and purged, after which nothing is left; SBOMs; checksums.
 
-It takes root, the package mirror of this machine, and some minutes. NP_PACKAGES=DIR takes a release that
-scripts/release has made before.
+Needs root, this machine's package mirror, and some minutes. NP_PACKAGES=DIR takes an existing release of
+scripts/release.
 """
 
 import contextlib
@@ -20,12 +20,12 @@ from typing import Any, Dict, Iterator, List
 import lib
 
 TOOLS = {"debootstrap": "debootstrap", "dpkg-deb": "dpkg", "unshare": "util-linux", "ip": "iproute2"}
-# dpkg's and apt's own, and what the loader and others remember of which files there are.
+# Files of dpkg and apt, and caches of the loader and others.
 OTHERS = re.compile(r"/(proc|sys|dev|run|tmp)(/|$)|/var/(lib/(dpkg|apt)|cache|log)/")
 
 
 class Fault(Exception):
-    """A command that failed, with its last words."""
+    """A command that failed, with the end of its output."""
 
 
 def run(*words: str, timeout: float = 300, **popen: Any) -> str:
@@ -40,13 +40,13 @@ def run(*words: str, timeout: float = 300, **popen: Any) -> str:
 
 
 def apt_settings() -> str:
-    """How this machine reaches its mirror, for the apt of another root."""
+    """Settings for another root's apt that reach this machine's mirror."""
     return "".join(line + "\n" for line in run("apt-config", "dump").splitlines()
                    if re.match(r'Acquire::(http|https|Check)\S* "', line))
 
 
 def mirror() -> str:
-    """Where this machine takes Debian from."""
+    """This machine's Debian mirror."""
     texts = [path.read_text() for place in ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
              for path in ([Path(place)] if Path(place).is_file() else sorted(Path(place).glob("*.[ls]*")))
              if path.suffix in (".list", ".sources")]
@@ -61,7 +61,7 @@ def codename() -> str:
 
 
 class Root:
-    """A Debian of its own below a directory."""
+    """A Debian installation below a directory."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -72,21 +72,21 @@ class Root:
         shutil.copy("/etc/resolv.conf", place / "etc/resolv.conf")
 
     def run(self, *words: str, **env: str) -> str:
-        """A command there, in namespaces of processes and of mounts, which end with it."""
+        """Run a command there in its own PID and mount namespaces, which end with it."""
         return run("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc=" + str(self.place / "proc"),
                    "chroot", str(self.place), *words,
                    env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C",
                         "HOME": "/root", **env})
 
     def alone(self, *words: str, **env: str) -> str:
-        """A command there that has a network of its own: loopback."""
+        """Run a command there with a network of its own: loopback."""
         inner = 'ip link set lo up && exec chroot "$@"'
         return run("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child",
                    "--mount-proc=" + str(self.place / "proc"), "sh", "-c", inner, "alone", str(self.place), *words,
                    env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **env})
 
     def files(self) -> Dict[str, str]:
-        """Every file with its mode, its target, and in /etc its content."""
+        """Every file with its mode, its target, and for /etc its content."""
         found = {}
         for where, folders, names in os.walk(self.place):
             for name in folders + names:
@@ -110,7 +110,7 @@ def field(deb: Path, name: str) -> str:
 
 
 class Installed:
-    """The packages of a release in a clean root, from before they are installed to after they are purged."""
+    """The packages of a release in a clean root, from before installation until after purging."""
 
     def __init__(self, root: Root, debs: List[Path]) -> None:
         self.root, self.debs = root, debs
@@ -147,7 +147,7 @@ class Installed:
         return told[1]
 
     def loopback(self) -> str:
-        """The test that Debian's own machines would run."""
+        """The test that Debian's machines would run."""
         shutil.copy(lib.TOP / "debian" / "tests" / "loopback", self.root.place / "tmp")
         said = self.root.alone("/tmp/loopback").splitlines()
         (self.root.place / "tmp" / "loopback").unlink()
@@ -155,7 +155,7 @@ class Installed:
         return said[-1]
 
     def in_place_of_netperf(self) -> str:
-        """What depends on netperf is content, and Debian's netperf is refused beside either package."""
+        """Packages that depend on netperf are satisfied, and Debian's netperf conflicts with either package."""
         got = self.root.run("apt-get", "-s", "satisfy", "netperf")
         assert "0 newly installed, 0 to remove" in got, got
         fake = self.root.place / "tmp" / "fake"
@@ -192,7 +192,7 @@ PURL = {"type": "object", "required": ["referenceCategory", "referenceType", "re
     "referenceCategory": {"const": "PACKAGE-MANAGER"}, "referenceType": {"const": "purl"},
     "referenceLocator": {"pattern": r"^pkg:(deb|generic)/[A-Za-z0-9./%+~_-]+@[A-Za-z0-9.%+~_-]+(\?[a-z0-9=&]+)?$"}}}
 IDENTIFIER = {"type": "string", "pattern": r"^SPDXRef-[A-Za-z0-9.-]+$"}
-# What SPDX 2.3 requires of each member that we write, and that there are no others.
+# Required members according to SPDX 2.3; there are no others.
 SPDX = {
     "type": "object", "additionalProperties": False,
     "required": ["spdxVersion", "dataLicense", "SPDXID", "name", "documentNamespace", "creationInfo", "packages",
@@ -227,7 +227,7 @@ SPDX = {
 
 
 def consists_of(path: Path, link: str, wanted: Dict[str, str]) -> str:
-    """Valid, without loose ends, and with the versions that this machine's packages have."""
+    """The SBOM is valid, without dangling references, and has the versions of this machine's packages."""
     import jsonschema   # suite() has seen to it
     document = lib.document(path.read_text())
     jsonschema.validate(document, SPDX)
@@ -275,7 +275,7 @@ def sums(made: Path) -> str:
 
 
 def static_ones(made: Path, place: Path) -> str:
-    """They run in a Debian that has none of their libraries."""
+    """They run in a Debian without any of their libraries."""
     with tempfile.TemporaryDirectory() as unpacked:
         run("tar", "-xzf", str(only(made, "plumbline-*-static-*.tar.gz")), "-C", unpacked)
         folder = only(Path(unpacked), "*")

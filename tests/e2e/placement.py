@@ -1,5 +1,5 @@
-"""Where threads run (-T with lists) and where packets come in: what a document says of it is what the kernel
-says, and what this machine has not is told. Needs root, for a link with several receive queues.
+"""Where threads run (-T with lists), and which processors receive packets: documents agree with the kernel, and what
+is missing on this machine is reported. Needs root, for a link with several receive queues.
 """
 
 import os
@@ -13,7 +13,7 @@ import lib
 
 HOST = "127.0.0.1"
 PATIENCE = 60
-NOWHERE = 8190  # a processor that no machine of ours has
+NOWHERE = 8190  # a processor that does not exist
 
 
 def processors() -> List[int]:
@@ -31,7 +31,7 @@ def document_of(port: int, test: str, *args: str) -> Tuple[Any, str]:
 
 
 def threads_take_turns(port: int, cpus: List[int]) -> None:
-    """The second processor is named first: the order is the user's."""
+    """The second processor is named first: the user's order counts."""
     text = f"{cpus[1]}+{cpus[0]}"
     document, err = document_of(port, "TCP_RR", "-T", text, "--flows", "6", "--threads", "3")
     workers, parameters = document["iterations"][0]["workers"], document["parameters"]
@@ -57,7 +57,7 @@ def nobody_is_bound_unasked(port: int) -> None:
 
 
 def allowed(pid: int) -> List[Set[int]]:
-    """The processors of each thread of a process."""
+    """The allowed processors of each thread of a process."""
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -68,7 +68,7 @@ def allowed(pid: int) -> List[Set[int]]:
 
 
 def a_session_binds_its_threads(daemon: lib.Daemon, cpus: List[int]) -> None:
-    """Those that work, and no other, to what there is; the rest of the list is told at both ends."""
+    """Only the workers are bound, to existing processors; the rest of the list is reported at both ends."""
     seen: List[Set[int]] = []
 
     def bound() -> bool:
@@ -89,7 +89,7 @@ def a_session_binds_its_threads(daemon: lib.Daemon, cpus: List[int]) -> None:
 
 
 def sessions_take_turns(port: int, cpus: List[int]) -> None:
-    """Where a test is several sessions, each of them has the next processor at both ends."""
+    """If a test has several sessions, each is bound to the next processor at both ends."""
     cmd = [lib.netperf(), "-H", HOST, "-p", str(port), "-l", "3", "--both", *lib.PACED, "-T", listed(cpus)]
     seen: List[Set[int]] = []
     with lib.Started(cmd) as started:
@@ -104,7 +104,7 @@ def sessions_take_turns(port: int, cpus: List[int]) -> None:
 
 
 def answers_come_in_where_they_were_sent(port: int, here: int, there: int) -> str:
-    """Over loopback a packet is taken in by the processor that sent it, through no receive queue."""
+    """On loopback, the sending processor receives the packet, without a receive queue."""
     document, _ = document_of(port, "TCP_RR", "-T", f"{here},{there}", "--flows", "4")
     rows = document["iterations"][0]["flows"]
     assert [row["napi_id"] for row in rows] == [None] * 4, rows
@@ -113,7 +113,7 @@ def answers_come_in_where_they_were_sent(port: int, here: int, there: int) -> st
 
 
 def nothing_to_spread_over(port: int) -> None:
-    """Loopback has no receive queues: a line says so, and the test goes on."""
+    """Loopback has no receive queues: a line reports that, and the test continues."""
     document, err = document_of(port, "TCP_RR", "--spread", "--flows", "4")
     one = document["iterations"][0]
     assert "queues of the data connections are not known" in err and len(err.splitlines()) == 1, err
@@ -122,7 +122,7 @@ def nothing_to_spread_over(port: int) -> None:
 
 
 class Wire:
-    """A veth between two namespaces, with receive queues that the kernel numbers."""
+    """A veth pair between two namespaces, with numbered receive queues."""
 
     queues, far = 4, "10.99.7.2"
 
@@ -141,7 +141,7 @@ class Wire:
             for name, address in ((near, "10.99.7.1"), (far, self.far)):
                 lib.must(["ip", "-n", name, "address", "add", f"{address}/24", "dev", "v"])
                 lib.must(["ip", "-n", name, "link", "set", "v", "up"])
-                # Packets go by NAPI where the one end has GRO and the other no TSO.
+                # NAPI is used if one end has GRO and the other has no TSO.
                 lib.must(["ip", "netns", "exec", name, "ethtool", "-K", "v", "tso", "off", "gro", "on"])
         except BaseException:
             self.__exit__()

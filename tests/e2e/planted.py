@@ -1,6 +1,7 @@
-"""What another user has planted where root's commands write: links, files, pipes and directories in a directory where
-every user may create files. Nothing of it is written to or through, and one line names it and says what to try; the
-links of a user in his own directory are followed. netserver's files are in service.py."""
+"""Links, files, pipes and directories that another user has planted in a world-writable directory where root's
+commands write. They are not written to or through, and one line names them and the remedy; a user's links in his own
+directory are followed. service.py has netserver's files.
+"""
 
 import importlib.util
 import os
@@ -16,12 +17,12 @@ import lib
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 from netkit import files
-STRANGER = 65534        # of lib.as_nobody()
+STRANGER = 65534        # as in lib.as_nobody()
 SOON = 60.0
 UNTOUCHED = "untouched\n"
 LINK, OTHERS = f"symbolic link that another user ({STRANGER}) owns", f"belongs to another user ({STRANGER})"
 
-# What the attacker does in the directory, where root is to write then, and what root is told.
+# What the attacker plants, where root writes, and the error message.
 PLANTS = (
     ("a link", 'ln -s "$1/target" "$2"', "", LINK),
     ("a link to nothing", 'ln -s "$1/new" "$2"', "", LINK),
@@ -36,12 +37,12 @@ PLANTS = (
 class Command(NamedTuple):
     program: str
     name: str
-    run: "Callable[[str], lib.Result]"      # by the path of the file
-    needs: "Tuple[str, ...]" = ()           # modules of Python
+    run: "Callable[[str], lib.Result]"      # given the path of the file
+    needs: "Tuple[str, ...]" = ()           # Python modules
 
 
 def script(name: str, *words: str) -> "Callable[..., lib.Result]":
-    """A script with these words, within this process: most of a call would be the start of Python and of its modules."""
+    """A script with arguments, run in this process, as starting Python would take most of the time."""
     return partial(lib.called, lib.script(name).main, *words)
 
 
@@ -78,7 +79,7 @@ class Bed:
                 raise lib.Skipped(f"no {module}")
 
     def folders(self) -> "Tuple[Path, Path]":
-        """One of root's, with a file, and one where every user may create files."""
+        """One directory of root's, with a file, and one that is world-writable."""
         top = Path(tempfile.mkdtemp(dir=self.place))
         ours, everyones = top / "ours", top / "tmp"
         for folder, mode in ((ours, 0o755), (everyones, 0o1777)):
@@ -116,13 +117,13 @@ def attack(bed: Bed, command: Command) -> str:
 
 
 def own_links(bed: Bed, command: Command, owner: int) -> None:
-    """A user's link in his own directory, by himself or with sudo."""
+    """A user's link in his own directory, used by himself or with sudo."""
     bed.ready(command)
     ours, _ = bed.folders()
     target, link = ours / f"a-{file_for(command)}", ours / file_for(command)
     if command.name == "--resume":
-        target.write_bytes(bed.results.read_bytes()[:-1])   # what is cut off is written again
-    elif command.name != "--write-criteria":                # which overwrites nothing
+        target.write_bytes(bed.results.read_bytes()[:-1])   # the missing part is written again
+    elif command.name != "--write-criteria":                # it overwrites nothing
         target.write_text(UNTOUCHED)
     link.symlink_to(target)
     for one in (ours, link):
@@ -135,7 +136,7 @@ def own_links(bed: Bed, command: Command, owner: int) -> None:
 
 
 def own_folder(bed: Bed) -> None:
-    """What is kept for a later run is in a folder that nobody else writes."""
+    """Files for a later run are in a directory that only the user can write to."""
     ours, everyones = bed.folders()
     made = everyones / "made"
     files.own_folder(str(made))
@@ -159,7 +160,7 @@ def own_folder(bed: Bed) -> None:
 
 
 def another_home(place: Path) -> None:
-    """What a user's cache has is not booted by root."""
+    """Root does not boot what another user's cache contains."""
     home, bin_ = place / "home", place / "bin"
     kernel = home / ".cache" / "plumbline" / "kernel"
     (kernel / "boot").mkdir(parents=True)

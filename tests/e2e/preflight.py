@@ -1,4 +1,4 @@
-"""netperf --preflight: both hosts' facts by rules, what a daemon keeps to itself, planted faults."""
+"""netperf --preflight: facts about both hosts, rule by rule; what a daemon does not disclose; planted faults."""
 
 import os
 import re
@@ -24,7 +24,7 @@ def preflight(*args: str, prefix: Sequence[str] = ()) -> lib.Result:
 
 
 def facts_of(got: lib.Result) -> Tuple[Facts, List[str]]:
-    """(end, rule) to (level, state), and the lines that are no finding."""
+    """(end, rule) to (level, state), and the lines that are not findings."""
     facts: Facts = {}
     others = []
     for line in got.out.splitlines():
@@ -61,7 +61,7 @@ def both_ends(*args: str) -> None:
 
 
 def unit_families() -> List[str]:
-    """What systemd's unit leaves to the daemon."""
+    """The address families that systemd's unit allows the daemon."""
     build = Path(os.environ.get("top_builddir") or lib.TOP)
     unit = (build / "doc/systemd/netserver.service").read_text()
     found = re.findall(r"^RestrictAddressFamilies=(.+)$", unit, re.M)
@@ -70,13 +70,13 @@ def unit_families() -> List[str]:
 
 
 def kept_to(kept: Sequence[str]) -> Sequence[str]:
-    """What to begin a command with, so that it has these address families alone."""
+    """The command prefix that restricts a command to these address families."""
     return [sys.executable, str(Path(__file__).with_name("families.py")), ",".join(kept)]
 
 
 def told_under(prefix: Sequence[str], host: str = "127.0.0.1",
                client: Sequence[str] = ()) -> Tuple[Facts, List[str]]:
-    """What a daemon tells that was started so, and what it could not read."""
+    """What a daemon started that way reports, and what it could not read."""
     with lib.Daemon(prefix=prefix) as daemon:
         got = preflight("-H", host, "-p", str(daemon.port), prefix=client)
     assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
@@ -86,7 +86,7 @@ def told_under(prefix: Sequence[str], host: str = "127.0.0.1",
 
 
 def families_of_the_unit() -> None:
-    """All that the daemon tells without systemd's unit it tells with it."""
+    """Everything that the daemon reports is also reported under systemd's unit."""
     alone_facts, unread = told_under([])
     assert not unread, unread
     facts, unread = told_under(kept_to(unit_families()))
@@ -94,7 +94,7 @@ def families_of_the_unit() -> None:
 
 
 def families_refused() -> None:
-    """Without rtnetlink no rule is gone: those that need it are unread, with the reason."""
+    """Without rtnetlink no rule is omitted: those that need it are reported as unread, with the reason."""
     every, _ = told_under([])
     facts, unread = told_under(kept_to(["AF_INET", "AF_INET6", "AF_UNIX"]))
     assert {"link", "gso-max", "qdisc"} <= set(unread), unread
@@ -103,7 +103,7 @@ def families_refused() -> None:
 
 
 def families_refused_in(lab: str) -> None:
-    """By another address than lo's, whose interface can't be found without rtnetlink."""
+    """With an address other than lo's, whose interface can't be found without rtnetlink."""
     client, server = lib.in_lab(lab, "client"), lib.in_lab(lab, "server")
     every, _ = told_under(server, "10.77.0.2", client)
     facts, unread = told_under([*server, *kept_to(["AF_INET", "AF_UNIX"])], "10.77.0.2", client)
@@ -114,7 +114,7 @@ def families_refused_in(lab: str) -> None:
 
 
 def no_families() -> str:
-    """Why no address family can be refused here; empty when they can."""
+    """Why no address family can be refused here; empty if it can."""
     try:
         families.library()
     except OSError as why:
@@ -123,7 +123,7 @@ def no_families() -> str:
 
 
 def one_end(says: str, daemon: lib.Daemon) -> None:
-    """One line says why; the daemon serves on."""
+    """One line says why, and the daemon continues to serve."""
     got = preflight("-H", "127.0.0.1", "-p", str(daemon.port))
     assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
     facts, others = facts_of(got)
@@ -146,7 +146,7 @@ def stock() -> None:
 
 
 def alone(*args: str) -> None:
-    """Nobody is asked, and nothing is needed of anybody."""
+    """Nothing is asked of a daemon, and no daemon is needed."""
     got = preflight(*args)
     assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
     facts, others = facts_of(got)
@@ -161,7 +161,7 @@ def nobody_there() -> None:
 
 
 def greeted_late() -> None:
-    """Who does not greet at once is in a session that may read nothing: it grants plans, and no facts."""
+    """A client without a greeting gets a session that may read nothing: it grants plans, but no facts."""
     with lib.Daemon() as daemon, socket.create_connection(("127.0.0.1", daemon.port)) as control:
         control.settimeout(60)
         control.sendall(ours.frame(101, -1))
@@ -174,7 +174,7 @@ def greeted_late() -> None:
 
 
 def others_congestion() -> str:
-    """A congestion control that is loaded, but not for everybody; empty: none."""
+    """A congestion control that is loaded, but restricted; empty if there is none."""
     place = Path("/proc/sys/net/ipv4")
     allowed = (place / "tcp_allowed_congestion_control").read_text().split()
     there = (place / "tcp_available_congestion_control").read_text().split()
@@ -182,7 +182,7 @@ def others_congestion() -> str:
 
 
 def congestion(name: str) -> None:
-    """A session with evidence has no capability left for -K: a line says which setting is in the way."""
+    """A session with evidence has no capability for -K: a line names the setting that restricts it."""
     for args in ([], ["--user", "root"]):
         with lib.Daemon(args=args) as daemon:
             got = lib.run([lib.netperf(), "--explain", "-H", "127.0.0.1", "-p", str(daemon.port),
@@ -192,7 +192,7 @@ def congestion(name: str) -> None:
 
 
 def low_port() -> None:
-    """The daemon has given up what takes them; a line says how to have them."""
+    """The daemon has given up the capability for low ports; a line says how to have them."""
     with lib.Daemon() as daemon:
         got = lib.run([lib.netperf(), "-p", str(daemon.port), "-l", "1", *lib.PACED, "--", "-P", "0,1"], timeout=20)
         assert got.rc == 255, got
@@ -200,7 +200,7 @@ def low_port() -> None:
 
 
 def planted(lab: str) -> None:
-    """A shaper, small segments, offloads off, MTUs that differ: of the end where they are."""
+    """A shaper, small segments, offloads off, MTUs that differ: each is reported for its end."""
     server, client = (lib.in_lab(lab, role) for role in ("server", "client"))
     with lib.Daemon(prefix=server) as daemon:
         where = ["-H", "10.77.0.2", "-p", str(daemon.port)]

@@ -1,5 +1,5 @@
-"""How many BPF programs sessions make, counted by strace(1): filters of system calls and of sockets. A
-kernel can hang when about a thousand of them are freed at once.
+"""The number of BPF programs that sessions create, counted by strace(1): seccomp and socket filters. A kernel may
+hang when about a thousand of them are freed at once.
 
 --long has 500 sessions, and tests of 2,000 flows, counted at both ends.
 """
@@ -19,7 +19,7 @@ SESSIONS, FLOWS = 500 if lib.LONG else 60, 2000
 MOST = 4              # one for each kind of session
 FRAME = 656
 HELLO, CALIBRATE = 0x504C0010, 5
-# Probing for what the kernel knows has no program: its address is NULL.
+# Probes for kernel features have a NULL address and create no program.
 MADE = re.compile(r"SECCOMP_SET_MODE_FILTER, [^,]+, \{|PR_SET_SECCOMP, SECCOMP_MODE_FILTER|"
                   r"SO_ATTACH_FILTER|SO_ATTACH_BPF|BPF_PROG_LOAD")
 
@@ -29,7 +29,7 @@ def traced(trace: str) -> List[str]:
 
 
 def count(trace: str, pid: int) -> int:
-    """When the process that was started has ended, and strace has said so."""
+    """The count, after the process has ended and strace has written it."""
     ended = re.compile(rf"^{pid} +\+\+\+", re.M)
     assert lib.wait_for(lambda: ended.search(Path(trace).read_text()), 60), "strace does not end"
     return len([line for line in Path(trace).read_text().splitlines()

@@ -1,8 +1,8 @@
-"""The progress line of --progress, as a terminal shows it: drawn, drawn again, and gone when anything
-else is written and when the test is over; and nothing of it where there is no terminal.
+"""The progress line of --progress on a terminal: drawn, redrawn, and erased when something else is written and when
+the test ends; without a terminal there is none.
 
-The checks judge what was written and in which order, and not how long it took: a test runs until its
-line has been seen often enough, and is then interrupted.
+The checks judge what was written, in which order, but not how long it took: a test runs until its line has been seen
+often enough, and is then interrupted.
 """
 
 import os
@@ -22,14 +22,13 @@ pexpect, pyte = lib.needs("pexpect"), lib.needs("pyte")
 PATIENCE = 60.0
 FRAME = re.compile("\r([^\r\n\x1b]+)\x1b\\[K\r")  # one drawing of the line
 GONE = "\r\x1b[K"
-LONG = ("-l", "60", *lib.PACED)  # it is interrupted long before that
+LONG = ("-l", "60", *lib.PACED)  # interrupted long before that
 WORDS = re.compile(r"connecting to|waiting for netserver|making |warming up|measuring|collecting")
 TABLE = re.compile(r"^ *[\d.]+ +[\d.]+ .*[\d.]+$")  # figures of a classic table
 
 
 def tried(body: Callable[..., None]) -> Callable[..., None]:
-    """A check that takes its line as it comes, four times a second where the machine is not too busy for
-    that: it has three attempts."""
+    """Make up to three attempts: four updates a second may be too many for a busy machine."""
     def again(*args: Any) -> None:
         for attempt in range(3):
             try:
@@ -42,13 +41,13 @@ def tried(body: Callable[..., None]) -> Callable[..., None]:
 
 
 def heed_signals() -> None:
-    """Who starts us may have had some of them ignored, as nohup(1) does."""
+    """Restore signals that the parent may ignore, such as nohup(1)."""
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP):
         signal.signal(number, signal.SIG_DFL)
 
 
 class Terminal:
-    """netperf, or what starts it, on a terminal of its own, which is an xterm unless env says otherwise."""
+    """netperf, or a command that starts it, on a terminal of its own, an xterm unless env says otherwise."""
 
     def __init__(self, *args: str, columns: int = 100, env: Optional[Dict[str, str]] = None,
                  program: str = "") -> None:
@@ -70,11 +69,11 @@ class Terminal:
         return FRAME.findall(self.raw)
 
     def rows(self) -> List[str]:
-        """What is on the screen, without the empty rows."""
+        """The non-empty rows on the screen."""
         return [row.rstrip() for row in self._screen.display if row.strip()]
 
     def read(self) -> bool:
-        """Takes what comes; False at the end."""
+        """Read available output; False at the end."""
         try:
             text = self.child.read_nonblocking(1 << 16, timeout=1)
         except pexpect.TIMEOUT:
@@ -92,7 +91,7 @@ class Terminal:
         return True
 
     def until(self, pattern: str, times: int = 1) -> List[str]:
-        """Reads until this number of different lines with this pattern have been drawn."""
+        """Read until this number of different lines with this pattern have been drawn."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
             found = {frame for frame in self.frames() if re.search(pattern, frame)}
