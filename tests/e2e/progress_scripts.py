@@ -1,5 +1,5 @@
-"""What netsweep, netgate, netlab check and netreport show while they run, in a terminal of a known size: a line that
-is drawn, redrawn and gone at the end, with nothing of it in what stays; plain lines where there is no terminal.
+"""What netsweep, netgate, netlab check and netreport show while they run on a terminal of known size: a line that is
+redrawn, erased at the end, and not part of the remaining output; without a terminal, plain lines.
 """
 
 import os
@@ -33,7 +33,7 @@ def settings(**more):
 
 
 class Terminal:
-    """A command in a terminal, which keeps what came and what is to be seen."""
+    """A command on a terminal, with the raw output and the screen."""
 
     def __init__(self, command, place, columns=COLUMNS, **more):
         import pexpect
@@ -51,14 +51,14 @@ class Terminal:
         self.child.close(force=True)
 
     def until(self, pattern):
-        """Reads until something has come."""
+        """Read until a pattern has appeared."""
         since = time.monotonic()
         while not re.search(pattern, self.raw):
             if time.monotonic() - since > PATIENCE or not self.read():
                 raise AssertionError(f"{pattern!r} did not come: {self.raw[-500:]!r}")
 
     def read(self):
-        """What has come; False at the end, or when nothing comes."""
+        """Read available output; False at the end, or if there is none."""
         import pexpect
         try:
             text = self.child.read_nonblocking(4096, PATIENCE)
@@ -71,7 +71,7 @@ class Terminal:
         return True
 
     def end(self):
-        """Its status, and the lines that stay."""
+        """The exit status, and the lines that remain."""
         while self.read():
             pass
         self.child.close()
@@ -85,7 +85,7 @@ class Terminal:
         return found
 
     def drawn(self):
-        """Each line that was drawn, in order, without colours; "" where it was taken away."""
+        """Each line that was drawn, in order, without colours; "" where it was erased."""
         parts = self.raw.split(ERASE)[1:]
         return [re.sub(r"\x1b\[[0-9;]*m", "", part.partition("\r")[0].partition("\n")[0]) for part in parts]
 
@@ -112,7 +112,7 @@ class Showing(unittest.TestCase):
                             f"--b={PACE} -- -r 1", "--seed", "1", *words)
 
     def clean(self, terminal, lines):
-        """Of the line that was drawn nothing is left, and it never took a second one."""
+        """The line is gone from the screen, and never took two rows."""
         self.assertTrue(any(terminal.drawn()), terminal.raw)
         self.assertEqual([line for line in lines if re.search(r"to go|[━╸╺]", line)], [], lines)
         self.assertNotRegex(terminal.raw, r"\x1b\[\?25l")       # the cursor was never hidden
@@ -195,15 +195,15 @@ class Sweep(Showing):
         self.assertNotIn("3/3", terminal.raw)
 
     def test_ctrl_z(self):
-        """A shell with jobs stops it, and it goes on."""
+        """A shell with job control stops it, and it continues."""
         with Terminal(["bash", "--norc", "--noprofile", "-i"], self.place, columns=400) as terminal:
             terminal.child.sendline(shlex.join(self.command("netsweep", self.plan(LONG), "--local", "--output",
                                                             "o.jsonl")))
             terminal.until("to go")
             terminal.child.sendcontrol("z")
-            terminal.until(r"Stopped(.|\n)*[#$] $")      # the shell's prompt: before that it may lose what comes
+            terminal.until(r"Stopped(.|\n)*[#$] $")      # the shell's prompt: before that, input may be lost
             self.clean(terminal, [line for line in terminal.lines() if "Stopped" not in line])
-            time.sleep(2 * progress.EVERY)      # what waited for less is late now
+            time.sleep(2 * progress.EVERY)      # now an update is overdue
             terminal.raw = ""
             terminal.child.sendline("fg")
             terminal.until("to go")
@@ -255,7 +255,7 @@ class Gate(Showing):
         self.assertIn("ended early: ended by signal 2", lines)
 
     def test_a_gate_that_fails(self):
-        """What stands on standard error has a line of its own."""
+        """Messages on stderr have a line of their own."""
         command = self.gate("--budget", "60", "--before-b", "false", "--after-b", "true")
         with Terminal(command, self.place, columns=160) as terminal:
             status, lines = terminal.end()
@@ -309,7 +309,7 @@ class Check(Showing):
 
 
 class Report(Showing):
-    made = b""      # results, for all
+    made = b""      # results for all tests
 
     @classmethod
     def setUpClass(cls):
@@ -335,7 +335,7 @@ class Report(Showing):
             self.assertEqual(any("THROUGHPUT" in line for line in lines), "--html" not in words, lines)
 
     def test_signals(self):
-        """A report may just have been done: then its status is 0."""
+        """A report may be finished already: then its status is 0."""
         command = self.command("netreport", "o.jsonl", "--progress", "always", "--html", "o.html")
         for number, wanted in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)):
             with Terminal(command, self.place) as terminal:
@@ -347,7 +347,7 @@ class Report(Showing):
             self.assertEqual(lines, ["netreport: interrupted"] if status == 130 else [])
 
     def test_without_a_terminal(self):
-        """What is over soon says nothing."""
+        """Short operations print nothing."""
         got = self.piped(self.command("netreport", "o.jsonl"))
         self.assertNotIn("\x1b", got.out + got.err)
         self.assertRegex(got.err, r"^(netreport: \d+/\d+.*\n)*$")

@@ -1,6 +1,5 @@
-"""Data connections that come about one after the other (--ramp), and from several local addresses
-(--source-range): they count from when they are up, interim results say how many are, and what fails or can't
-be had is said in a line.
+"""Data connections that are made one after the other (--ramp), and from several local addresses (--source-range):
+they count from when they are established, interim results give their number, and failures are reported in one line.
 """
 
 import os
@@ -21,7 +20,7 @@ PATIENCE = 60
 TESTS = ("TCP_RR", "TCP_STREAM", "TCP_MAERTS")
 CONNECT = ("CONNECT_P50", "CONNECT_P90", "CONNECT_P99", "CONNECT_MAX")
 
-# Options, and what the line about them says.
+# Options, and the error line about them.
 REFUSED = (
     ("--ramp 0 --flows 2", ("--ramp", "1 to 1000000")),
     ("--ramp 5/h --flows 2", ("--ramp", "5/h")),
@@ -80,7 +79,7 @@ def flows_come_about(port: int, test: str, threads: str, *args: str) -> str:
 
 
 def an_even_ramp(port: int) -> None:
-    """A flow that began late has had less time; nothing else made them different."""
+    """A flow that started late had less time; there is no other difference."""
     document = document_of(lib.run(client(port, "TCP_RR", "--json"), timeout=PATIENCE))
     rows = document["iterations"][0]["flows"]
     first, last = rows[: FLOWS // 4], rows[-FLOWS // 4:]
@@ -88,7 +87,7 @@ def an_even_ramp(port: int) -> None:
 
 
 def interim_lines(port: int) -> None:
-    """What they say beside the rate, in each style; and that without a ramp they say no such thing."""
+    """The number of flows in interim results, in each style; without a ramp there is none."""
     some = {"flows": 8, "rate": 16, "length": 1}
     got = lib.run(client(port, "TCP_RR", "-D", "0.25", **some), timeout=PATIENCE)
     lines = [line for line in got.out.splitlines() if line.startswith("Interim result")]
@@ -102,7 +101,7 @@ def interim_lines(port: int) -> None:
 
 
 def the_time_may_be_short(port: int, test: str) -> str:
-    """The test's time is up before all have come about: neither end waits for the rest."""
+    """The test ends before all connections have been made: neither end waits for the rest."""
     since = time.monotonic()
     document = document_of(lib.run(client(port, test, "--json", "--threads", "2", *lib.PACED, flows=1000, rate=20,
                                           length=1), timeout=PATIENCE))
@@ -133,15 +132,13 @@ def a_session_that_is_killed_ends_it() -> None:
 
 # --- several local addresses ---------------------------------------------------------------------
 
-NET = f"127.{1 + os.getpid() % 250}.{os.getpid() // 250 % 250}"    # others of this machine may do the same
-FIRST, LAST, STRANGER = 10, 13, 16      # of that; the prefix of the first two ends at 15
+NET = f"127.{1 + os.getpid() % 250}.{os.getpid() // 250 % 250}"    # other tests on this machine may do the same
+FIRST, LAST, STRANGER = 10, 13, 16      # host numbers; the prefix of the first two ends at 15
 
 
 def connections_from() -> "Dict[int, Dict[int, int]]":
-    """Of each of the range: the local ports of connections from NET.LAST, and the ports that they go to (proc_net_tcp(5)).
-
-    The table changes while it is read: it may lack some, and show some twice.
-    """
+    """For each address of the range: the local ports of connections from NET.LAST, and their remote ports
+    (proc_net_tcp(5)). The table changes while it is read: some may be missing, others there twice."""
     found: "Dict[int, Dict[int, int]]" = {last: {} for last in range(FIRST, LAST + 1)}
     with open("/proc/net/tcp", encoding="ascii") as table:
         for line in table:
@@ -153,7 +150,7 @@ def connections_from() -> "Dict[int, Dict[int, int]]":
 
 
 def is_answered(last: int, port: int) -> bool:
-    """Is a request from NET.LAST served? A stranger's connection is not even made where the kernel filters."""
+    """Whether a request from NET.LAST is served. Where the kernel filters, other addresses can't even connect."""
     try:
         with socket.create_connection((HOST, port), 0.4, (f"{NET}.{last}", 0)) as s:
             s.sendall(b"x")
@@ -181,7 +178,7 @@ def they_go_round(port: int, test: str, *args: str) -> None:
 
 
 def strangers_are_not_heard(port: int) -> None:
-    """While the ramp lasts the daemon has room for connections: for those of the range's prefix."""
+    """During the ramp the daemon accepts connections, but only from the range's prefix."""
     cmd = client(port, "TCP_RR", "--source-range", f"{NET}.{FIRST}-{NET}.{LAST}", *lib.PACED, flows=100, rate=1, length=6)
     with lib.Started(cmd) as started:
         assert lib.wait_for(lambda: bool(connections_from()[FIRST]), 20), started.said()
@@ -211,7 +208,7 @@ shift
 
 
 def alone(ports: str, port: int, *cmd: str) -> lib.Result:
-    """A daemon and a client where there are so few local ports."""
+    """A daemon and a client with few local ports."""
     if not shutil.which("unshare") or not shutil.which("ip"):
         raise lib.Skipped("no unshare(1), or no ip(8)")
     how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
@@ -224,7 +221,7 @@ def alone(ports: str, port: int, *cmd: str) -> lib.Result:
 
 
 def those_that_fail_are_counted() -> str:
-    """The daemon's listener has one of as many ports as there are flows."""
+    """The daemon's listener has one of the ports, of which there are as many as flows."""
     got = alone("40000 40019", 12865, *client(12865, "TCP_RR", "--json", flows=20, rate=100, length=1))
     document = document_of(got)
     ramp = document["iterations"][0]["ramp"]

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""How often each verdict of the scripts is wrong, simulated with their own functions: promised, observed, and how often a
-planted difference is found. Writes the table of doc/gate.md with --write; the seeds are fixed. A quarter of an hour.
+"""How often the scripts' verdicts are wrong, simulated with their own functions: promised, observed, and how often a
+planted difference is found. --write updates the table in doc/gate.md; the seeds are fixed. Takes a quarter of an
+hour.
 
-    rates_long.py [--write] [WORD...]     # rows that have one of these words"""
+    rates_long.py [--write] [WORD...]     # rows with one of these words"""
 
 import math
 import os
@@ -21,12 +22,12 @@ from netkit.gate import history, model, past, trial
 
 COUNT = 2000
 SLOW = 2000         # meshes
-NIGHTLY = 100       # histories that are read each night for a quarter: each is 82 readings
+NIGHTLY = 100       # histories that are read each night for a quarter: 82 readings each
 DOC = lib.TOP / "doc" / "gate.md"
 BEGIN, END = "<!-- rates: made by tests/e2e/rates_long.py -->\n", "<!-- rates: end -->\n"
 HEAD = ("| verdict | where nothing is wrong | promised (%) | observed (%) | of | what is planted | found (%) |\n"
         "|---|---|---:|---:|---:|---|---:|\n")
-Draw = Callable[[Any], bool]        # with a generator: whether it is wrong, or found
+Draw = Callable[[Any], bool]        # given a generator, whether the verdict is wrong, or the difference found
 
 
 class Row(NamedTuple):
@@ -52,7 +53,7 @@ PAIRS = 40
 
 
 def slots(rng: Any, kind: str) -> Any:
-    """Log figures of two slots a pair; the noise is about 1 %."""
+    """Log figures of two slots per pair, with a noise of about 1 %."""
     made = rng.standard_normal(2 * PAIRS) * 0.01
     if kind == "correlated":
         made = 0.01 * autoregressive(rng, 2 * PAIRS, 0.6)
@@ -66,7 +67,7 @@ def slots(rng: Any, kind: str) -> Any:
 
 
 def gate(rng: Any, kind: str, effect: float) -> str:
-    """The verdict of a gate that judges after every pair, as the run does, until there is one."""
+    """The verdict of a gate that judges after every pair, as netgate does, until it has one."""
     track = trial.Track(model.Point("p", "TCP_STREAM"), 1.0)
     track.noise["THROUGHPUT"] = 0.014
     figures = slots(rng, kind).reshape(-1, 2)
@@ -162,7 +163,7 @@ def histories() -> "Iterator[Row]":
 # --- a mesh, the flows of a run -----------------------------------------------------------
 
 def named(rng: Any, hosts: int, pair: float, host: float, effect: float) -> "List[str]":
-    """A mesh with such standard deviations of pairs and hosts; the second host sends at another rate."""
+    """A mesh with these standard deviations of pairs and hosts; the second host sends at another rate."""
     names = [f"h{number}" for number in range(hosts)]
     sends, receives = ({name: rng.normal(0, host) for name in names} for _ in range(2))
     figures = {(a, b): 1000 * math.exp(sends[a] + receives[b] + rng.normal(0, pair) + effect * (a == "h1"))
@@ -205,7 +206,7 @@ def flows() -> "Iterator[Row]":
 # --- repetitions --------------------------------------------------------------------------
 
 def repeated(values: Any, level: float, corrected: bool) -> "Optional[bool]":
-    """Whether the interval at which it ended has the true mean, 100; None: the width was not reached in 10 runs."""
+    """Whether the final interval contains the true mean, 100; None: the width was not reached in 10 runs."""
     for count in range(3, 11):
         held = [float(value) for value in values[:count]]
         width, reached = plan.confident(held, (level, 5.0), 3, 10 if corrected else count)

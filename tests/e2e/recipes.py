@@ -49,7 +49,7 @@ PATIENCE = 120
 COMMENT = r"\s+# .*"
 PROGRAMS = ("netlab", "netsweep", "netreport", "netgate", "netmesh")
 
-# What would build the programs that are tested here, or measure for minutes.
+# Commands that would build these programs, or measure for minutes.
 NOT_RUN = (
     (r"\bgit clone\b|scripts/(quickstart|test)\b|autogen\.sh|\bmake\b|\bapt(-get)?\b|\bdpkg\b",
      "CI's jobs build and install"),
@@ -60,7 +60,7 @@ NOT_RUN = (
     (r"\bnetvm\b|install-needed", "it starts a virtual machine: netvm_test.py does"),
     (r"\bsystemctl\b|\bjournalctl\b", "it is about this machine's services"),
 )
-# Options by which netperf runs no test, and takes no length.
+# Options with which netperf runs no test.
 NO_TEST = ("--preflight", "--help", "--version", "--ceiling", "--list-figures", "-h", "-V", "--clean")
 
 
@@ -78,7 +78,7 @@ class Block(NamedTuple):
 
 
 def marks_of(line: str) -> Dict[str, str]:
-    """"lab --loss 1; words vary: why" as {"lab": "--loss 1", "words vary": "why"}."""
+    """Parse "lab --loss 1; words vary: why" into {"lab": "--loss 1", "words vary": "why"}."""
     found = {}
     for mark in re.fullmatch(r"<!-- recipe: (.*) -->", line)[1].split("; "):
         name = next((name for name in ("lab", "words vary", "not run", "output") if mark.startswith(name)), None)
@@ -138,7 +138,7 @@ def blocks_of(name: str) -> List[Block]:
 # ---- commands -----------------------------------------------------------------------------------
 
 def shortened(words: List[str], port: str) -> List[str]:
-    """netperf's words for a test that takes a second, at the port of the daemon that is there."""
+    """netperf's arguments changed to a test of a second, at the port of our daemon."""
     own = words.index("--") if "--" in words else len(words)
     mine, behind = list(words[:own]), words[own:]
     for letter, value in (("-l", "1"), ("-i", "3,3"), ("-p", port), ("--clean", "1"), ("--flows", "")):
@@ -152,7 +152,7 @@ def shortened(words: List[str], port: str) -> List[str]:
     return ["-p", port, *mine, *behind]
 
 
-# In the place of netperf, in the PATH of a command: started often, so it imports next to nothing.
+# A wrapper for netperf in a command's PATH: it is started often, so it imports next to nothing.
 AS_NETPERF = f"""#!{sys.executable} -ISB
 from __future__ import annotations
 import os
@@ -173,7 +173,7 @@ def write(path: Path, text: str) -> None:
 
 
 def make_programs(place: Path) -> None:
-    """What the commands find in their PATH, and as scripts/NAME in their directory."""
+    """The programs in PATH, and as scripts/NAME in the commands' directory."""
     (place / "bin").mkdir()
     (place / "scripts").symlink_to("bin")
     write(place / "bin/netperf", AS_NETPERF)
@@ -193,7 +193,7 @@ UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 def pattern_of(word: str) -> str:
-    """What the word may be: itself, with other figures."""
+    """A pattern for the word with other figures."""
     parts = re.split(rf"({UUID}|{NUMBER})", word)
     return "".join((UUID if re.fullmatch(UUID, part) else NUMBER) if i % 2 else re.escape(part)
                    for i, part in enumerate(parts))
@@ -207,7 +207,7 @@ def line_fits(shown: str, line: str) -> bool:
 
 
 def misfit(shown: List[str], lines: List[str]) -> Optional[str]:
-    """The first line shown that nothing printed fits; None: all do, in their order, and nothing else is there."""
+    """The first line shown that no output matches; None if all match in order and there are no other lines."""
     shown = [line for line in shown if line.strip()]
     lines = [line for line in lines if line.strip()]
     at, any_lines = 0, False
@@ -226,7 +226,7 @@ def misfit(shown: List[str], lines: List[str]) -> Optional[str]:
 # ---- running ------------------------------------------------------------------------------------
 
 class Place:
-    """Where a file's commands run: a directory, a daemon on loopback, and a lab once one is wanted."""
+    """Where a file's commands run: a directory, a daemon on loopback, and a lab if needed."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.stack = stack
@@ -236,7 +236,7 @@ class Place:
         self.labs: Dict[str, str] = {}
 
     def lab_of(self, options: str) -> str:
-        """The name of the lab of these properties, made when it is first wanted."""
+        """The name of the lab with these options, created on first use."""
         if options not in self.labs:
             name = f"{LAB}x{len(self.labs)}"
             self.stack.callback(lib.run, [lib.NETLAB, "down", "--name", name], 60)
@@ -277,7 +277,7 @@ def cannot_run(text: str) -> str:
 
 
 def judge(command: Command, got: lib.Result, marks: Dict[str, str]) -> str:
-    """What is wrong with the output; empty: nothing."""
+    """What is wrong with the output; empty if nothing is."""
     lines = got.out.splitlines()
     if got.rc != 0:
         return f"status {got.rc}: {got.out!r}"
@@ -300,7 +300,7 @@ def run_block(report: lib.Report, place: Place, block: Block, chosen: List[str])
     with ExitStack() as stack:
         for command in block.commands:
             name = f"{block.where}: {command.text}"
-            # What the second command of MPTCP's reads, the first one writes.
+            # The second command of MPTCP's block reads a file that the first one writes.
             why = block.marks.get("not run") or cannot_run(all_of_it if "MPTCP" in all_of_it else command.text)
             if not why and "lab" in block.marks:
                 why = lib.no_lab() or (block.marks["lab"] and lib.no_line())
@@ -321,7 +321,7 @@ def run_block(report: lib.Report, place: Place, block: Block, chosen: List[str])
 
 
 def daemon_of(text: str, place: Place, block: Block) -> lib.Daemon:
-    """The daemon of a line, in the foreground and at a port of ours."""
+    """The daemon that a line starts, in the foreground, on one of our ports."""
     words = shlex.split(text)[1:]
     for option, count in (("-p", 2), ("-D", 1), ("&", 1)):
         if option in words:
@@ -332,7 +332,7 @@ def daemon_of(text: str, place: Place, block: Block) -> lib.Daemon:
 
 
 def shapes_are_told_apart(report: lib.Report) -> None:
-    """The comparer itself: what it must accept, and what it must not."""
+    """Tests the comparison: what it must accept, and what not."""
     fits = [(["A=1.5", "b  2"], ["A=-3", "", "b 77"]), (["x", "...", "y 1"], ["x", "q", "r", "y 2"]),
             (["a b ..."], ["a b c d"]), (["1 %  kbit"], ["99.25 % kbit"]), (["end", "..."], ["end", "more"])]
     differ: List[Tuple[List[str], List[str]]] = [
@@ -358,7 +358,7 @@ def suite(report: lib.Report) -> None:
         report.check(f"{name} has commands", sum(len(block.commands) for block in blocks) >= 5)
         with ExitStack() as stack:
             place = Place(stack)
-            # A lab that a file's own commands build may be left by one that failed.
+            # A failed command may leave a lab behind.
             stack.callback(lambda: lib.no_lab() or subprocess.run(
                 [lib.NETLAB, "down", "--name", f"own{LAB}"], capture_output=True, timeout=60, check=False))
             for block in blocks:

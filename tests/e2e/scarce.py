@@ -1,5 +1,5 @@
-"""A daemon that runs out of something: descriptors, processes, room on the disk; and a client that
-stands still. It says so once, goes on, and serves who comes when there is room again.
+"""A daemon that runs out of descriptors, processes or disk space, and a client that is stopped. The daemon reports it
+once, continues, and serves clients as soon as it can.
 """
 
 import os
@@ -18,11 +18,11 @@ import alone
 import lib
 
 AT_ONCE = 4
-PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
+PATIENCE = 4.0 if lib.QUICK else 1.0  # sanitizers stretch time limits
 CALLERS = 100       # of each kind, with 40 descriptors
-BUSY = 0.2          # of the time a daemon without room may take of a processor
+BUSY = 0.2          # share of a processor that a daemon without free descriptors may use
 FULL_DEVICE = "/dev/full"
-STRANGER = 100000 + os.getpid() % 100000  # a user who runs nothing else
+STRANGER = 100000 + os.getpid() % 100000  # a user without other processes
 SMALL_DISK = 'mount -t tmpfs -o size=64k,mode=1777 none "$0" && exec "$@"'
 
 Case = Tuple[str, Callable[[], Optional[str]]]
@@ -55,7 +55,7 @@ def silent(port: int, stack: ExitStack) -> None:
 
 
 def few_descriptors() -> str:
-    """Forty, of which half a dozen are its own: callers who say nothing make room for others."""
+    """Forty descriptors, half a dozen of them the daemon's own: silent clients are disconnected in favour of others."""
     prefix = ["sh", "-c", 'ulimit -n 40; exec "$@"', "sh"]
     with lib.Daemon(prefix) as daemon, ExitStack() as stack:
         begun, before = time.monotonic(), lib.cpu_seconds(daemon.pid)
@@ -75,7 +75,7 @@ def few_descriptors() -> str:
         words = f"{results} of {CALLERS} got results; {busy:.1%} busy, told {logged} times"
         assert results, f"{words}: {told[0].err}"
         assert busy < BUSY, words
-        # A shortage is reported once, and there may be another one each second.
+        # A shortage is reported once, and others at most once a second.
         assert 1 <= logged <= 10 + time.monotonic() - begun, f"{words}: {daemon.log()[:600]}"
         stack.close()
         must_serve(daemon.port)
@@ -83,7 +83,7 @@ def few_descriptors() -> str:
 
 
 def no_descriptor_at_all() -> str:
-    """Sessions hold them all for a while: no loop that turns round and round, and one line."""
+    """For a while, sessions hold all descriptors: no busy loop, and one log line."""
     prefix = ["sh", "-c", 'ulimit -n 20; exec "$@"', "sh"]
     with lib.Daemon(prefix) as daemon, ExitStack() as stack:
         holders = [stack.enter_context(lib.Started(client(daemon.port, "-l", "6", *lib.PACED)))
@@ -105,7 +105,7 @@ def no_descriptor_at_all() -> str:
 
 
 def too_few_descriptors() -> str:
-    """A daemon that could serve nobody does not start; a low soft limit it raises itself."""
+    """A daemon that could not serve any client does not start; it raises a low soft limit itself."""
     for few in (6, 12):
         got = lib.run(["sh", "-c", f'ulimit -n {few}; exec "$@"', "sh", lib.netserver(), "-D", "-p",
                        str(lib.free_port())], 20)
@@ -119,7 +119,7 @@ def too_few_descriptors() -> str:
 # ---- memory --------------------------------------------------------------------------------------
 
 def no_memory(*args: str) -> None:
-    """The kernel has to end a session before the daemon."""
+    """The kernel must kill a session before the daemon."""
     def score(pid: int) -> int:
         return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
 
@@ -135,12 +135,12 @@ STRANGERS = 5  # processes that the user may have
 
 
 def sleeps(pid: int) -> bool:
-    """Has it become sleep(1), and the other user's by that?"""
+    """Whether it has exec'd sleep(1), and so has the other user's ID."""
     return Path(f"/proc/{pid}/comm").read_text() == "sleep\n"
 
 
 def few_processes(place: Path) -> str:
-    """No process for a session, then no thread for its test: a refusal, and later a result."""
+    """No process for a session, then no thread for its test: each is a refusal, and later there is a result."""
     if os.geteuid() != 0:
         return "not root: nobody else to be"
     be = ["prlimit", f"--nproc={STRANGERS}", "setpriv", "--reuid", str(STRANGER), "--regid",
@@ -155,7 +155,7 @@ def few_processes(place: Path) -> str:
                             for _ in range(others)]
                 assert lib.wait_for(lambda: all(sleeps(one.pid) for one in sleepers), 60)
                 got = lib.run(client(daemon.port, "-l", "1"), 20)
-            # Before the test is promised, so by the first answer.
+            # Before the test is granted, so in the first answer.
             words.append(must_tell(got, "netserver at 127.0.0.1", " refuses: "))
         must_serve(daemon.port)
         assert lines(daemon, "no process") < 3, daemon.log()
@@ -165,7 +165,7 @@ def few_processes(place: Path) -> str:
 # ---- room on the disk ---------------------------------------------------------------------------
 
 class Mute(lib.Daemon):
-    """What it says goes nowhere."""
+    """A daemon whose output is discarded."""
 
     def __init__(self, to: Optional[str], args: Sequence[str] = ()) -> None:
         streams = f"2>{to} >{to if to == FULL_DEVICE else '/dev/null'}" if to else ">&- 2>&-"
@@ -173,15 +173,15 @@ class Mute(lib.Daemon):
 
 
 def stray(port: int) -> None:
-    """A caller that is no client, whom the daemon itself has a word for."""
+    """A client without a valid request, which the daemon itself logs."""
     with socket.create_connection(("127.0.0.1", port)) as stranger:
-        stranger.sendall(b"GET / HTTP/1.0\r\n".ljust(656, b"x"))  # whole, so judged at once
+        stranger.sendall(b"GET / HTTP/1.0\r\n".ljust(656, b"x"))  # a complete message, which is judged at once
         stranger.settimeout(60)
         assert stranger.recv(1) == b""
 
 
 def full_output(to: Optional[str]) -> None:
-    """A daemon whose words don't arrive serves as ever, and refuses as ever."""
+    """A daemon whose output can't be written serves and refuses as usual."""
     with Mute(to, ["-v", "2", "--max-length", "5"]) as daemon:
         for _ in range(5):
             must_serve(daemon.port)
@@ -198,7 +198,7 @@ def counted(port: int, pattern: str) -> int:
 
 
 def unread_output() -> None:
-    """Nobody reads what it says: that is no reason to wait."""
+    """The daemon does not wait for a reader of its output."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     try:
@@ -215,7 +215,7 @@ def unread_output() -> None:
         os.close(reader), os.close(writer)
 
 
-METRICS_S = 10  # between two times that the daemon writes them
+METRICS_S = 10  # between updates of the metrics
 
 
 def fill(place: Path) -> None:
@@ -228,7 +228,7 @@ def fill(place: Path) -> None:
 
 
 def full_metrics() -> str:
-    """A file system that fills up: told once; and then there is room again."""
+    """A full file system is reported once; then there is room again."""
     obstacle = lib.no_lab()
     if obstacle:
         return obstacle
@@ -239,7 +239,7 @@ def full_metrics() -> str:
             assert lib.wait_for((inside / "file").exists, 60), daemon.log()
             fill(inside)
             assert lib.wait_for(lambda: lines(daemon, "No space left") > 0, 6 * METRICS_S)
-            time.sleep(METRICS_S + 1)  # once more in vain
+            time.sleep(METRICS_S + 1)  # another update fails
             assert lines(daemon, "No space left") == 1, daemon.log()
             assert counted(daemon.port, r"metrics +(\d+) files not written") >= 1
             must_serve(daemon.port)
@@ -256,7 +256,7 @@ FULL = (("-v", "2"), ("-P", "0", "-v", "0"), ("-D", "0.2"), ("--", "-o", "all"),
 
 
 def full_results(port: int, args: Sequence[str]) -> str:
-    """Whatever the style: one line, and a status that tells."""
+    """In each output style: one line, and an exit status."""
     with open("/dev/full", "w") as full, \
             lib.Started(client(port, "-l", "1", *lib.PACED, *args), stdout=full) as one:
         return must_tell(one.finish(20 * PATIENCE), "standard output", "No space left")
@@ -265,7 +265,7 @@ def full_results(port: int, args: Sequence[str]) -> str:
 # ---- a client that stands still -----------------------------------------------------------------
 
 def stopped(test: str) -> str:
-    """A test of a second whose client is stopped: its session is not there for ever."""
+    """The client of a one-second test is stopped: its session ends."""
     with lib.Daemon(args=["--max-length", "2", "--max-idle", "1"], grace=None) as daemon, \
             lib.Started([*client(daemon.port, "-l", "2"), "-t", test]) as one:
         assert one.measuring(), daemon.log()
@@ -281,7 +281,7 @@ def stopped(test: str) -> str:
 
 
 def waits() -> str:
-    """Longer than a daemon lets a connection be silent."""
+    """Longer than a daemon allows a connection to be silent."""
     with lib.Daemon() as daemon:
         got = lib.run(client(daemon.port, "-l", "-50", "-s", "6"), 30 * PATIENCE)
         assert got.rc == 0 and not got.err and got.seconds >= 6, f"{got}"

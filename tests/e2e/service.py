@@ -1,5 +1,5 @@
-"""netserver as a service: started by a manager that hands sockets down and is told the state, asked
-for its status, with files of log and metrics that come and go under it.
+"""netserver as a service: started by a manager that passes sockets and is told the state; asked for its status; with
+log and metrics files that are moved and deleted while it runs.
 """
 
 import os
@@ -18,10 +18,10 @@ from typing import Callable, Dict, Iterator, Optional, Sequence, Tuple
 import lib
 
 AT_ONCE = 4
-PATIENCE = 4.0 if lib.QUICK else 1.0  # by which sanitizers stretch a time limit
-SOON = 20.0 * PATIENCE                # for what should be there at once
-METRICS_S = 10.0                      # between two writings of the metrics
-STRANGER = 100000 + os.getpid() % 100000  # a user that owns nothing
+PATIENCE = 4.0 if lib.QUICK else 1.0  # sanitizers stretch time limits
+SOON = 20.0 * PATIENCE                # for what should happen at once
+METRICS_S = 10.0                      # between updates of the metrics
+STRANGER = 100000 + os.getpid() % 100000  # a user without files or processes
 
 Case = Tuple[str, Callable[[], Optional[str]]]
 
@@ -38,7 +38,7 @@ def until(condition: Callable[[], bool], what: str, seconds: float = SOON) -> No
 
 @contextmanager
 def place() -> "Iterator[str]":
-    """A directory that a daemon which root started, and which is nobody now, may write in."""
+    """A directory in which a daemon that was started by root, and has become nobody, may write."""
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o777)
         yield name
@@ -47,7 +47,7 @@ def place() -> "Iterator[str]":
 # ---- a service manager --------------------------------------------------------------------------
 
 class Manager:
-    """What systemd is to a service: hands sockets down, and listens for what it is told."""
+    """Acts as systemd: passes sockets, and receives notifications."""
 
     def __init__(self, place: Path, abstract: bool) -> None:
         self._told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -64,7 +64,7 @@ class Manager:
         self._told.close()
 
     def start(self, listeners: Sequence[socket.socket], *args: str) -> lib.Started:
-        """The sockets are descriptors 3 and up; a shell puts them there, and its own number."""
+        """Start a command with the sockets as descriptors 3 and up; a shell sets them up, and LISTEN_PID."""
         fds = [s.fileno() for s in listeners]
         high = [fd + 100 for fd in fds]  # out of the way of 3 and up
         for fd, copy in zip(fds, high):
@@ -79,7 +79,7 @@ class Manager:
                 os.close(copy)
 
     def hears(self, seconds: float = SOON) -> "Dict[str, str]":
-        """The next message, as its assignments."""
+        """The next notification as a dict."""
         self._told.settimeout(seconds)
         lines = self._told.recv(4096).decode().splitlines()
         return dict(line.split("=", 1) for line in lines)
@@ -108,7 +108,7 @@ def port_of(s: socket.socket) -> int:
 
 
 def handed_down(abstract: bool) -> None:
-    """It serves on the sockets alone, tells how it is, and leaves them to the manager."""
+    """It serves on these sockets only, reports its state, and leaves the sockets to the manager."""
     with managed(abstract) as manager, listener() as first, listener() as second:
         with manager.start([first, second], "-D") as daemon:
             assert manager.hears().get("READY") == "1"
@@ -126,7 +126,7 @@ def handed_down(abstract: bool) -> None:
             got = daemon.finish(SOON)
             assert got.rc == 0, f"status {got.rc}: {got.err!r}"
             assert "Starting netserver" not in got.out, got.out
-        # A client that comes while no daemon runs waits for the next one.
+        # A client that connects while there is no daemon waits for the next one.
         with lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(port_of(first)), "-t",
                           "TCP_RR", "-l", "-10"]) as client, \
                 manager.start([first], "-D"):
@@ -141,7 +141,7 @@ def handed_down_ipv6() -> None:
 
 
 def handed_down_without_standard_streams() -> None:
-    """Descriptors 0 to 2 closed: what fills them must not take the sockets' place."""
+    """With descriptors 0 to 2 closed: filling them must not replace the sockets."""
     with managed() as manager, listener() as s:
         copy = os.dup(s.fileno())
         script = f'export LISTEN_PID=$$ LISTEN_FDS=1; exec "$@" 3<&{copy} {copy}<&- <&- >&- 2>&-'
@@ -153,7 +153,7 @@ def handed_down_without_standard_streams() -> None:
 
 
 def handed_down_in_the_background() -> None:
-    """Going to the background closes what is inherited, but for these."""
+    """When it goes into the background, it closes all inherited descriptors except these."""
     with managed() as manager, listener() as s, manager.start([s]) as starter:
         got = starter.finish(SOON)
         assert got.rc == 0, f"status {got.rc}: {got.err!r}"
@@ -167,7 +167,7 @@ def handed_down_in_the_background() -> None:
 
 
 def handed_down_by_systemd() -> str:
-    """The same by systemd's own hands, which start the daemon with the first client."""
+    """The same with systemd itself, which starts the daemon for the first client."""
     activate = shutil.which("systemd-socket-activate")
     if not activate:
         return "no systemd-socket-activate: not tried"
@@ -182,7 +182,7 @@ def handed_down_by_systemd() -> str:
 
 
 def not_for_us() -> None:
-    """Sockets of another process are ignored: it listens by itself."""
+    """Sockets for another process are ignored: it listens by itself."""
     port = lib.free_port()
     with listener(), lib.Started(
             [lib.netserver(), "-D", "-p", str(port)],
@@ -195,7 +195,7 @@ def not_for_us() -> None:
 
 
 def useless_sockets() -> None:
-    """One line names what cannot be served, and it does not start."""
+    """One line names the unusable socket, and it does not start."""
     with managed() as manager, listener() as s, \
             socket.create_connection(s.getsockname()) as conn, \
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
@@ -236,7 +236,7 @@ def status_for_strangers() -> None:
     stranger = ["setpriv", "--reuid", str(STRANGER), "--regid", str(STRANGER), "--clear-groups"]
     with tempfile.TemporaryDirectory() as name, lib.Daemon() as daemon:
         Path(name).chmod(0o755)
-        program = lib.copied(lib.netserver(), name)  # its own place may be closed to others
+        program = lib.copied(lib.netserver(), name)  # other users may have no access to its directory
         got = lib.run([*stranger, program, "--status", "-p", str(daemon.port)], SOON)
         assert got.rc != 0 and not got.out, f"status {got.rc}: {got.out!r}"
         lib.error_line(got, "netserver", "is for root")
@@ -251,7 +251,7 @@ SAMPLE = re.compile(r'(netserver_[a-z_]+)\{((?:[a-z]+="[^"\\\n]*",?)+)\} (\d+|\+
 
 
 def series(text: str) -> "Dict[str, float]":
-    """A strict reading of the text format 0.0.4: every family has HELP, TYPE and samples, once."""
+    """A strict parser of the text format 0.0.4: every family has HELP, TYPE and samples, once."""
     found: Dict[str, float] = {}
     kinds: Dict[str, str] = {}
     family = ""
@@ -290,7 +290,7 @@ def promtool(text: str) -> str:
 
 
 def writes_metrics() -> str:
-    """Anew every 10 s and at the end, each time as another file, so that no reader sees half."""
+    """Every 10 s and at the end, each time as a new file, so that no reader sees half of it."""
     with place() as name, ExitStack() as stack:
         path = Path(name) / "netserver.prom"
         daemon = stack.enter_context(lib.Daemon(args=["--metrics-file", str(path)], grace=None))
@@ -312,7 +312,7 @@ def writes_metrics() -> str:
 
 
 def relative_names() -> None:
-    """Named from where the daemon is started, which it leaves for the background."""
+    """Relative to where the daemon was started, though it leaves that directory."""
     with place() as name:
         port = lib.free_port()
         got = lib.run(["env", "-C", name, lib.netserver(), "-p", str(port), "--metrics-file", "m"], SOON)
@@ -342,7 +342,7 @@ def no_such_places() -> None:
 
 
 def planted_files() -> None:
-    """Root is not had by who was first with a name in /tmp, and opens nothing of his."""
+    """Root opens no file in /tmp that another user created there first."""
     stranger, port = 4711, str(lib.free_port())
     with tempfile.TemporaryDirectory() as name:
         ours, tmp = Path(name) / "ours", Path(name) / "tmp"
@@ -377,7 +377,7 @@ def planted_files() -> None:
 # ---- the log ------------------------------------------------------------------------------------
 
 def stuck_log() -> None:
-    """Standard error is a pipe that nobody empties: clients are served all the same."""
+    """stderr is a pipe that is full: clients are served nevertheless."""
     reader, writer = os.pipe()
     port = lib.free_port()
     try:
@@ -400,7 +400,7 @@ def stuck_log() -> None:
 # ---- a full disk --------------------------------------------------------------------------------
 
 class SmallDisk:
-    """64 kB of tmpfs in a mount namespace, which a sleeping process keeps; entered by nsenter."""
+    """A tmpfs of 64 kB in a mount namespace, which a sleeping process keeps; entered by nsenter."""
 
     def __init__(self) -> None:
         self._dir = tempfile.TemporaryDirectory()
@@ -410,7 +410,7 @@ class SmallDisk:
              'mount -t tmpfs -o size=64k,mode=777 tmpfs "$0" && echo up && exec sleep 600',
              self._dir.name])
         self.prefix = ["nsenter", "-m", "-t", str(self._keeper.pid)]
-        # From outside, the same files.
+        # The same files from outside.
         self.inside = Path(f"/proc/{self._keeper.pid}/root") / self._dir.name.lstrip("/")
 
     def __enter__(self) -> "SmallDisk":
@@ -423,7 +423,7 @@ class SmallDisk:
         self._dir.cleanup()
 
     def fill(self, *files: Path) -> None:
-        """Leaves no room, not in the last pages of these files either."""
+        """Fill the disk, including the last pages of these files."""
         for path in files:
             with open(path, "ab", buffering=0) as out:
                 try:
@@ -434,7 +434,7 @@ class SmallDisk:
 
 
 def full_disk() -> None:
-    """Whole old metrics stay, clients are served; then all comes back."""
+    """The old metrics stay intact, clients are served; then everything recovers."""
     with SmallDisk() as disk:
         args = ["-v", "2", "--metrics-file", str(disk.path / "m.prom")]
         metrics = disk.inside / "m.prom"
@@ -459,7 +459,7 @@ def full_disk() -> None:
 # ---- systemd ------------------------------------------------------------------------------------
 
 def units() -> str:
-    """The units are read without a complaint, and leave little exposed."""
+    """The units are parsed without warnings, and have a low exposure."""
     build = Path(os.environ.get("top_builddir") or lib.TOP)
     made = (build / "doc/systemd/netserver.service").read_text()
     start = re.findall(r"^ExecStart=(/\S+/netserver) -D \$NETSERVER_OPTIONS$", made, re.M)
@@ -475,7 +475,7 @@ def units() -> str:
         got = lib.run([analyze, "--man=no", "verify", str(service),
                        str(Path(name) / "netserver.socket")], 60)
         said = (got.out + got.err).splitlines()
-        # It reads what the machine's other packages have installed, too, and speaks of that.
+        # It also reads, and warns about, units of the machine's other packages.
         ours = [line for line in said if "netserver" in line]
         assert not ours and (got.rc == 0 or said), f"status {got.rc}: {got.out}{got.err}"
         got = lib.run([analyze, "security", "--offline=true", "--threshold=15", "--no-pager",
@@ -526,7 +526,7 @@ def by_name() -> None:
 
 
 def no_mounts() -> str:
-    """Why there can be no small disk here; empty when there can."""
+    """Why there can be no small disk here; empty if there can."""
     if os.geteuid() != 0:
         return "not root"
     try:
@@ -537,7 +537,7 @@ def no_mounts() -> str:
 
 
 def suite(report: lib.Report) -> None:
-    lib.netperf(), lib.netserver()  # without them the whole suite is skipped, at once
+    lib.netperf(), lib.netserver()  # without them the whole suite is skipped
     todo = [*cases()]
     why = no_mounts()
     if why:

@@ -1,6 +1,6 @@
-"""Sessions at the same time: many flows with a netserver that serves one a session (--flows), and a stream each way
-(--both). The netserver is ours behind a door that hangs up on greetings, as netperf's own does; --long goes
-to the real one, too, with every test.
+"""Simultaneous sessions: several flows with a netserver that serves one per session (--flows), and a stream each way
+(--both). The netserver is ours behind a relay that disconnects after a greeting, as netperf's own does; --long uses
+the real one, too, with every test.
 """
 
 import os
@@ -23,7 +23,7 @@ Tests = Tuple[Tuple[str, Tuple[str, ...]], ...]
 TESTS: Tests = (("TCP_MAERTS", ()), ("TCP_CRR", ()), ("UDP_STREAM", ("-m", "1000")))
 OTHERS: Tests = (("TCP_STREAM", ()), ("TCP_SENDFILE", ()), ("TCP_RR", ()), ("TCP_CC", ()), ("UDP_RR", ()))
 
-# Options, and what the line about them says; nothing is printed then.
+# Options, and the error line about them; stdout is empty.
 REFUSED = (
     ("--flows 2 -- -P ,5000", ("--flows", "port 5000")),
     ("--flows 4 -t TCP_RR -l -3", ("-l -3", "--flows")),
@@ -46,7 +46,7 @@ def take(source: socket.socket, size: int) -> bytes:
 
 
 def serves_all_iterations() -> None:
-    """The control connection serves another test, unless its half-close has ended one: not where evidence is wanted."""
+    """The control connection serves another test unless its half-close has ended one; not if evidence is wanted."""
     with lib.Daemon(args=["-v", "2"]) as daemon:
         got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", "TCP_CRR", "-l", "0.1", "-i", "3,3", "--explain"], 20)
         log = daemon.log()
@@ -54,7 +54,7 @@ def serves_all_iterations() -> None:
 
 
 class Door:
-    """Between our client and our daemon: hangs up on who greets, and carries the rest to and fro."""
+    """A relay between our client and our daemon that disconnects clients with a greeting."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -106,7 +106,7 @@ def figures(got: lib.Result) -> "Dict[str, str]":
 
 
 def told(got: lib.Result, sessions: int) -> None:
-    """Of success, with the line about the sessions and no other one."""
+    """Success, with the line about the sessions and no other."""
     assert got.rc == 0, got
     line = lib.error_line(got._replace(rc=1), "netperf", f"{sessions} sessions at once")
     assert "processes" in line, line
@@ -171,7 +171,7 @@ def a_stream_each_way(port: int, sessions: int, test: str, *args: str) -> str:
 
 
 def datagrams_each_way_print_what_arrived(port: int) -> str:
-    """Of each direction what was sent, and what the other end received."""
+    """For each direction, what was sent, and what the other end received."""
     got = netperf(port, "-t", "UDP_STREAM", "--both", "-l", "1", "-P", "0", "--rate", "8M,4M", "--", "-m", "1000,1000")
     assert got.rc == 0 and not got.err, got
     there, back, total = (list(map(float, got.out.split()[i:j])) for i, j in ((2, 4), (4, 6), (7, 8)))
@@ -205,7 +205,7 @@ def pace_is_that_of_the_sending_half(port: int) -> str:
 
 
 def of_a_count_each_way_has_all() -> str:
-    """What is missing of a count is that of both directions."""
+    """The missing part of a count is that of both directions."""
     with lib.Daemon(grace=None) as daemon, lib.Started([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "--both", "-l", "-2000000000",
                                                         "--", "-m", "64"]) as client:
         assert client.measuring()
@@ -217,7 +217,7 @@ def of_a_count_each_way_has_all() -> str:
 
 
 def explained(port: int, whose: str) -> str:
-    """By the first session's evidence, which is said; what the flows got is of all."""
+    """From the first session's evidence, which is said; the flows' figures are of all."""
     got = netperf(port, "--flows", str(FLOWS), "--explain", "-l", "1", "-b", "1", "-w", "5ms")
     assert got.rc == 0 and re.search("^explain: [a-z-]+: ", got.err, re.M), got
     said = re.search(r"^flows: (shared|own|by-worker|unclear): .*", got.err, re.M)
@@ -272,7 +272,7 @@ def a_signal_ends_all(port: int) -> None:
 
 
 def too_many_sessions() -> None:
-    """The daemon's own limit: who is turned away stops all, and the line says why."""
+    """The daemon's own limit: one refused session ends all, and the error line says why."""
     with lib.Daemon(args=["--max-sessions", str(FLOWS - 1)]) as daemon, Door(daemon.port) as door:
         got = netperf(door.port, "-t", "TCP_RR", "-l", "30", "--flows", str(FLOWS), timeout=20)
     assert got.rc not in (0, None) and got.seconds < 25, got

@@ -1,5 +1,5 @@
-"""Peers that connect and say nothing, or not enough: they cost the daemon no process, take nothing
-from who has something to say, and are shown the door.
+"""Peers that connect and send nothing, or too little: they cost the daemon no process, do not delay others, and are
+disconnected.
 """
 
 import select
@@ -15,9 +15,9 @@ import lib
 import ours
 
 PEERS = 200
-FIRST_S = 5.0    # for the first whole message
+FIRST_S = 5.0    # for the first complete message
 SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
-PATIENCE = 4.0 if SLOW else 1.0  # by which sanitizers stretch a time limit
+PATIENCE = 4.0 if SLOW else 1.0  # sanitizers stretch time limits
 TRIES = 15
 FRAME = 656
 
@@ -29,7 +29,7 @@ REQUESTS = {"DEBUG_OFF": (DEBUG_OFF, 3), "OMNI": (OMNI, 98)}
 
 
 def first_answer(port: int, request: bytes, code: int) -> float:
-    """Seconds from the connect to the whole answer."""
+    """Seconds from connect to the complete answer."""
     start = time.monotonic()
     with socket.create_connection(("127.0.0.1", port), 60) as conn:
         conn.sendall(request)
@@ -41,7 +41,7 @@ def first_answer(port: int, request: bytes, code: int) -> float:
 
 
 def best(port: int, request: str, until: float) -> float:
-    """Of several tries, no longer than until then: the peers don't stay."""
+    """The minimum of several tries, which end before the peers are disconnected."""
     times: List[float] = []
     while len(times) < TRIES and (not times or time.monotonic() < until):
         times.append(first_answer(port, *REQUESTS[request]))
@@ -61,7 +61,7 @@ def one_byte(conn: socket.socket) -> None:
 
 
 def closings(conns: "List[socket.socket]", since: float, drip: bool) -> "List[float]":
-    """When each was closed, in seconds since then; an error frame may come before."""
+    """When each was closed, in seconds since then; an error frame may precede."""
     open_ones, when = set(conns), []
     while open_ones and time.monotonic() - since < FIRST_S * 3 * PATIENCE + lib.SLACK:
         for conn in select.select(list(open_ones), [], [], 0.2)[0]:
@@ -100,7 +100,7 @@ def wait_without(say: "Callable[[socket.socket], None]", drip: bool) -> str:
         shown = ", ".join(f"{name} {1000 * idle[name]:.1f} ms idle, {1000 * busy[name]:.1f} ms"
                           for name in REQUESTS)
         assert processes == 0, f"{processes} processes for them; {shown}"
-        # Before the peers had been shown the door, so that nobody has waited for that.
+        # Before the peers were disconnected, so the client did not wait for that.
         assert served - start < FIRST_S or max(busy.values()) < FIRST_S / 2, shown
         when = closings(conns, start, drip)
         shown += f"; closed after {min(when):.1f} to {max(when):.1f} s"

@@ -1,5 +1,5 @@
-"""The engine that never sleeps (--engine spin): lost requests are given up, a test ends as with any other, and what it says
-of itself is so; that both ends count the same is in test_engine. Runs are tiny: on a busy machine who spins is in the way.
+"""The engine that never sleeps (--engine spin): lost requests time out, tests end as with any other engine, and its
+evidence is true; test_engine has the counts of both ends. Runs are tiny, as spinning is a burden on a busy machine.
 """
 
 import os
@@ -20,8 +20,8 @@ import placement
 
 HOST = "127.0.0.1"
 PATIENCE = 60
-MAY = ("--spin", "8")       # what a daemon needs
-APART = placement.processors()[:2]  # one for each end, where there are two
+MAY = ("--spin", "8")       # needed by the daemon
+APART = placement.processors()[:2]  # one for each end, if there are two
 BOTH = ("--engine", "spin,spin", *(("-T", f"{APART[0]},{APART[1]}") if len(APART) > 1 else ()))
 REFUSED = (
     ("--engine spin -t TCP_CRR", ("--engine spin", "TCP_CRR", "before the test")),
@@ -29,7 +29,7 @@ REFUSED = (
     ("--engine spin -t TCP_MSS", ("--engine spin", "makes its own connection")),
     ("--engine spin -t TCP_RR --flows 20 --ramp 10 -l 1", ("spin", "ramp")),
 )
-DROPS, ANSWERS = 3, 6       # the echo leaves out one of this many datagrams; a loss takes a second
+DROPS, ANSWERS = 3, 6       # the echo drops one of this many datagrams; a loss takes a second
 
 
 def refused_there(port: int) -> None:
@@ -40,7 +40,7 @@ def refused_there(port: int) -> None:
 
 
 def it_never_sleeps(port: int) -> str:
-    """Who waits is switched away from once a transaction; who spins is not, but where it has to be."""
+    """A waiting end has a context switch per transaction; a spinning one only if the machine forces it."""
     run = lib.document_of(port, "TCP_RR", "-l", "-200", *BOTH)["iterations"][0]
     ends = [run[end] for end in ("near", "far")]
     assert all(end["engine.name"] == "spin" for end in ends), ends
@@ -52,7 +52,7 @@ def it_never_sleeps(port: int) -> str:
 
 
 def the_lost_are_given_up() -> str:
-    """A service that leaves out some: each is a loss, and no other is."""
+    """A service that drops some: each is a loss, and no other is."""
     dropped: List[int] = [0]
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as echo:
         echo.bind((HOST, 0))
@@ -79,7 +79,7 @@ def the_lost_are_given_up() -> str:
     assert got.rc == 0, got
     said = dict(line.split("=") for line in got.out.split())
     lost = int(said["LOST_REQUESTS"])
-    assert lost >= dropped[0] > 0, (said, dropped)  # more where the echo was a second late
+    assert lost >= dropped[0] > 0, (said, dropped)  # more if the echo was a second late
     assert int(said["LOCAL_SEND_CALLS"]) == ANSWERS + lost and said["LOCAL_RECV_CALLS"] == str(ANSWERS), said
     return f"{lost} lost, {dropped[0]} dropped"
 
@@ -106,7 +106,7 @@ def a_dead_far_end_ends_it(test: str) -> str:
 
 
 def a_burst_is_paced(port: int) -> str:
-    """As many as are allowed to begin, and not one more, however long it lasts."""
+    """Exactly as many as may start, however long it takes."""
     final = lib.document_of(port, "TCP_RR", "-l", "1", "-b", "3", "-w", "100", "--flows", "2", *BOTH)["final"]
     intervals = int(final["ELAPSED_TIME"] / 0.1) + 2
     assert 0 < final["LOCAL_SEND_CALLS"] <= 2 * 3 * intervals, final
@@ -114,7 +114,7 @@ def a_burst_is_paced(port: int) -> str:
 
 
 def crowded_is_said(port: int) -> str:
-    """More threads than processors: the result stands, and a line beside it."""
+    """More threads than processors: there is a result, and a line about it."""
     threads = len(os.sched_getaffinity(0)) + 1
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", f"-{10 * threads}", "--flows",
                    str(threads), "--threads", str(threads), "--engine", "spin,"], timeout=PATIENCE)
@@ -126,19 +126,19 @@ def crowded_is_said(port: int) -> str:
 
 
 def used(pids: Sequence[int]) -> float:
-    """Seconds of processor time."""
+    """Processor time in seconds."""
     return sum(lib.cpu_seconds(pid) for pid in pids)
 
 
 def sleeps(daemon: lib.Daemon) -> bool:
-    """Does a session take next to nothing of a processor?"""
+    """Whether a session uses next to no processor time."""
     before = used(daemon.children())
     time.sleep(2)
     return used(daemon.children()) - before < 0.2
 
 
 def the_daemon_sleeps_without_data(test: str, *args: str) -> None:
-    """While the client is stopped; and then it goes on."""
+    """While the client is stopped; then it continues."""
     with lib.Daemon(args=MAY, grace=None) as daemon, \
             lib.Started([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", "-P", "0",
                          "--engine", ",spin", *args]) as client:
@@ -156,7 +156,7 @@ def the_daemon_sleeps_without_data(test: str, *args: str) -> None:
 
 
 def the_daemon_sleeps_before_data() -> None:
-    """A client that has its test, and the connection, and says nothing."""
+    """A client that has its test and connection, and sends nothing."""
     with lib.Daemon(args=MAY, grace=None) as daemon, ExitStack() as stack:
         control = stack.enter_context(attacks.calling(daemon.port, HOST))
         grant = attacks.ask(control, attacks.plan("rr", "TCP", engine="spin"))
@@ -168,7 +168,7 @@ def the_daemon_sleeps_before_data() -> None:
 
 
 def a_few_may_spin() -> str:
-    """As many threads as there may be: a test gets fewer, another address still one, and then it is refused."""
+    """As many threads as allowed: a test gets fewer, another address still gets one, and then tests are refused."""
     with lib.Daemon(args=["--spin", "3"], grace=None) as daemon, ExitStack() as stack:
         def start(source: str) -> lib.Started:
             return stack.enter_context(lib.Started(
@@ -193,7 +193,7 @@ def none_may_spin() -> str:
 
 
 def a_queue_is_polled(wire: placement.Wire) -> str:
-    """Where packets come by one: what the kernel says of the sockets, at both ends."""
+    """Packets arrive through a receive queue: both ends report what the kernel says about the sockets."""
     with lib.Daemon(args=MAY, prefix=wire.server) as daemon:
         got = lib.run([*wire.client, lib.netperf(), "-H", wire.far, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-50",
                        "--json", *BOTH], timeout=PATIENCE)

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""What held an end up is in its evidence: a process that was stopped, a quota of its control group, a pause that
-was asked for. Planted at the client and at the daemon's session. What is judged are counts, and times that
-nothing can make shorter."""
+"""What held up an end is in its evidence: a process that was stopped, a cgroup quota, a requested pause. Planted at
+the client and at the daemon's session. Judged are counts, and times that nothing can shorten."""
 
 import os
 import signal
@@ -17,7 +16,7 @@ import lib
 
 HOST = "127.0.0.1"
 STOPPED = 1.0       # seconds
-QUOTA = 1000        # us of PERIOD: what a stream takes on any machine
+QUOTA = 1000        # us of PERIOD: a stream uses it up on any machine
 PERIOD = 20000
 
 
@@ -35,7 +34,7 @@ def some(bag: Any, *prefixes: str) -> str:
 
 
 def stop(report: lib.Report, place: Path, at: str) -> None:
-    """One end stands still for a while: its sampler is witness to that."""
+    """One end is stopped for a while, as its sampler shows."""
     document = place / f"stopped-{at}.json"
     with lib.Daemon() as daemon, \
          lib.Started(command(daemon.port, document, "-t", "TCP_STREAM", "-l", "30")) as client:
@@ -55,7 +54,7 @@ def stop(report: lib.Report, place: Path, at: str) -> None:
 
 
 def pause(report: lib.Report, place: Path) -> None:
-    """A client that is to pause is found pausing, and the daemon's session waiting for it."""
+    """A client that pauses is seen pausing, and the daemon's session waiting for it."""
     document = place / "paused.json"
     with lib.Daemon() as daemon:
         got = lib.run(command(daemon.port, document, "-t", "UDP_RR", "-l", "1", "-w", "200", "-b", "1"), 60)
@@ -71,7 +70,7 @@ def pause(report: lib.Report, place: Path) -> None:
 
 
 def hierarchy() -> Tuple[Path, bool]:
-    """Where control groups with quotas may be made, and whether they are of version 1."""
+    """Where cgroups with quotas can be created, and whether they are of version 1."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         mounted, _, kind = line.partition(" - ")
         where, options = Path(mounted.split()[4]), kind.split()[-1].split(",")
@@ -84,7 +83,7 @@ def hierarchy() -> Tuple[Path, bool]:
 
 @contextmanager
 def group() -> Iterator[Sequence[str]]:
-    """A group with a quota, and the words before a command that make it run there."""
+    """A cgroup with a quota, and the command prefix that runs a command in it."""
     top, v1 = hierarchy()
     place = top / f"plumbline-{os.getpid()}"
     place.mkdir()
@@ -104,7 +103,7 @@ def throttle(report: lib.Report, place: Path, name: str, of_daemon: Sequence[str
              side: int) -> None:
     document = place / f"{name}.json"
     with lib.Daemon(prefix=of_daemon) as daemon:
-        for _ in range(3):  # where others leave it less than its quota, nothing holds it up
+        for _ in range(3):  # if other programs leave it less than its quota, the quota has no effect
             got = lib.run([*of_client, *command(daemon.port, document, "-t", "TCP_STREAM", "-l", "1")], 60)
             both = ends(document) if document.exists() else ({}, {})
             bag, other = both[side], both[1 - side]
@@ -119,7 +118,7 @@ def throttle(report: lib.Report, place: Path, name: str, of_daemon: Sequence[str
 
 
 def hidden() -> Sequence[str]:
-    """The words before a command that take control groups out of its sight, as ip-netns(8) does."""
+    """The command prefix that hides cgroups from a command, as ip-netns(8) does."""
     words = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys/fs/cgroup && exec "$@"', "sh")
     got = lib.run([*words, "true"], 20)
     if got.rc != 0:

@@ -1,4 +1,4 @@
-"""--stations: where the time of a transaction goes, by the stamps of both ends, which add up to the round trip."""
+"""--stations: how the time of a transaction is spent, from timestamps of both ends, which add up to the round trip."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ from typing import Any, Dict, List
 import lib
 
 LINKED, PATIENCE = "10.77.0.2", 60
-SO_TIMESTAMP = 29  # of asm-generic/socket.h; Python has no name for it
+SO_TIMESTAMP = 29  # from asm-generic/socket.h; Python lacks it
 
 REFUSED = (
     ("-t TCP_STREAM --stations", ("--stations", "TCP_RR")),
@@ -29,7 +29,8 @@ def client(port: int, *args: str, host: str = "127.0.0.1") -> "List[str]":
 
 
 def stations_of(got: lib.Result, lost: int = 0) -> "Dict[str, Any]":
-    """Of a document: all that was asked for came at both ends, but what the link lost, was matched, and adds up."""
+    """A document's stations: all requested transactions were seen at both ends, except those lost on the link, were
+    matched, and add up."""
     assert got.rc == 0, got
     document = lib.document(got.out)
     found: Dict[str, Any] = document["iterations"][0]["stations"]
@@ -44,7 +45,7 @@ def stations_of(got: lib.Result, lost: int = 0) -> "Dict[str, Any]":
 
 
 def too_few(port: int) -> str:
-    """One transaction in a hundred of five."""
+    """One transaction in a hundred, of five."""
     got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR", "-l", "-5", "--stations"], PATIENCE)
     said = [line for line in got.err.splitlines() if "too few transactions for one in 100" in line]
     assert got.rc == 0 and said, got
@@ -93,7 +94,7 @@ def the_real_netserver() -> None:
 
 
 def what_waits_in_the_queue(lab: lib.Lab, port: int) -> str:
-    """Behind streams of this end, of which each has some packets in it: 20 Mbit/s."""
+    """Behind streams from this end, each with several packets in the queue, at 20 Mbit/s."""
     load = client(port, "-t", "TCP_STREAM", "-l", "4", "--flows", "8", host=LINKED)
     with lib.Started([*lab.client, *load]) as stream:
         stream.measuring(1)
@@ -106,7 +107,7 @@ def what_waits_in_the_queue(lab: lib.Lab, port: int) -> str:
 
 
 def messages_in_pieces(lab: lib.Lab, port: int) -> str:
-    """A request takes longer than the far end needs to wake up for its first packet."""
+    """Sending a request takes longer than the far end needs to wake up for its first packet."""
     got = lib.run([*lab.client, *client(port, "-t", "TCP_RR", "-l", "-100", "--stations=5", "--", "-r", "4000,4000",
                                         host=LINKED)], PATIENCE)
     calls = [float(lib.document(got.out)["final"][f"{end}_RECV_CALLS"]) for end in ("LOCAL", "REMOTE")]
@@ -137,7 +138,7 @@ def over_a_link(report: lib.Report) -> None:
 
 
 def suite(report: lib.Report) -> None:
-    """A socket has stamps all the while: the kernel begins to take them some time after the first one asks."""
+    """A socket has timestamps throughout: the kernel starts to take them some time after the first request."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as stamped, lib.Daemon() as daemon:
         stamped.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
         time.sleep(0.5)

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""A test of the daemon's has to do with its own client and nobody else: strangers' connections and
-datagrams do not get to it, and nothing is sent to who did not ask. The client is 127.0.0.1, the
-strangers are other addresses of the loopback interface; control connections are made by hand here,
-so that the moments between the messages last as long as it takes.
-"""
+"""A test at the daemon involves only its own client: strangers' connections and datagrams do not reach it, and
+nothing is sent to a host that did not ask. The client is 127.0.0.1, strangers are other loopback addresses; control
+connections are made by hand, so that the moments between messages last as long as needed."""
 
 import errno
 import os
@@ -27,7 +25,7 @@ TRANSMIT, RECEIVE, BOTH = 2, 4, 6
 CONNECTIONS, ROUTE = 0x4, 0x20
 ECHO_AT, ECHO_MAGIC, ECHO_ASKS, ECHO_GIVES = 600, 0x504C4543, 0x81F0E05D, 0x81F0E05E
 WHY_MAGIC = 0x504C5721
-MOMENT = 0.4       # seconds in which nothing may come
+MOMENT = 0.4       # seconds in which nothing may arrive
 SIZE = 64          # bytes of the messages here
 PATIENCE = 4 if lib.QUICK else 1
 
@@ -35,7 +33,7 @@ Case = Tuple[str, Callable[[], Optional[str]]]
 
 
 class Answer(NamedTuple):
-    """A message of the daemon's."""
+    """A message from the daemon."""
     bytes: bytes
 
     def word(self, at: int) -> int:
@@ -51,7 +49,7 @@ class Answer(NamedTuple):
 
     @property
     def token(self) -> bytes:
-        """The datagram that proves that it was read; empty when there is none."""
+        """The datagram that proves that it was read; empty if there is none."""
         given = self.word(ECHO_AT) == ECHO_MAGIC and self.word(ECHO_AT + 4) == ECHO_GIVES
         return self.bytes[ECHO_AT:ECHO_AT + 16] if given else b""
 
@@ -84,7 +82,7 @@ class Control:
     def ask(self, kind: Tuple[int, int], direction: int, length: int = -1000, flags: int = ROUTE,
             port: int = 0, near: str = "0.0.0.0", far: str = "0.0.0.0",
             echo: bool = False) -> Answer:
-        """Asks for a test; near is the client's address for the data, far the daemon's."""
+        """Request a test; near is the client's data address, far the daemon's."""
         sizes = (SIZE, SIZE) if direction == BOTH else (-1, -1)
         words = (OMNI, -1, -1, SIZE, 8, 0, 0, sizes[0], -1, SIZE, 8, 0, 0, sizes[1], flags, 0,
                  length, 0, 0, -1, -1, -1, 0, 4, kind[0], kind[1], direction, port, 0, 0,
@@ -119,15 +117,14 @@ def datagrams(stack: ExitStack, address: str) -> socket.socket:
 
 
 def quiet(*sockets: socket.socket, seconds: float = MOMENT) -> None:
-    """Nothing comes there."""
+    """Nothing arrives at these sockets."""
     ready = select.select(sockets, [], [], seconds)[0]
     assert not ready, f"{ready[0].recv(2048)[:20]!r} came at {ready[0].getsockname()}"
 
 
 def connects(address: str, port: int, seconds: float = MOMENT, kind: Tuple[int, int] = TCP) -> bool:
-    """Is a connection from that address served in this time? The daemon resets a stranger's, or
-    never looks at it while it has its client's.
-    """
+    """Whether a connection from that address is served in time. The daemon resets strangers' connections, or ignores
+    them while it has its client's."""
     with socket.socket(socket.AF_INET, *kind) as s:
         s.settimeout(seconds)
         s.bind((address, 0))
@@ -138,13 +135,13 @@ def connects(address: str, port: int, seconds: float = MOMENT, kind: Tuple[int, 
         except (socket.timeout, ConnectionError):
             return False
         except OSError as fault:
-            if fault.errno != errno.ENOTCONN:   # DCCP's, when the reset came between connect and send
+            if fault.errno != errno.ENOTCONN:   # DCCP's, if the reset arrived between connect and send
                 raise
             return False
 
 
 def are_not_served(port: int, kind: Tuple[int, int]) -> None:
-    """A stranger comes before the client of a test of that transport does."""
+    """A stranger connects before the client of a test with that transport does."""
     with Control(port) as control:
         data = control.granted(kind, BOTH).port
         assert not connects(STRANGER, data, kind=kind), "a stranger was served"
@@ -154,9 +151,9 @@ def are_not_served(port: int, kind: Tuple[int, int]) -> None:
 # ---- connections --------------------------------------------------------------------------------
 
 def stranger_connects(port: int, direction: int) -> None:
-    """It hears nothing, not even a refusal, and the client still gets its own."""
+    """It gets no answer, not even a refusal, and the client still gets its own."""
     with Control(port) as control:
-        # A sender ends by the clock: it would be through with a count before we look again.
+        # A sender is timed: a counted test would end before we look again.
         length = 3 if direction == TRANSMIT else -1000
         data = control.granted(TCP, direction, length).port
         for address in (STRANGER, VICTIM):
@@ -169,7 +166,7 @@ def stranger_connects(port: int, direction: int) -> None:
                 assert own.recv(SIZE)
             if direction == RECEIVE:
                 own.sendall(bytes(3 * SIZE))
-            # Not in the midst of a test, either.
+            # Nor in the middle of a test.
             assert not connects(STRANGER, data), "a stranger was served during the test"
         if direction == RECEIVE:
             got = control.answer()
@@ -177,7 +174,7 @@ def stranger_connects(port: int, direction: int) -> None:
 
 
 def between_connections(port: int) -> str:
-    """A connection test takes one after another: each from its client."""
+    """A connection test accepts one after another, each from its client."""
     with Control(port) as control:
         data = control.granted(TCP, BOTH, -20, ROUTE | CONNECTIONS).port
         for i in range(20):
@@ -192,14 +189,14 @@ def between_connections(port: int) -> str:
 
 
 def other_address(port: int) -> None:
-    """People run the control connection over one network and the data over another."""
+    """The control connection may use one network, and data another."""
     with Control(port) as control:
         data = control.granted(TCP, BOTH, near=OTHER).port
         assert not connects(STRANGER, data), "not the address that the request names"
         assert not connects(CLIENT, data), "not the address that the request names"
         assert connects(OTHER, data, 60), "the address that the request names was not served"
     with Control(port) as control:
-        # To another address of the daemon's: only the client's routes know what it comes from.
+        # For another address of the daemon, only the client's routes determine its source address.
         data = control.granted(TCP, BOTH, far=OTHER).port
         with socket.create_connection((OTHER, data), 60, (STRANGER, 0)) as s:
             s.sendall(bytes(SIZE))
@@ -207,7 +204,7 @@ def other_address(port: int) -> None:
 
 
 class Flood:
-    """Strangers who connect to a data port, some hundred times a second, while the block lasts."""
+    """Strangers who connect to a data port some hundred times a second, during a block."""
 
     PAUSE = 0.002  # seconds
 
@@ -236,7 +233,7 @@ class Flood:
 
 
 def flooded(port: int, test: str, length: int, *args: str) -> str:
-    """However many strangers connect, the client has all of its own test, and counts nothing else."""
+    """However many strangers connect, the client has its whole test, and counts nothing else."""
     data = lib.free_port()
     with Flood(data) as flood:
         time.sleep(MOMENT)
@@ -258,7 +255,7 @@ def requests_of_strangers(port: int) -> None:
         own, stranger = datagrams(stack, CLIENT), datagrams(stack, STRANGER)
         for _ in range(5):
             stranger.sendto(bytes(SIZE), to)
-        stranger.sendto(b"", to)  # the end of a test, if it came from the client
+        stranger.sendto(b"", to)  # would end the test if it came from the client
         quiet(stranger)
         for _ in range(3):
             own.sendto(bytes(SIZE), to)
