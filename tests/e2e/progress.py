@@ -101,7 +101,7 @@ class Terminal:
         raise AssertionError(f"not {times} times {pattern!r} in {PATIENCE} s: {self.raw[-2000:]!r}")
 
     def rest(self) -> int:
-        """Reads to the end. The exit status, or minus the signal."""
+        """Read to the end; returns the exit status, or minus the signal."""
         end = time.monotonic() + PATIENCE
         while self.read():
             assert time.monotonic() < end, f"no end in {PATIENCE} s: {self.raw[-2000:]!r}"
@@ -118,7 +118,7 @@ def netperf(port: int, *args: str) -> List[str]:
 
 
 def assert_clean(seen: Terminal) -> None:
-    """Nothing of the line is on the screen, and nothing was written beside it while it was there."""
+    """The line is gone from the screen, and nothing else was written while it was drawn."""
     rows = seen.rows()
     assert not [row for row in rows if WORDS.search(row) or "^C" in row], rows
     frames = list(FRAME.finditer(seen.raw))
@@ -138,7 +138,7 @@ def assert_table(seen: Terminal, banner: bool = True) -> None:
 
 @tried
 def a_whole_test(port: int) -> None:
-    """It is drawn again and again, its time goes on, and at the end there is the classic table."""
+    """It is redrawn, its time advances, and at the end there is the classic table."""
     with Terminal(*netperf(port, "-l", "3", *lib.PACED)) as seen:
         status = seen.rest()
     times = [float(found[1]) for frame in seen.frames()
@@ -152,12 +152,12 @@ def each_test(port: int, test: str, options: Sequence[str], pattern: str) -> Non
     with Terminal(*netperf(port, "-t", test, *LONG, *options)) as seen:
         seen.until(pattern, times=2)
         status = seen.interrupt()
-    assert (status == 0) == ("--warm-up" not in options), (status, seen.raw)  # there is no result of that
+    assert (status == 0) == ("--warm-up" not in options), (status, seen.raw)  # a warm-up has no result
     assert_clean(seen)
 
 
 def interrupted_from_the_keyboard(port: int) -> None:
-    """The terminal writes ^C where the cursor is."""
+    """The terminal echoes ^C at the cursor."""
     with Terminal(*netperf(port, "-t", "TCP_RR", *LONG)) as seen:
         seen.until(r"measuring [\d.]+ of 60 s .* transactions/s")
         seen.child.sendintr()
@@ -218,7 +218,7 @@ def a_pause_before(port: int) -> None:
 
 
 def a_narrow_terminal(port: int) -> None:
-    """One row, of which the last column stays free."""
+    """One row, with the last column free."""
     with Terminal(*netperf(port, "-P", "0", *LONG), columns=30) as seen:
         assert max(len(frame) for frame in seen.until("measuring", times=2)) <= 29, seen.raw
         assert len(seen.rows()) == 1, seen.rows()
@@ -236,7 +236,7 @@ def by_the_locale(port: int) -> None:
 
 
 def not_wanted(port: int) -> None:
-    """Where it is refused, or the terminal could not erase it."""
+    """Refused, or on a terminal that can't erase it."""
     for options, env in ((("--progress", "never"), {}), ((), {"TERM": "dumb"}), ((), {"TERM": ""})):
         with Terminal(*netperf(port, "-l", "3", *lib.PACED, *options), env=env) as seen:
             assert seen.rest() == 0, seen.raw
@@ -259,7 +259,7 @@ def a_daemon_that_dies() -> None:
 
 
 class Mute:
-    """A daemon that takes connections and says nothing."""
+    """A daemon that accepts connections and does not answer."""
 
     def __enter__(self) -> int:
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -270,8 +270,8 @@ class Mute:
 
 
 def while_nobody_answers() -> None:
-    """Before the test begins a signal ends the program as it does without a line. (A greeting, which
-    --explain takes, comes first of all.)"""
+    """Before the test begins, a signal ends the program as it does without a progress line. (With --explain, a
+    greeting comes first.)"""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         with Mute() as port, Terminal(*netperf(port, "--explain", *LONG)) as seen:
             seen.until("TCP_STREAM: waiting for netserver at 127.0.0.1")
@@ -281,7 +281,7 @@ def while_nobody_answers() -> None:
 
 
 def a_note_meanwhile() -> None:
-    """netperf says after five seconds whom it waits for."""
+    """After five seconds, netperf says what it is waiting for."""
     with Mute() as port, Terminal(*netperf(port, "-P", "0", *LONG), columns=300) as seen:
         seen.until("waiting for netserver at 127.0.0.1, 6 s")
         assert seen.interrupt() > 0, seen.raw
@@ -292,7 +292,7 @@ def a_note_meanwhile() -> None:
 
 
 def stopped_and_continued(port: int) -> None:
-    """By ^Z: the shell has the terminal for itself, until the program goes on."""
+    """By ^Z: the shell has the terminal for itself until the program continues."""
     command = shlex.join([lib.netperf(), *netperf(port, *LONG)])
     with Terminal("-c", f"set -m; {command}; echo it stands; fg > /dev/null", program="bash") as seen:
         seen.until("measuring")
@@ -309,7 +309,7 @@ def stopped_and_continued(port: int) -> None:
 
 
 def in_the_background(port: int) -> None:
-    """A program that the shell runs beside others leaves the terminal to them."""
+    """A background job does not write to the terminal."""
     command = shlex.join([lib.netperf(), *netperf(port, "-l", "3", *lib.PACED)])
     with Terminal("-c", f"set -m; {command} & wait", program="bash") as seen:
         assert seen.rest() == 0 and GONE not in seen.raw and not FRAME.search(seen.raw), seen.raw
@@ -325,7 +325,7 @@ def a_pipe_is_left_alone(port: int) -> None:
 
 @tried
 def always(port: int) -> None:
-    """Also into a pipe, and to standard output goes what goes there without it."""
+    """Also into a pipe; stdout is the same as without it."""
     shapes = []
     for word in ("always", "never"):
         got = subprocess.run([lib.netperf(), *netperf(port, "-l", "2", "--progress", word, *lib.PACED)],
@@ -347,7 +347,7 @@ def a_wrong_word() -> None:
 
 
 def no_more_than_the_link(lab: lib.Lab, port: int) -> str:
-    """What lies in the send buffer has not been carried."""
+    """Data in the send buffer has not been carried."""
     got = lib.run([*lab.client, lib.netperf(), "-H", "10.77.0.2", "-p", str(port), "-l", "2", "--progress", "always", "--", "-s", "8M"], 60)
     rates = [float(rate) for rate in re.findall(r"measuring .*  ([\d.]+) Mbit/s", got.err.replace("\r", "\n"))]
     assert got.rc == 0 and rates and max(rates) < 30, (rates, got)

@@ -280,7 +280,7 @@ def streams_of_strangers(port: int) -> None:
 
 
 def spoofed(source: Tuple[str, int], to: Tuple[str, int], payload: bytes) -> bytes:
-    """An IPv4 packet with that source; the kernel fills in checksum and lengths that are zero."""
+    """An IPv4 packet with that source address; the kernel fills in checksum and lengths that are zero."""
     udp = struct.pack("!4H", source[1], to[1], 8 + len(payload), 0) + payload
     head = struct.pack("!2B3H2BH4s4s", 0x45, 0, 20 + len(udp), 0, 0, 64, socket.IPPROTO_UDP, 0,
                        socket.inet_aton(source[0]), socket.inet_aton(to[0]))
@@ -288,7 +288,7 @@ def spoofed(source: Tuple[str, int], to: Tuple[str, int], payload: bytes) -> byt
 
 
 def reflection(port: int) -> str:
-    """Whoever can forge addresses would have a victim flooded by a responder."""
+    """With forged source addresses, a responder could be made to flood a victim."""
     with Control(port) as control, ExitStack() as stack:
         try:
             raw = stack.enter_context(closing(socket.socket(
@@ -300,7 +300,7 @@ def reflection(port: int) -> str:
         for _ in range(20):
             raw.sendto(spoofed(victim.getsockname(), to, bytes(SIZE)), to)
         quiet(victim)
-        # The same packet from the client itself is one, so it was not a faulty one.
+        # The same packet from the client itself is accepted, so it was not malformed.
         raw.sendto(spoofed(own.getsockname(), to, bytes(SIZE)), to)
         assert len(own.recv(2048)) == SIZE
         own.sendto(b"", to)
@@ -311,7 +311,7 @@ def reflection(port: int) -> str:
 
 
 def bargain(port: int, direction: int) -> str:
-    """A request for datagrams from or to somebody else is refused, and says why."""
+    """A request for datagrams from or to another host is refused, with the reason."""
     with Control(port) as control:
         got = control.ask(UDP, direction, near=VICTIM, port=4711)
         assert got.error == errno.EACCES, f"error {got.error}"
@@ -353,7 +353,7 @@ def no_echo(port: int) -> str:
 
 
 def without_mark(port: int) -> None:
-    """netperf's own client knows nothing of echoes: it gets what it always got."""
+    """netperf's own client does not support echoes: it gets what it always got."""
     with Control(port) as control, ExitStack() as stack:
         own = datagrams(stack, CLIENT)
         granted = control.granted(UDP, TRANSMIT, 1, port=own.getsockname()[1])
@@ -363,7 +363,7 @@ def without_mark(port: int) -> None:
 
 
 def closed_port(port: int) -> None:
-    """What ICMP says of a client's closed port ends nothing: neither a responder nor a sender."""
+    """An ICMP error about a client's closed port ends neither a responder nor a sender."""
     with Control(port) as control, ExitStack() as stack:
         to = (CLIENT, control.granted(UDP, BOTH, 2).port)
         for _ in range(20):
@@ -411,7 +411,7 @@ def ours_refused(port: int, args: str) -> str:
 
 
 def real_refused(port: int, program: str) -> str:
-    """netperf's own client looks at the number alone, as ever."""
+    """netperf's own client looks at the number alone, as always."""
     got = client(port, "-t", "UDP_RR", "-l", "1", "--", "-L", STRANGER, program=program)
     assert got.rc == 255, f"status {got.rc}: {got.err!r}"
     assert f"remote error {errno.EACCES}" in got.out + got.err, f"{got.out!r} {got.err!r}"

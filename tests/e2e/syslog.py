@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
-"""A daemon in the background logs to syslog, and so do its sessions: what they say gets there, and
-nowhere else. Runs in namespaces of its own, where /dev/log is this test's.
-"""
+"""A daemon in the background and its sessions log to syslog, and nowhere else. Runs in namespaces of its own, where
+/dev/log is this test's."""
 
 import os
 import re
@@ -23,7 +22,7 @@ DEVICES = ("null", "zero", "urandom", "random")
 
 
 def own_devices() -> socket.socket:
-    """A /dev with a few devices in it, and syslog's socket, which is returned."""
+    """Mount a /dev with a few devices and syslog's socket, which is returned."""
     with tempfile.TemporaryDirectory() as place:
         subprocess.run(["mount", "-t", "tmpfs", "dev", place], check=True)
         for name in DEVICES:
@@ -38,7 +37,7 @@ def own_devices() -> socket.socket:
 
 
 def lines(log: socket.socket, awaited: str = "", seconds: float = 60) -> str:
-    """What comes until a line says what is awaited; all that is there when nothing is."""
+    """Lines from the log until one contains the awaited text; without one, all that are there."""
     got = ""
     end = time.monotonic() + (seconds if awaited else 0)
     while not awaited or awaited not in got:
@@ -51,7 +50,7 @@ def lines(log: socket.socket, awaited: str = "", seconds: float = 60) -> str:
 
 
 def in_vain() -> bytes:
-    """A test that the daemon ends with an error: what comes on its data connection."""
+    """A test that the daemon ends with an error: returns what arrives on its data connection."""
     words = (97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, -100000, 0, 0, -1, -1, -1,
              0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1)
     with socket.create_connection(("127.0.0.1", PORT), 60) as control:
@@ -64,13 +63,13 @@ def in_vain() -> bytes:
 
 
 def unread(log: socket.socket) -> str:
-    """Nobody reads the log: clients are served, and afterwards a line says how many lines were lost."""
+    """The log is not read: clients are served, and later a line says how many lines were lost."""
     subprocess.run([lib.netserver(), "-p", str(PORT), "-L", "127.0.0.1", "-v", "2"], check=True,
                    stdout=subprocess.DEVNULL)
     pid = int(lines(log, awaited="netserver[").split("netserver[")[1].split("]")[0])
     command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(PORT), "-t", "TCP_RR", "-l", "-10", "-P", "0"]
     try:
-        for _ in range(10):     # a test is three lines or more; 11 fill the socket
+        for _ in range(10):     # a test logs three lines or more; 11 fill the socket
             got = lib.run(command, 60)
             assert got.rc == 0, got.err
         status = lib.run([lib.netserver(), "-p", str(PORT), "--status"], 60).out

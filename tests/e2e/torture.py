@@ -1,9 +1,8 @@
-"""Clients that do everything wrong that can be done to a netserver over its own protocol, several
-at a time, while honest ones are served: each gets an answer, a refusal or a close in time; nothing
-is left of them, and what they make the daemon take is bounded.
+"""Clients that violate netserver's protocol in every way, several at a time, while honest ones are served: each gets
+an answer, a refusal or a close in time; nothing is left of them, and the resources that they take are limited.
 
-NP_TORTURE is how many (300; 10,000 with --long), NP_TORTURE_SEED repeats a run, NP_TORTURE_ONLY one client of it. As
-root all happens in a network and a /tmp of its own.
+NP_TORTURE is their number (300; 10,000 with --long), NP_TORTURE_SEED repeats a run, NP_TORTURE_ONLY one client of it.
+As root, everything runs in a network and a /tmp of its own.
 """
 
 import os
@@ -25,9 +24,9 @@ import lib
 import ours
 
 SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
-PATIENCE = 5.0 if SLOW else 1.0  # by which sanitizers stretch a time limit
+PATIENCE = 5.0 if SLOW else 1.0  # sanitizers stretch time limits
 
-# A daemon that grants what it is asked for has no bound to keep.
+# A daemon that grants everything that is requested has no limits to check.
 HAS_LIMITS = "--max-total-memory" in lib.run([lib.netserver(), "--help"], timeout=20).out
 
 SESSIONS = int(os.environ.get("NP_TORTURE") or (10000 if lib.LONG else 300))
@@ -39,7 +38,7 @@ ANSWER_S = 10.0 + lib.SLACK  # for an answer, a refusal or a close
 GONE_S = 10.0 + lib.SLACK    # until nothing is left of a session whose client has gone
 MEMORY_MB = 512 * (4 if SLOW else 1)  # of the daemon and all its sessions; sanitizers triple it
 SAMPLE_S = 0.05
-HONEST_S = 60.0   # for a short honest test, however loaded the machine
+HONEST_S = 60.0   # for a short honest test, on a machine with any load
 
 FRAME, OLD_FRAME = 656, 256
 INSIDE = "NP_TORTURE_INSIDE"
@@ -48,7 +47,7 @@ DEBUG_ON, DEBUG_OFF, CALIBRATE, PASSPHRASE, SYSINFO = 1, 2, 5, 6, 600
 OMNI = 97
 HELLO, WELCOME = 0x504c0010, 0x504c0011
 PLAN, GRANT, RESULT, ENGINES, EVIDENCE, BAG, ERROR = OURS = range(0x504c0030, 0x504c0037)
-TRANSMIT, RECEIVE, BOTH = 2, 4, 6  # directions, as the server sees them
+TRANSMIT, RECEIVE, BOTH = 2, 4, 6  # directions, as seen by the server
 OMNI_CONNECT, OMNI_ROUTE = 0x4, 0x20
 
 ABSURD = (0, 1, 0xffffffff, 0x80000000, 0x7fffffff, 0x7ffffffe, 0x80000001, 0x10000, 0xffff,
@@ -59,7 +58,7 @@ BANNERS = (
     b"GET / HTTP/1.1\r\nHost: localhost\r\nUser-Agent: torture\r\n\r\n",
     b"POST /x HTTP/1.1\r\nContent-Length: 1000000\r\n\r\n" + 700 * b"x",
     b"SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n",
-    bytes.fromhex("16030100c4010000c00303") + bytes(range(185)),  # TLS, a client's hello
+    bytes.fromhex("16030100c4010000c00303") + bytes(range(185)),  # a TLS ClientHello
     bytes.fromhex("160301") + b"\xff\xff" + bytes(2000),
     b"EHLO localhost\r\n",
     b"*1\r\n$4\r\nPING\r\n",
@@ -69,7 +68,7 @@ BANNERS = (
 
 
 class Wrong(Exception):
-    """The daemon did what it must not."""
+    """The daemon did something wrong."""
 
 
 # ---- messages -----------------------------------------------------------------------------------
@@ -83,7 +82,7 @@ def frame(*values: int, size: int = FRAME) -> bytes:
 
 
 def recorded() -> List[bytes]:
-    """One real request of each code, and several of OMNI."""
+    """A recorded request for each code, and several of OMNI."""
     found: Dict[Tuple[bytes, ...], bytes] = {}
     for _, _, message in (one for one in ours.vectors() if one.kind.endswith("_REQUEST")):
         # Of OMNI: one for each transport and direction.
@@ -100,7 +99,7 @@ def code_of(message: bytes) -> int:
 
 
 def sweep(seed: str) -> "List[Tuple[int, int, int]]":
-    """Every word of every kind of request with every absurd value, in an order of its own."""
+    """Every word of every kind of request with every absurd value, in random order."""
     all_of_it = [(kind, word, value)
                  for kind, message in enumerate(REQUESTS)
                  for word in range(len(message.rstrip(b"\0")) // 4 + 2)
@@ -145,7 +144,7 @@ class Peer:
         self.sock.close()
 
     def say(self, data: bytes) -> None:
-        """What the daemon does not take any more because it has closed is not said."""
+        """Send; ignore that the daemon has closed the connection."""
         try:
             self.sock.sendall(data)
         except (BrokenPipeError, ConnectionError):
@@ -174,7 +173,7 @@ class Peer:
             return b""
 
     def answer(self) -> Optional[bytes]:
-        """A message, of an old client's size at least; None when the daemon has closed."""
+        """A message, at least as long as an old client's; None if the daemon has closed."""
         until = time.monotonic() + ANSWER_S * PATIENCE
         got, least, most = b"", 8, 8
         while len(got) < least:
@@ -189,7 +188,7 @@ class Peer:
         return got
 
     def ended(self) -> None:
-        """It closes, whatever it says before."""
+        """Wait for the close, whatever is received before."""
         until = time.monotonic() + ANSWER_S * PATIENCE
         while self._receive(1 << 16, until, "not closed"):
             pass
@@ -217,7 +216,7 @@ def granted(answer: Optional[bytes], request: bytes) -> bool:
 
 
 def port_in(answer: bytes, request: bytes) -> int:
-    """The data port that a response names: where it stands depends on the code."""
+    """The data port in a response, whose position depends on the code."""
     word = {OMNI: 12, 10: 7, 94: 7, 16: 6}.get(code_of(request), 7)
     return int(struct.unpack_from("!I", answer, 4 * word)[0]) & 0xffff
 
@@ -235,7 +234,7 @@ def tcp_mischief(port: int, rng: random.Random) -> None:
             data.connect(("127.0.0.1", port))
             how = rng.randrange(6)
             if how == 0:
-                pass  # not a byte
+                pass  # without a byte
             elif how == 1:
                 data.sendall(rng.randbytes(rng.randrange(1, 5000)))
             elif how == 2:
@@ -246,7 +245,7 @@ def tcp_mischief(port: int, rng: random.Random) -> None:
             elif how == 4:
                 data.recv(1)
             else:
-                data.sendall(bytes(1 << 18))  # and takes nothing that comes
+                data.sendall(bytes(1 << 18))  # and reads nothing
             if rng.randrange(2):
                 data.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         except OSError:
@@ -265,7 +264,7 @@ def udp_mischief(port: int, rng: random.Random) -> None:
 
 
 def unix_mischief(answer: bytes, rng: random.Random) -> None:
-    """A path stands at the end of the response, in groups of 4 bytes turned round."""
+    """The path is at the end of the response, in groups of 4 bytes with reversed order."""
     turned = b"".join(answer[i:i + 4][::-1] for i in range(8, 96, 4))
     path = re.search(rb"/[\w/.-]+", turned)
     if path is None:
@@ -290,7 +289,7 @@ def mischief(answer: bytes, request: bytes, rng: random.Random) -> None:
 
 
 def ask(peer: Peer, request: bytes, rng: random.Random, often: float = 1.0) -> None:
-    """A request, and if it is granted, no good data connection."""
+    """Make a request and, if it is granted, no valid data connection."""
     peer.say(request)
     answer = peer.answer()
     if answer is None or not granted(answer, request):
@@ -350,7 +349,7 @@ def dribbled(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def reordered(peer: Peer, rng: random.Random, _number: int) -> None:
-    """Messages that are the other side's to send, or come in no order."""
+    """Messages that the other side should send, or in the wrong order."""
     request = rng.choice(REQUESTS)
     for step in rng.sample((2, 1), 2):
         peer.say(words(code_of(request) + step) + request[4:])
@@ -387,7 +386,7 @@ def pipelined_tests(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def endless(peer: Peer, rng: random.Random, _number: int) -> None:
-    """As much text as it takes; the answers are left where they are."""
+    """Send as much text as possible, and read no answers."""
     line = rng.choice((b"A" * 997, b"netperf " * 100 + b"\n", b"\0" * 1021))
     peer.sock.settimeout(0.3)
     try:
@@ -408,7 +407,7 @@ def banner(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def old(peer: Peer, rng: random.Random, _number: int) -> None:
-    """A client of 256-byte messages is known by the pause behind the first one."""
+    """A client with 256-byte messages is recognised by the pause after the first one."""
     requests = [r for r in REQUESTS if code_of(r) != OMNI]
     request = rng.choice((frame(DEBUG_OFF, 0), frame(CALIBRATE, -1), *requests))[:OLD_FRAME]
     ask(peer, request, rng)
@@ -418,7 +417,7 @@ def old(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def bad_data(peer: Peer, rng: random.Random, _number: int) -> None:
-    """A sound request, and data connections that are none."""
+    """A valid request, and invalid data connections."""
     udp = rng.randrange(3) == 0
     direction = rng.choice((TRANSMIT, RECEIVE, BOTH))
     connections = not udp and direction == BOTH and rng.randrange(3) == 0
@@ -430,7 +429,7 @@ def bad_data(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def secretive(peer: Peer, rng: random.Random, _number: int) -> None:
-    """A passphrase that nobody wants, ended or not."""
+    """A passphrase that is not required, terminated or not."""
     text = rng.choice((b"sesame", b"", 648 * b"x", rng.randbytes(648)))
     peer.say((words(PASSPHRASE, -1) + text).ljust(FRAME, b"\0"))
     peer.say(harmless(rng))
@@ -439,7 +438,7 @@ def secretive(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def greeting(rng: random.Random) -> bytes:
-    """HELLO (wire/ext.h): fields of a tag, a length and that many bytes; some are none."""
+    """HELLO (wire/ext.h): fields with a tag, a length and that many bytes; some are invalid."""
     def field(tag: int, value: bytes) -> bytes:
         length = len(value) if rng.randrange(20) else rng.choice(ABSURD)
         return words(tag, length) + value + bytes(-len(value) % 4)
@@ -464,7 +463,7 @@ def tagged(rng: random.Random, fields: "Dict[int, bytes]") -> bytes:
 
 
 def a_plan(rng: random.Random) -> bytes:
-    """Many flows and threads, most of them more than there may be."""
+    """Many flows and threads, mostly more than allowed."""
     flows, threads = (rng.choice((1, 2, 64, 65, 1000, 10000, 10000, *ABSURD[:3])) for _ in range(2))
     pattern, transport = rng.choice(((b"rr", b"TCP"), (b"rr", b"UDP"), (b"stream", b"TCP"), (b"crr", b"TCP"),
                                      (b"stream", b"UDP"), (b"sendfile", b"TCP")))
@@ -491,7 +490,7 @@ def ports_in(grant: bytes) -> List[int]:
 
 
 def planner(peer: Peer, rng: random.Random, _number: int) -> None:
-    """Asks for a crowd of data connections, and makes some of them, or half of one."""
+    """Request many data connections, and make some of them, or half of one."""
     if rng.randrange(10):
         peer.say(frame(HELLO, -1, 1, 4, 1, 2, 4, 32))
         peer.answer()
@@ -517,7 +516,7 @@ def planner(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def curious(peer: Peer, rng: random.Random, _number: int) -> None:
-    """What ends of ours say to each other, in no order. Few questions, as many are answered slowly."""
+    """Messages of our own protocol in random order. Only a few, as many are answered slowly."""
     says = [greeting(rng)] if rng.randrange(4) else []
     for _ in range(rng.randrange(1, 16)):
         says.append(rng.choice((
@@ -533,7 +532,7 @@ def curious(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def hog(peer: Peer, rng: random.Random, _number: int) -> None:
-    """Buffers of hundreds of megabytes, kept for as long as they are given."""
+    """Buffers of hundreds of megabytes, kept for as long as possible."""
     if rng.randrange(2):
         request = bytearray(omni(rng, False, BOTH))
         request[28:32] = request[52:56] = words(rng.randrange(50, 250) << 20)
@@ -546,7 +545,7 @@ def hog(peer: Peer, rng: random.Random, _number: int) -> None:
     leave(peer, rng)
 
 
-MOVES: "Dict[Move, int]" = {  # and how often each is made
+MOVES: "Dict[Move, int]" = {  # and their relative frequency
     absurd: 32, garbage: 6, truncated: 7, oversized: 5, dribbled: 4, reordered: 5, half_closed: 6,
     vanishing: 8, pipelined: 5, pipelined_tests: 5, endless: 2, banner: 6, old: 3, bad_data: 18,
     secretive: 2, curious: 8, planner: 12, hog: 3 if HAS_LIMITS else 0,
@@ -556,18 +555,18 @@ MOVES: "Dict[Move, int]" = {  # and how often each is made
 class Played(NamedTuple):
     answers: int
     granted: int
-    fault: str  # what went wrong
+    fault: str  # empty if all was well
 
 
 def play(port: int, number: int) -> Played:
-    """One client."""
+    """Run a client."""
     rng = random.Random(f"{SEED}/{number}")
     move = rng.choices(list(MOVES), list(MOVES.values()))[0]
     start = time.monotonic()
     try:
         with Peer(port, rng) as peer:
             move(peer, rng, number)
-    except Exception as fault:  # whatever it is, it is told with what repeats it
+    except Exception as fault:  # reported with the command that repeats it
         took = time.monotonic() - start
         return Played(0, 0, f"client {number} ({move.__name__}), after {took:.1f} s: "
                             f"{type(fault).__name__}: {fault}; "
@@ -578,20 +577,20 @@ def play(port: int, number: int) -> Played:
 # ---- what is watched meanwhile ------------------------------------------------------------------
 
 def memory_kb(pids: Sequence[int]) -> int:
-    """What they take together, pages that they share counted once."""
+    """Total memory, with shared pages counted once."""
     total = 0
     for pid in pids:
         try:
             found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(),
                               re.M)
         except OSError:
-            continue  # gone in between
+            continue  # it has just ended
         total += int(found[1]) if found else 0
     return total
 
 
 class Watch(NamedTuple):
-    """What a thread finds out until it is told to stop."""
+    """What a thread observes until it is told to stop."""
     stop: threading.Event
     peak_kb: List[int]
     most: List[int]
@@ -656,7 +655,7 @@ def torture(report: lib.Report, daemon: lib.Daemon) -> None:
                  "; ".join(faults[:5]) or f"{seconds:.1f} s")
     answers, tests = (sum(column) for column in ([p.answers for p in played],
                                                  [p.granted for p in played]))
-    if not ONLY:  # else it would be no torture
+    if not ONLY:  # a single client is not torture
         report.check("the daemon answers, and grants tests",
                      answers > len(numbers) // 2 and tests > len(numbers) // 10,
                      f"{answers} answers, {tests} tests")
@@ -667,7 +666,7 @@ def torture(report: lib.Report, daemon: lib.Daemon) -> None:
 
 
 def sockets(pid: int) -> "List[str]":
-    """Its connections, as the kernel has them."""
+    """Its connections, according to the kernel."""
     mine = {os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()}
     rows = [row.split() for table in ("tcp", "tcp6", "udp", "udp6")
             for row in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]]
@@ -675,7 +674,7 @@ def sockets(pid: int) -> "List[str]":
 
 
 def describe(pid: int, daemon: lib.Daemon) -> str:
-    """What somebody wants to know of a session that does not end."""
+    """Information about a session that does not end."""
     threads = []
     for task in sorted(Path(f"/proc/{pid}/task").glob("*")):
         try:
@@ -724,7 +723,7 @@ def suite(report: lib.Report) -> None:
 
 
 def move_in() -> None:
-    """As root: this program once more, with a network and a /tmp of its own."""
+    """As root: restart this program with a network and a /tmp of its own."""
     paths = (lib.TOP, Path(lib.netserver()), Path(lib.netperf()), Path.cwd())
     if os.environ.get(INSIDE) or os.geteuid() != 0 or any(
             str(path).startswith(tempfile.gettempdir()) for path in paths):

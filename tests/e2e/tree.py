@@ -1,5 +1,5 @@
-"""What the documents refer to is there: files, sections, targets of make, and for who has installed
-it the pages that manual pages name. scripts/check-dist runs it in an unpacked tarball, too.
+"""What the documents refer to exists: files, sections, make targets, and in an installation the pages named by manual
+pages. scripts/check-dist also runs it in an unpacked tarball.
 """
 
 import os
@@ -18,7 +18,7 @@ TEXTS = [lib.TOP / "README.md", lib.TOP / "CONTRIBUTING.md", *sorted(DOC.glob("*
 BUILD = Path(os.environ.get("top_builddir") or lib.TOP)
 COMPILER = "cc"
 
-# What a path in a text begins with, and paths that are made, or stand for others.
+# How paths in a text begin, and paths that are generated or placeholders.
 PATH = re.compile(r"(?<![\w/.-])((?:\.ci|doc|m4|netserver|scripts|src|tests)/[\w./*-]*[\w*]"
                   r"|autogen\.sh)")
 MADE = {"src/netperf", "src/netserver", "doc/netperf.1"}
@@ -30,13 +30,13 @@ def without_code(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """The blocks and the spans."""
+    """Code blocks and code spans."""
     spans = [" ".join(span.split()) for span in re.findall(r"`([^`]*)`", text)]
     return "\n".join(re.findall(r"^    .*$", text, re.M) + spans)
 
 
 def anchors(text: str) -> Set[str]:
-    """As the usual viewers make them of headings."""
+    """The anchors that the usual viewers generate from headings."""
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
             for heading in re.findall(r"^#+ +(.*)$", text, re.M)}
 
@@ -47,7 +47,7 @@ def links(path: Path) -> None:
     for link in found:
         name, _, section = link.partition("#")
         if ":" in name:
-            continue  # elsewhere in the world
+            continue  # a URL
         to = path.parent / name if name else path
         if not to.is_file() or (section and section not in anchors(to.read_text())):
             bad.append(link)
@@ -67,7 +67,7 @@ def files(path: Path) -> None:
 
 
 def targets() -> str:
-    """make knows each target that is named."""
+    """Each make target that is named exists."""
     wanted: Set[str] = set()
     for path in TEXTS[:2]:
         text = re.sub(r" -C +\S+", "", code(path.read_text()))
@@ -82,7 +82,7 @@ def targets() -> str:
 
 
 def suites_run() -> str:
-    """A target of make, or a job of CI, runs each suite."""
+    """Each suite is run by a make target or a CI job."""
     here = Path(__file__).parent
     lists = [(lib.TOP / name).read_text() for name in ("tests/local.mk", "scripts/ci")]
     runs = set(re.findall(r"e2e/(\w+)\.py", "".join(lists)))
@@ -103,7 +103,7 @@ def installed() -> List[Path]:
 
 
 def pages_are_installed() -> None:
-    """Those that what is installed names: manual pages, units, scripts, and these pages."""
+    """Pages named by installed manual pages, units and scripts are installed."""
     have = installed()
     lacking: Dict[str, str] = {}
     others = [path for pattern in ("doc/*.1.in", "doc/systemd/*", "scripts/net*",
@@ -122,8 +122,8 @@ def pages_are_installed() -> None:
     assert not lacking, f"not installed, by where it is named: {lacking}"
 
 
-# Texts with a word of scripts/words/own.tsv, and some that have it in code only.
-LET = "let"  # so that this file has none
+# Texts that use a word from scripts/words/own.tsv, some of them only in code.
+LET = "let"  # so that this file does not use it
 WORDS = {"a.md": ("It is let\npass.", 1), "b.md": (f"    {LET} pass\n`{LET} pass`", 0),
          "a.1": ("It is let\npass.", 1), "b.1": (f".EX\n{LET} pass\n.EE\n.B {LET} pass", 0),
          "a.c": ("/*\n * It is let\n * pass.\n */", 1), "b.c": (f'f("{LET} pass");', 1),
@@ -132,7 +132,7 @@ WORDS = {"a.md": ("It is let\npass.", 1), "b.md": (f"    {LET} pass\n`{LET} pass
 
 
 def words_are_found() -> None:
-    """By scripts/check-words: in texts, comments and strings, and nowhere else."""
+    """scripts/check-words finds them in texts, comments and strings, and nowhere else."""
     with tempfile.TemporaryDirectory() as place:
         for name, (text, found) in WORDS.items():
             (Path(place) / name).write_text(text)
@@ -152,7 +152,8 @@ FOUND = ["src/base/a.c: in a circle: uses b of src/base/b.c",
 
 
 def circles_are_found() -> None:
-    """By scripts/check-layers in object files, as is what uses an upper folder; without these it says that it can't."""
+    """scripts/check-layers finds them in object files, as well as uses of an upper directory; without object files it
+    says that it can't."""
     with tempfile.TemporaryDirectory() as place:
         for name, calls in CALLS.items():
             path = Path(place) / name
@@ -177,7 +178,7 @@ SUITES = {"units": "import unittest\n\n\nclass Case(unittest.TestCase):\n    def
 
 
 def what_failed_is_repeated() -> None:
-    """By tests/e2e/together.py: of a suite of unittest the tests that failed, else the suite."""
+    """By tests/e2e/together.py: the failed tests of a unittest suite, or the whole suite otherwise."""
     with tempfile.TemporaryDirectory() as place:
         runner = shutil.copy(lib.TOP / "tests/e2e/together.py", place)
         for name, text in SUITES.items():
@@ -193,7 +194,7 @@ def what_failed_is_repeated() -> None:
 
 
 def wrong_calls_are_refused() -> None:
-    """Of the scripts that make a release, by how they are called, before anything is made."""
+    """Scripts that make a release refuse invalid arguments before anything is made."""
     with tempfile.TemporaryDirectory() as place:
         out = f"{place}/out"
         for words in (["static"], ["static", "--libc", "other", out], ["static", "--help"], ["release"],
@@ -204,7 +205,7 @@ def wrong_calls_are_refused() -> None:
 
 
 def named_tests(cell: str) -> "List[Tuple[str, str]]":
-    """Of a cell "attacks.py `a`, `b`; test_guard `c`": file and test."""
+    """Split a cell "attacks.py `a`, `b`; test_guard `c`" into file and test."""
     return [(name, test) for name, tests in re.findall(r"((?:vm/)?\w+\.py|test_\w+)((?:,? `[^`]+`)+)", cell)
             for test in re.findall(r"`([^`]+)`", tests)]
 
@@ -217,7 +218,8 @@ def is_there(name: str, test: str) -> bool:
 
 
 def shared_lacks(text: str, resources: "Sequence[str]") -> "List[str]":
-    """What is wrong with the tables of doc/security.md that begin with "shared": a row without a test, a resource without a row."""
+    """Errors in the tables of doc/security.md that begin with "shared": a row without a test, or a resource without a
+    row."""
     tables = re.findall(r"^\| shared.*the test that fills it \|\n\|[-|: ]+\|\n((?:\|.*\n)+)", text, re.M)
     rows = [line for table in tables for line in table.splitlines()]
     bad = [f"no test: {row}" for row in rows if not named_tests(row.split("|")[-2])]
@@ -226,14 +228,14 @@ def shared_lacks(text: str, resources: "Sequence[str]") -> "List[str]":
 
 
 def shared_things_have_tests() -> str:
-    """Each resource of netserver/guard.c is a row, and each row names a test that is there."""
+    """Each resource in netserver/guard.c has a row, and each row names an existing test."""
     table = re.search(r"^const struct ns_resource ns_resources.*?^};", (lib.TOP / "netserver/guard.c").read_text(), re.M | re.S)
     assert table
     resources = re.findall(r'"(--[\w-]+)"', table[0])
     assert len(resources) == len(re.findall(r"\[NP_RES_\w+\] =", table[0])) > 5, resources
     text = (DOC / "security.md").read_text()
     assert not shared_lacks(text, resources), shared_lacks(text, resources)
-    # What it is to find.
+    # Errors that it must find.
     assert shared_lacks(text, [*resources, "--max-of-another"]) == ["no row: --max-of-another"]
     assert len(shared_lacks(text.replace("attacks.py `tests that take all threads`", ""), resources)) == 1
     assert len(shared_lacks(text.replace("`tests that take all threads`", "`another`"), resources)) == 1

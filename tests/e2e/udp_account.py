@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The account of numbered datagrams against what nftables dropped and doubled on the way: equal,
-to the last one. Needs root, for scripts/netlab, and nftables with rules at a device's egress."""
+"""The account of numbered datagrams agrees exactly with what nftables dropped and duplicated on the path. Needs root,
+for scripts/netlab, and nftables with egress rules."""
 
 import os
 import re
@@ -15,25 +15,25 @@ import lib
 from datagrams import Run, judge_figures, judge_lines, need
 from netns import IPV4, IPV6
 
-MARK = 0x504c7371                       # of numbered datagrams, protocol.md
-RATE = 20.0                             # Mbit/s: any machine's receiver keeps up with that
+MARK = 0x504c7371                       # of numbered datagrams, doc/protocol.md
+RATE = 20.0                             # Mbit/s: any machine's receiver keeps up
 SIZE = 1000
 COUNT = 400 if lib.QUICK else 2000      # datagrams of a counted run
-ATTEMPTS = 6                            # at a run without overruns, on a machine that others use
+ATTEMPTS = 6                            # at a run without overruns, on a busy machine
 
 
 class Overrun(Exception):
-    """The machine was busy: the receiver was not there in time, and the kernel lost datagrams, too; or the sender was woken
-    on another processor, and overtook what waited on the first."""
+    """The machine was busy: the receiver was late and the kernel dropped datagrams, too; or the sender was woken on
+    another processor, and overtook datagrams waiting on the first one."""
 
 
 class Plan(NamedTuple):
-    """What happens to the datagrams on their way: statements that match, of nft."""
+    """What happens to the datagrams on the path: nft match statements."""
     name: str
     drop: str = ""
     double: str = ""
     burst: int = 1              # length of each loss
-    block: int = 1              # datagrams of what is one packet to the rules: it is cut behind them
+    block: int = 1              # datagrams per packet as the rules see it: it is split after them
     host: str = IPV4
     options: Tuple[str, ...] = ("-l", f"-{COUNT * SIZE}")
     specific: Tuple[str, ...] = ("-m", str(SIZE))
@@ -66,12 +66,12 @@ PLANS = (
 
 
 def spoil(lab: lib.Lab, matching: str, drop: str, double: str) -> None:
-    """At the sender's egress, where no socket is told. Counters: sent, lost, doubled."""
+    """At the sender's egress, where no socket is told. Counters: sent, lost, duplicated."""
     rule = "add rule netdev lab out"
     lines = ["add table netdev lab",
              "add chain netdev lab out { type filter hook egress device lab0 priority 0; }",
              *(f"add counter netdev lab {name}" for name in ("sent", "lost", "doubled")),
-             f"{rule} meta mark 1 accept",  # a copy comes here once more
+             f"{rule} meta mark 1 accept",  # a copy passes here again
              f"{rule} {matching} counter name sent"]
     lines += [f"{rule} {matching} {drop} counter name lost drop"] * bool(drop)
     lines += [f"{rule} {matching} {double} counter name doubled meta mark set 1 dup to lab0"] * bool(double)
@@ -90,7 +90,7 @@ def counters(lab: lib.Lab) -> "Dict[str, int]":
 
 
 def overruns(lab: lib.Lab) -> int:
-    """Datagrams that the server's sockets had no room for."""
+    """Datagrams dropped as the server's socket buffer was full."""
     text = lib.run([*lab.server, "cat", "/proc/net/snmp", "/proc/net/snmp6"], 20).out
     heads, row = (line.split() for line in text.splitlines() if line.startswith("Udp:"))
     six = re.search(r"Udp6RcvbufErrors\s+(\d+)", text)
@@ -157,7 +157,7 @@ def check(lab: lib.Lab, port: int, plan: Plan) -> str:
 
 
 def too_short(lab: lib.Lab, port: int) -> str:
-    """Messages that have no room for a number are counted as ever, and it is said."""
+    """Messages too short for a number are counted as usual, which is reported."""
     run = documented(lab, port, Plan("", options=("-l", "-1900"), specific=("-m", "19")))
     near, far = run.document["iterations"][0]["near"], run.far
     need("names", [n for n in (*near, *far) if n in ("udp.sent", "udp.lost")], [])
@@ -167,7 +167,7 @@ def too_short(lab: lib.Lab, port: int) -> str:
 
 
 def interrupted(lab: lib.Lab, port: int, outage: bool) -> str:
-    """The sender learns of it a round trip later: what it still sends then is not lost. What an outage has taken is."""
+    """The sender learns of it a round trip later: what it sends until then is not lost. What an outage took is."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "run.json"
         with lib.Started([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "omni", "-P", "0", "-l", "60", "--rate",
@@ -188,12 +188,12 @@ def interrupted(lab: lib.Lab, port: int, outage: bool) -> str:
     return f"{near['udp.lost']} of {near['udp.sent']} lost"
 
 
-REQUESTS = "meta l4proto udp udp length > 8"      # of UDP_RR; a duplicate is answered, too
+REQUESTS = "meta l4proto udp udp length > 8"      # of UDP_RR; duplicates are answered, too
 DOUBLE = "numgen inc mod 7 == 5"
 
 
 def responses(lab: lib.Lab, port: int, drop: str, engine: "Tuple[str, ...]", *specific: str) -> str:
-    """Between our own ends every response belongs to its request."""
+    """Between our own ends, every response belongs to its request."""
     spoil(lab, REQUESTS, drop, DOUBLE)
     try:
         got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "UDP_RR", "-P", "0",
@@ -205,7 +205,7 @@ def responses(lab: lib.Lab, port: int, drop: str, engine: "Tuple[str, ...]", *sp
         nft = counters(lab)
     finally:
         heal(lab)
-    late = found["LATE_RESPONSES"]  # beyond a time-out of a second: the machine's fault, not the link's
+    late = found["LATE_RESPONSES"]  # after a time-out of a second: the machine's fault, not the link's
     need("LOCAL_SEND_CALLS", found["LOCAL_SEND_CALLS"], nft["sent"])
     need("LOST_REQUESTS", found["LOST_REQUESTS"] - late, nft["lost"])
     need("DUPLICATE_RESPONSES", found["DUPLICATE_RESPONSES"], nft["doubled"])
@@ -215,7 +215,7 @@ def responses(lab: lib.Lab, port: int, drop: str, engine: "Tuple[str, ...]", *sp
 
 
 def surplus(lab: lib.Lab, report: lib.Report) -> None:
-    """The real daemon's responses can't be told apart, and that is said."""
+    """The real daemon's responses can't be identified, which is reported."""
     program = str(lib.real_netperf() / "netserver")
     with lib.Daemon(prefix=lab.server, program=program, grace=None) as daemon:
         for args in ((), ("--engine", "batch,"), ("--engine", "batch,", "--", "-b", "7"),
@@ -232,7 +232,7 @@ def surplus(lab: lib.Lab, report: lib.Report) -> None:
 
 
 def no_json() -> str:
-    """Why the client writes no documents; empty when it does."""
+    """Why the client writes no documents; empty if it does."""
     said = lib.run([lib.netperf(), "--json=/dev/null", "-t", "UUID"], 20).err
     return said.strip() if "no such option" in said or "libjansson" in said else ""
 
@@ -251,7 +251,7 @@ def suite(report: lib.Report) -> None:
                 report.case(plan.name, lambda plan=plan: check(lab, daemon.port, plan))
             report.case("messages of 19 bytes", lambda: too_short(lab, daemon.port))
             for engine in ((), ("--engine", "batch"), ("--engine", "segment")):
-                # Blocks of requests would be dropped in one piece.
+                # Blocks of requests would be dropped as a whole.
                 bursts = ((), ("-r", "64,64", "-b", "7"))[:1 if "segment" in engine else 2]
                 for specific, drop in product(bursts, ("", "numgen inc mod 50 == 20")):
                     words = ("UDP_RR", *engine, *specific, "requests doubled", drop and "and lost")

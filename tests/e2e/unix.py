@@ -1,4 +1,4 @@
-"""The tests of the UNIX domain: across users, with nothing left behind, within one machine only."""
+"""UNIX domain tests: between users, with nothing left behind, on one machine only."""
 
 import os
 import re
@@ -20,7 +20,7 @@ def client(port: int, test: str, *args: str, host: str = "127.0.0.1") -> List[st
 
 
 def places(daemon: lib.Daemon) -> List[Path]:
-    """The directories that its log says it made."""
+    """The directories that it has made, according to its log."""
     return [Path(path).parent for path in re.findall(r"data at (/\S+)", daemon.log())]
 
 
@@ -31,7 +31,7 @@ def must_be_clean(daemon: lib.Daemon, tests: int) -> None:
 
 
 def runs(daemon_as: Sequence[str], client_as: Sequence[str]) -> None:
-    """Both ways to end a test, for every test, of one flow and of several."""
+    """Every test, timed and counted, with one flow and several."""
     with lib.Daemon(prefix=daemon_as, args=["-d"]) as daemon:
         for test, count in LENGTHS.items():
             for length in ((str(-count),), ("1", *lib.PACED), (str(-count), "--flows", str(FLOWS))):
@@ -42,28 +42,28 @@ def runs(daemon_as: Sequence[str], client_as: Sequence[str]) -> None:
 
 
 def names_of(pid: int) -> List[Path]:
-    """The paths that a process's sockets have."""
+    """The paths of a process's sockets."""
     inodes = {os.readlink(fd)[8:-1] for fd in Path(f"/proc/{pid}/fd").iterdir()}
     rows = [row.split() for row in Path("/proc/net/unix").read_text().splitlines()[1:]]
     return [Path(row[7]) for row in rows if len(row) > 7 and row[6] in inodes]
 
 
 def killed(test: str, flows: int) -> None:
-    """A client that dies takes nothing of the daemon's with it, and what it was sent stops."""
+    """A client is killed: the daemon's files stay, and the session stops sending."""
     with lib.Daemon(args=["-d"]) as daemon:
         with lib.Started(client(daemon.port, test, "-l", "300", "--flows", str(flows))) as started:
             assert started.measuring() and lib.wait_for(lambda: places(daemon), 60), f"it does not begin: {started.said()}"
             own = names_of(started.pid)
             assert len(own) == flows * (test == "DG_RR"), f"names of its own: {own}"
             started.signal(signal.SIGKILL)
-            for path in own:  # its keeper saw it die
+            for path in own:  # removed by a process that watched the client
                 assert lib.wait_for(lambda path=path: not path.parent.exists(), 60), f"left: {path}"
             assert lib.wait_for(lambda: not daemon.children(), 20), "the session goes on"
         must_be_clean(daemon, 1)
 
 
 def interrupted(test: str) -> None:
-    """The daemon, whose send buffer is full of responses that nobody reads any more, hears the end."""
+    """The daemon, whose send buffer is full of responses that are not read any more, learns of the end."""
     with lib.Daemon() as daemon:
         with lib.Started(client(daemon.port, test, "-l", "300", "--flows", "20", "--", "-S", "1")) as started:
             assert started.measuring(), "the test does not begin"
@@ -73,7 +73,7 @@ def interrupted(test: str) -> None:
 
 
 def ended_daemon(test: str) -> None:
-    """TERM in the middle of a test: the client says so, and the socket is removed."""
+    """SIGTERM in the middle of a test: the client reports it, and the socket is removed."""
     with tempfile.TemporaryFile() as log:
         port = lib.free_port()
         with lib.Started([lib.netserver(), "-D", "-d", "-p", str(port)], stderr=log) as daemon:
@@ -93,7 +93,7 @@ def ended_daemon(test: str) -> None:
 
 
 def from_elsewhere() -> None:
-    """Another machine's client is refused, though it sees the same files."""
+    """Another machine's client is refused, even if it sees the same files."""
     with netns.Lab() as lab, lib.Daemon(prefix=lab.server, args=["-d"]) as daemon:
         for test in LENGTHS:
             got = lib.run([*lab.client, *client(daemon.port, test, host=netns.IPV4)], timeout=20)

@@ -1,4 +1,6 @@
-"""The engine uring with a daemon that has rings, and one that has none: evidence, a pace, refusals. Counts are in test_engine."""
+"""The engine uring with a daemon that has rings and one that has none: evidence, a pace, refusals. test_engine has
+the counts.
+"""
 
 import resource
 import time
@@ -14,7 +16,7 @@ RINGS = 3
 
 
 def why_no_rings() -> str:
-    """Why this end has none; empty where it has."""
+    """Why this end has no rings; empty if it has."""
     got = lib.run([lib.netperf(), "-t", "TCP_RR", "--engine", "list"], timeout=20)
     row = next(line for line in got.out.splitlines() if line.split()[0] == "uring")
     return row.split("not here: ")[1] if "not here: " in row else ""
@@ -45,7 +47,7 @@ def figures(port: int, test: str, length: str, *args: str) -> "dict[str, float]"
 
 
 def it_keeps_a_pace(port: int) -> None:
-    """No more than a burst of each connection in an interval; a busy machine makes fewer."""
+    """At most a burst for each connection in an interval; fewer on a busy machine."""
     for test, size, length in (("TCP_RR", 1, "1"), ("TCP_RR", 1, "-200"), ("TCP_RR -b 4", 1, "1"),
                                ("TCP_STREAM -m 1000", 1000, "1"), ("TCP_STREAM -m 1000", 1000, "-200000"),
                                ("UDP_STREAM -m 1000 -R 1", 1000, "1")):
@@ -57,7 +59,7 @@ def it_keeps_a_pace(port: int) -> None:
 
 
 def each_datagram_is_accounted_for(port: int) -> None:
-    """Sent is received and lost, whatever the receiver had not seen when the end mark came."""
+    """Sent datagrams are received or lost, including those not yet read when the end mark arrives."""
     for size in ("100", "2000"):
         doc = lib.document_of(port, f"UDP_STREAM -- -m {size}", "--engine", "uring,uring", "--warm-up", "0")
         near, far = doc["iterations"][0]["near"], doc["iterations"][0]["far"]
@@ -80,14 +82,15 @@ def a_session_has_as_many_threads_as_rings(port: int) -> None:
 
 
 def tests_of_one_session_take_turns(port: int) -> None:
-    """More of them than there are rings."""
+    """More tests than there are rings."""
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "1", "-P", "0", "-i", "4,4",
                    "-I", "95,90", "--engine", "uring,uring", "--flows", "4", "--threads", "2"], timeout=PATIENCE)
     assert got.rc == 0 and got.out, got
 
 
 def many_requests_end_at_little_cost(port: int) -> None:
-    """Processor time of a short test of many connections, of which the end was 12 times all of epoll's."""
+    """Processor time of a short test with many connections, of which the end once took 12 times as much as all of
+    epoll's."""
     def seconds(engine: str) -> float:
         doc = lib.document_of(port, "TCP_RR", "--engine", engine, "--flows", "2000", "-l", "-4000")
         near = doc["iterations"][0]["near"]

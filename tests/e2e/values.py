@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What an option's value may be, beside the real netperf 2.7.0: each option of its with an argument, given 0, -1, a pair
-the wrong way round, a blank, nothing, a suffix and half a pair, and words in upper case. Either both run the test, and
-what they say of it (SETTINGS) is the same, or neither does; what differs on purpose is in DIFFERS. --table prints
-options x values. Options that Debian's build lacks (-b, -w, -k, -K, -q) are not asked for."""
+"""Valid values of options, compared with the real netperf 2.7.0: each of its options with an argument is given 0, -1,
+a reversed pair, a blank, nothing, a suffix, half a pair, and words in upper case. Either both run the test and report
+the same (SETTINGS), or neither does; intended differences are in DIFFERS. --table prints options x values. Options
+that Debian's build lacks (-b, -w, -k, -K, -q) are left out."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -27,9 +27,9 @@ SETTINGS = (
 class Option(NamedTuple):
     letter: str
     test: str = "TCP_RR"
-    more: Tuple[str, ...] = ()      # values beside VALUES
-    without: Tuple[str, ...] = ()   # of them: what takes for ever
-    behind: bool = False            # --
+    more: Tuple[str, ...] = ()      # in addition to VALUES
+    without: Tuple[str, ...] = ()   # excluded from them, as the test would take forever
+    behind: bool = False            # after --
 
     def __str__(self) -> str:
         return f"{self.test} -- -{self.letter}" if self.behind else f"-{self.letter}"
@@ -56,7 +56,7 @@ OPTIONS = (
 )
 
 PAIRS = ("20000,10000", ",64", "64,")
-DIFFERS: Dict[str, Dict[str, Tuple[str, ...]]] = {     # why: options and their values; *: all options
+DIFFERS: Dict[str, Dict[str, Tuple[str, ...]]] = {     # reason: options and their values; *: all options
     "an error: it is no number, of which netperf reads a part, or uses a default": {
         "*": (" ", ""), **dict.fromkeys(("-n", "-P", "-v", "-s", "UDP_STREAM -- -l", "TCP_STREAM -- -W"), PAIRS),
         **dict.fromkeys((f"{test} -- -p" for test in ("TCP_CC", "TCP_CRR", "TCP_RR", "TCP_STREAM")), ("1K",)),
@@ -82,7 +82,7 @@ DIFFERS: Dict[str, Dict[str, Tuple[str, ...]]] = {     # why: options and their 
 
 
 def command(program: str, port: int, option: Option, value: str) -> "list[str]":
-    # netperf waits for ever for a datagram that was lost: a receive buffer has room for these, 768 bytes each
+    # netperf waits forever for a lost datagram: a receive buffer holds these, 768 bytes each
     bytes_or_transactions = "-8000" if option.test == "UDP_STREAM" else "-20000" if option.test[-2:] in ("AM", "NI") else "-3"
     words = [program, "-P", "0", "-t", option.test, "-l", bytes_or_transactions]
     words += [] if str(option) == "-p" else ["-p", str(port)]
@@ -100,7 +100,7 @@ def outcome(got: lib.Result) -> "str | Dict[str, str]":
 
 
 def compare(real: str, real_port: int, port: int, option: Option, value: str) -> Tuple[str, str]:
-    """same or not, and in what."""
+    """Whether both behave alike, and if not, how they differ."""
     theirs = outcome(lib.run(command(real, real_port, option, value), 10))
     mine = outcome(lib.run(command(lib.netperf(), port, option, value), 10))
     if theirs == mine:
@@ -130,7 +130,7 @@ def suite(report: lib.Report) -> None:
         asked = [(option, value) for option in OPTIONS for value in option.values()]
         with ThreadPoolExecutor(AT_ONCE) as pool:
             found = list(pool.map(lambda cell: compare(str(real / "netperf"), theirs.port, ours.port, *cell), asked))
-        for at, cell in enumerate(asked):   # netperf gives up a test that it does not refuse when others keep it waiting
+        for at, cell in enumerate(asked):   # netperf gives up some tests if other processes delay it
             if found[at][0] != "same" and not reason(*cell):
                 found[at] = compare(str(real / "netperf"), theirs.port, ours.port, *cell)
     cells: "Dict[Option, Dict[str, str]]" = {option: {} for option in OPTIONS}

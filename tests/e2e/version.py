@@ -1,5 +1,5 @@
-"""scripts/version: which version a tree says it is, by its tags, its commits or its tarball; and the versions
-that are written by hand agree.
+"""scripts/version: the version of a tree from its tags, its commits or its tarball; and versions that are written by
+hand agree.
 """
 
 import os
@@ -12,7 +12,7 @@ from typing import Callable
 
 import lib
 
-# Nothing of who runs this: neither their name nor their git's settings.
+# Without the user's name and git settings.
 CLEAN = {**{key: value for key, value in os.environ.items() if not key.startswith("GIT_")},
          "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
 for who in "AUTHOR", "COMMITTER":
@@ -28,7 +28,7 @@ def command(*words: str, **env: str) -> str:
 
 
 class Tree:
-    """A tree of sources with its scripts/version and a NEWS of version 0.9.1."""
+    """A source tree with its scripts/version and a NEWS of version 0.9.1."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -75,7 +75,7 @@ def with_tags(tree: Tree) -> str:
 
 
 def shallow(tree: Tree) -> str:
-    """The number of commits is not known, and not made up."""
+    """The number of commits is unknown, and is not invented."""
     tree.commit()
     tree.commit()
     clone = tree.place.with_name("clone")
@@ -95,7 +95,7 @@ def without_git(tree: Tree) -> str:
 
 
 def written_by_hand() -> str:
-    """Where scripts/release looks, too: a change of NEWS alone is told here already."""
+    """In the places that scripts/release checks: a change to NEWS alone is reported here already."""
     want = command("sh", str(lib.SCRIPTS / "version"), "--release")
     for path, pattern in (("debian/changelog", r"\Aplumbline \(([\d.]+)-\d+\)"),
                           ("packaging/plumbline.spec", r"global plumbline_version ([\d.]+)\}"),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The wire ledger (--wire, netserver --allow-raw) in every test, and what is said where nobody may capture. That it agrees with
-the kernel's own filter is in wire_short.py and wire_bed.py. Needs root, for scripts/netlab."""
+"""The wire ledger (--wire, netserver --allow-raw) in every test, and the messages if capturing is not permitted.
+wire_short.py and wire_bed.py compare it with the kernel's filter. Needs root, for scripts/netlab."""
 
 import os
 import re
@@ -19,7 +19,7 @@ import netns
 IPV4, IPV6 = netns.IPV4, netns.IPV6
 SECONDS = 1
 CAP_NET_RAW = 1 << 13
-CLASSIC = ("TCP_SENDFILE", "TCP_CC")    # tests that have a table, and no selectors
+CLASSIC = ("TCP_SENDFILE", "TCP_CC")    # tests with a table, and without selectors
 
 Row = List[Optional[float]]             # local out, local in, remote out, remote in
 
@@ -29,7 +29,7 @@ class Ledger(NamedTuple):
     text: str
 
     def value(self, label: str, column: int) -> float:
-        """0 in rows that are left out as nobody counted anything."""
+        """0 in rows that are omitted as they have no counts."""
         found = self.rows.get(label, [0.0] * 4)[column]
         assert found is not None, f"no {label} in column {column}: {self.text}"
         return found
@@ -48,7 +48,7 @@ def ledger(err: str) -> Ledger:
 class Run(NamedTuple):
     figures: Dict[str, float]
     ledger: Ledger
-    document: Optional[Dict[str, Any]]  # None: this build writes none
+    document: Optional[Dict[str, Any]]  # None: this build writes no documents
 
 
 def netperf(prefix: Sequence[str], port: int, *args: str, more: Sequence[str] = (),
@@ -73,7 +73,7 @@ def writes_json() -> bool:
 
 
 def counted(lab: netns.Lab) -> "list[int]":
-    """What each rule of the lab's filter at the server has counted, in their order."""
+    """The counters of the lab's filter rules at the server, in order."""
     got = lib.run([*lab.server, "nft", "list", "table", "inet", "lab"], 20)
     return [int(n) for n in re.findall(r"counter packets (\d+)", got.out)]
 
@@ -89,7 +89,7 @@ def count(lab: netns.Lab, *rules: str) -> None:
 # --- figures ------------------------------------------------------------------------------
 
 def loses(lab: netns.Lab, port: int) -> str:
-    """What is dropped at the receiver is sent again, once: either tap says so."""
+    """What is dropped at the receiver is retransmitted once, as either tap reports."""
     count(lab, f"tcp dport != {port} meta length > 200 numgen random mod 1000 < 20 counter drop")
     led = netperf(lab.client, port, "--wire").ledger
     dropped, = counted(lab)
@@ -102,7 +102,7 @@ def loses(lab: netns.Lab, port: int) -> str:
 
 
 def super_packets(lab: netns.Lab, port: int) -> str:
-    """Without cutting on its way a packet on the link is many segments, which still add up."""
+    """Without segmentation on the path, a packet on the link is many segments, and the ledger still adds up."""
     for end in (lab.client, lab.server):
         lib.must([*end, "tc", "qdisc", "del", "dev", "lab0", "root"])
         lib.must([*end, "ip", "link", "set", "lab0", "gso_max_segs", "64",
@@ -112,7 +112,7 @@ def super_packets(lab: netns.Lab, port: int) -> str:
     packets, segments = led.value("packets seen", 0), led.value("segments", 0)
     data, payload = led.value("with data", 0), led.value("payload, bytes", 0)
     assert led.value("super-packets", 0) > 0 and packets < segments, led.text
-    # the last segment of a packet is a small one where the sending did not keep up
+    # the last segment of a packet is small if the sender did not keep up
     assert payload / 1448 <= data <= payload / 1448 * 1.2 + 2, f"{data} segments, {payload} bytes"
     assert "lost" in led.text or led.value("with data", 3) == data, led.text
     return f"{packets:.0f} packets, {segments:.0f} segments"
@@ -121,7 +121,7 @@ def super_packets(lab: netns.Lab, port: int) -> str:
 # --- the file -----------------------------------------------------------------------------
 
 def packets_of(path: Path) -> "Iterator[Tuple[int, int]]":
-    """Captured and true length of each, of a pcap file with times in ns or us."""
+    """Captured and original length of each packet in a pcap file with times in ns or us."""
     data = path.read_bytes()
     magic, = struct.unpack_from("=I", data)
     assert magic in (0xa1b23c4d, 0xa1b2c3d4), f"begins with {data[:4]!r}"
@@ -149,14 +149,14 @@ def file(lab: netns.Lab, port: int) -> str:
 TESTS: "tuple[tuple[str, ...], ...]" = (
     ("TCP_STREAM",), ("TCP_MAERTS",), ("TCP_SENDFILE",), ("UDP_STREAM",),
     ("TCP_RR", "-l", "-300"), ("UDP_RR", "-l", "-300"),
-    # their worker opens a socket for each transaction, beside the capture's
+    # their worker opens a socket for each transaction, in addition to the capture's
     ("TCP_CRR", "-l", "-300"), ("TCP_CC", "-l", "-300"),
     ("TCP_CRR", "-l", "-100", "-i", "3,3"), ("TCP_RR", "-l", "-100", "-i", "3,3"),
 )
 
 
 def every_test(lab: netns.Lab, port: int, host: str, test: Sequence[str]) -> str:
-    """Both ends capture, and nothing of the test is in their way."""
+    """Both ends capture, without interfering with the test."""
     name, *how = test
     run = netperf(lab.client, port, "-t", name, *how, "--explain", "--wire", host=host)
     seen = [run.ledger.value("packets seen", i) for i in range(4)]
@@ -173,21 +173,21 @@ def every_test(lab: netns.Lab, port: int, host: str, test: Sequence[str]) -> str
 
 
 def every_flow(lab: netns.Lab, port: int, test: str) -> str:
-    """The ledger is of all data connections: each request is in a packet of its own."""
+    """The ledger covers all data connections: each request is a packet of its own."""
     got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", test,
                    "--flows", "5", "--threads", "2", "--wire", "--", "-D", "-k", "LOCAL_SEND_CALLS"], 60)
     assert got.rc == 0, got
     seen, sent = ledger(got.err), float(got.out.split("=")[1])
     with_data = [seen.value("with data", i) for i in range(4)]
     assert with_data[0] == with_data[3] == sent, (with_data, sent)
-    # Of the last responses, one to each flow, some are not sent or not there when a capture ends.
+    # At the end of a capture, some of the last responses, one for each flow, are not sent or have not arrived.
     assert sent - 5 <= with_data[1] <= with_data[2] <= sent, (with_data, sent)
     assert "sent again" not in seen.text, seen.text
     return f"{sent:.0f} requests"
 
 
 def of_the_window(lab: netns.Lab, port: int) -> str:
-    """Not of a warm-up, which takes three times as long. What was lost on the way is counted over both."""
+    """Without the warm-up, which takes three times as long. Losses are counted over both."""
     run = netperf(lab.client, port, "-t", "TCP_RR", "--warm-up", "3", "--wire")
     sent, text = run.figures["LOCAL_SEND_CALLS"], run.ledger.text
     assert all(sent / 2 < run.ledger.value("with data", i) < 2 * sent for i in range(4)), (sent, text)
@@ -213,7 +213,7 @@ def without_control(lab: netns.Lab) -> str:
 
 
 def at_the_daemons_own_machine(lab: netns.Lab) -> str:
-    """Whose clients may have tests of the UNIX domain: those ask for no capture."""
+    """Its clients may run UNIX domain tests, which need no capture."""
     with lib.Daemon(lab.server, ["--allow-raw"]) as daemon:
         for name in ("STREAM_RR", "DG_RR"):
             got = lib.run([*lab.server, lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port),
@@ -230,7 +230,7 @@ def at_the_daemons_own_machine(lab: netns.Lab) -> str:
 # --- who may not --------------------------------------------------------------------------
 
 def without_permission(lab: netns.Lab, port: int) -> str:
-    """One line says what to do, the result is there, and so are the interface's counters."""
+    """One line says what to do; the result and the interface's counters are there."""
     text = netperf([*lab.client, *lib.as_nobody()], port, "--wire").ledger.text
     lines = [line for line in text.splitlines() if line.startswith("netperf: ")]
     assert len(lines) == 1 and "setcap cap_net_raw+ep" in lines[0], text
@@ -248,8 +248,7 @@ def nothing_in_the_unix_domain() -> str:
 
 
 def shared_out(lab: netns.Lab, port: int) -> str:
-    """Of the captures that a daemon has one client's address may have two. Without one there is a
-    word, and a result."""
+    """One client's address may have two of a daemon's captures. Without a capture there is a message, and a result."""
     def held() -> lib.Started:
         return lib.Started([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t",
                             "TCP_RR", "-l", "30", "--wire"])
@@ -288,7 +287,7 @@ def stock(lab: netns.Lab) -> str:
 
 
 def permitted(pid: int) -> int:
-    """Capabilities of a process, none of one that is gone."""
+    """Capabilities of a process; none if it is gone."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -297,7 +296,7 @@ def permitted(pid: int) -> int:
 
 
 def given_up(lab: netns.Lab, daemon: lib.Daemon) -> str:
-    """The daemon keeps the capability and has it in force never; no session keeps it."""
+    """The daemon keeps the capability as permitted, but not effective; no session keeps it."""
     assert permitted(daemon.pid) & CAP_NET_RAW, "the daemon has lost it"
     left: "list[int]" = []
     for args in (["--wire"], []):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The wire ledger against the kernel's own counters on a link that loses, doubles and reorders: the
-short part of wire_bed.py, which has all links and more witnesses. Needs root, for scripts/netlab."""
+"""The wire ledger compared with the kernel's counters on a link that loses, duplicates and reorders packets: the
+short version of wire_bed.py, which has more links and witnesses. Needs root, for scripts/netlab."""
 
 import shutil
 import tempfile
@@ -37,12 +37,12 @@ def case(link: wire_bed.Link, port: int, test: wire_bed.Test, family: int) -> st
             for name in ends for way in wire_bed.WAYS]
     assert "wire.way.out.missing" in between, between
     near = last["near"]
-    if test.protocol == wire_bed.TCP:   # what the kernel says it has sent
+    if test.protocol == wire_bed.TCP:   # what the kernel reports as sent
         sent, kernels = near["wire.out.data_segments"], near["tcp.data_segments_out"]
         assert abs(sent / kernels - 1) <= 0.005, f"{sent} segments with data, TCP_INFO has {kernels}"
     else:
         pieces, datagrams = near["wire.out.fragments"], near["wire.out.data_segments"]
-        # pieces of the last one may still wait in the link's queue when the capture stops
+        # pieces of the last one may still be in the link's queue when the capture stops
         assert datagrams > 100 and 0 <= 3 * datagrams - pieces <= 2, f"{datagrams} datagrams in {pieces} pieces"
     if family == 4 and test.protocol == wire_bed.TCP and not last["near"]["wire.open_at_end"]:
         assert between["wire.way.out.mistaken"] <= 0, between
@@ -52,7 +52,7 @@ def case(link: wire_bed.Link, port: int, test: wire_bed.Test, family: int) -> st
 
 def compare(ledger: "dict[str, float]", counted: wire_bed.Counters, name: str, way: str, protocol: int) -> str:
     have = ledger[f"wire.{way}.packets"] + ledger[f"wire.{way}.fragments_orphaned"]
-    # what goes out is cut into pieces behind the filter
+    # outgoing packets are segmented after the filter
     cut = ledger[f"wire.{way}.fragments"] if way == "out" else 0
     have = have - cut + ledger[f"wire.{way}.data_segments"] if cut else have
     late = counted.filtered[way] - have

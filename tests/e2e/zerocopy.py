@@ -1,6 +1,6 @@
-"""The engine zerocopy (--engine): both ends count the same, documents prove that the kernel used the buffers, and that they came
-back, and that what came was not copied; whoever dies or is interrupted while the kernel has some ends in time.
-Over lo the kernel copies all these buffers when they are received.
+"""The engine zerocopy (--engine): both ends count the same; documents prove that the kernel used the buffers and
+returned them, and that received data was not copied; if either end dies or is interrupted while the kernel has
+buffers, the other ends in time. On lo, the kernel copies all these buffers when they are received.
 """
 
 import os
@@ -17,7 +17,7 @@ PATIENCE = 60
 BOTH = ("--engine", "zerocopy,zerocopy")
 HEADER = 20  # of a numbered datagram, which is read
 
-# Options, and what the line about them says.
+# Options, and the error line about them.
 REFUSED = (
     ("-t TCP_RR --engine zerocopy", ("--engine zerocopy", "TCP_RR", "streams")),
     ("-t UDP_RR --engine ,zerocopy", ("zerocopy", "streams")),
@@ -28,7 +28,7 @@ REFUSED = (
     ("-t TCP_STREAM --engine zerocopy -- -I", ("--engine zerocopy", "-I")),
     ("-t TCP_STREAM --engine ,zerocopy -- -V", ("engine zerocopy at the daemon", "-V")),
 )
-# By count: what arrives is all that was sent. test_zerocopy has flows, threads and the engine at one end.
+# Counted: everything sent is received. test_zerocopy has flows, threads, and the engine at one end only.
 COUNTED = (
     "TCP_STREAM -l -3000001 --flows 3 -b 4 -w 1",
     "TCP_MAERTS -l -30000001 -- -M 500000",
@@ -50,7 +50,8 @@ def ends_of(document: Any) -> Tuple[Dict[str, int], Dict[str, int]]:
 
 
 def lent_and_back(tx: Dict[str, Any], unsent: int = 0) -> int:
-    """Asked for, 100 % copied, but for what a test that is ended by the clock leaves unsent: at most that many."""
+    """MSG_ZEROCOPY was used for everything, and 100 % copied, except for at most `unsent` that a timed test left
+    unsent."""
     lent = tx["engine.zerocopy_sends"]
     assert tx["engine.name"] == "zerocopy", tx
     assert tx["engine.zerocopy_completions"] == lent >= tx["engine.zerocopy_copied"] >= lent - unsent, tx
@@ -74,23 +75,23 @@ def a_file_is_sent_as_ever(port: int) -> None:
 
 
 def datagrams_are_accounted_for(port: int, *options: str) -> str:
-    """Of each its number is read, and no more; nothing is lost without being counted."""
+    """The number in each datagram is read, and no more; every loss is counted."""
     tx, rx = ends_of(document_of(port, "UDP_STREAM", "-l", "1", *BOTH, *options))
     assert lent_and_back(tx) == rx["udp.sent"] == tx["flow.sends"], (tx, rx)
     assert rx["udp.received"] == rx["udp.unique"] == rx["flow.receives"], rx
     assert rx["udp.lost"] == rx["udp.sent"] - rx["udp.unique"], rx
-    # What was drained behind the end counts as received, too.
+    # What was drained after the end counts as received, too.
     assert rx["engine.bytes_truncated"] == rx["udp.received"] * (1400 - HEADER), rx
     return f"{rx['udp.lost']} of {rx['udp.sent']} lost"
 
 
 def a_warm_up_does_not_count(port: int, test: str, *options: str) -> None:
     tx, _ = ends_of(document_of(port, test, "-l", "1", "--warm-up", "0.3", *BOTH, *options))
-    lent_and_back(tx, 4 * tx["flow.sndbuf"] // tx["flow.send_size"])     # of four flows at most
+    lent_and_back(tx, 4 * tx["flow.sndbuf"] // tx["flow.send_size"])     # at most four flows
 
 
 def interrupted(port: int, test: str, *options: str) -> str:
-    """The result of what was moved so far."""
+    """The result has what was moved until then."""
     with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "60", *BOTH, *options]) as client:
         assert client.measuring(), client.said()
         client.signal(signal.SIGINT)
@@ -100,7 +101,7 @@ def interrupted(port: int, test: str, *options: str) -> str:
 
 
 def the_client_reads_no_more(port: int) -> str:
-    """At the end of its time, with data in flight and its windows closed: the daemon does not wait for acknowledgements."""
+    """At the end of a test, with data in flight and closed windows: the daemon does not wait for acknowledgements."""
     got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_MAERTS", "-l", "0.5", "--flows", "40", *BOTH, "--", "-s", "65536",
                    "-S", "65536"], 40)
     assert got.rc == 0, got
@@ -114,7 +115,7 @@ def session_of(daemon: lib.Daemon) -> int:
 
 
 def the_far_end_hangs(test: str, *options: str) -> str:
-    """It takes nothing more, and the kernel keeps the buffers: two signals end the wait."""
+    """It reads nothing, and the kernel keeps the buffers: two signals end the wait."""
     with lib.Daemon() as daemon:
         cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH, *options]
         with lib.Started(cmd) as client:
@@ -157,7 +158,7 @@ def the_client_dies(test: str) -> None:
         assert lib.wait_for(lambda: not daemon.children(), 30), daemon.log()
 
 
-# A daemon and a client in a namespace of its own, where the memory for such buffers can be set.
+# A daemon and a client in a network namespace, where the memory for such buffers can be set.
 INSIDE = """
 ip link set lo up && test -e /proc/sys/net/core/optmem_max || exit 77
 echo "$1" > /proc/sys/net/core/optmem_max || exit 77
@@ -176,7 +177,7 @@ exit $status
 
 
 def little_may_be_lent(limit: int, *options: str) -> str:
-    """It is waited for, or copied; nothing fails."""
+    """The sender waits, or data is copied; nothing fails."""
     if not shutil.which("unshare") or not shutil.which("ip"):
         raise lib.Skipped("no unshare(1), or no ip(8)")
     how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
@@ -201,7 +202,7 @@ def refused(port: int, args: str, says: List[str]) -> None:
 
 
 def lacking() -> str:
-    """What the list says that this machine lacks."""
+    """What this machine lacks, according to the list."""
     got = lib.run([lib.netperf(), "-t", "TCP_STREAM", "--engine", "list"], timeout=20)
     row = next(row for row in got.out.splitlines() if row.split()[0] == "zerocopy")
     return row.partition("not here: ")[2]
