@@ -76,7 +76,10 @@ def what_is_named_is_loaded() -> None:
         with attacks.calling(daemon.port, "127.0.0.1") as conn:
             assert attacks.ask(conn, attacks.plan("stream", "TIPC")).error != 0
         assert count() == before, count()[len(before):]
-        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TLS_RR", "-l", "-20"], 60)
+        for _ in range(3):      # where nearly all of the processors is taken from a guest, a handshake takes over 12 s
+            got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TLS_RR", "-l", "-20"], 60)
+            if "nothing moved" not in got.err:
+                break
         assert got.rc == 0, got
 
 
