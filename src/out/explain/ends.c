@@ -122,8 +122,8 @@ keeps_up_with_datagrams(const struct np_facts_of_test *f)
  * is blocked most of the time anyway, the score is lower.
  */
 static void
-judge_quota(const struct np_facts_of_test *f, const struct np_thread_facts *t, const char *which,
-	    enum np_limit limit, struct np_verdict *v)
+judge_quota(const struct np_thread_facts *t, const char *which, enum np_limit limit,
+	    struct np_verdict *v)
 {
 	char subject[48] = "it";
 	double score = np_thread_throttled(t) ? np_above(t->throttled, NP_THROTTLED, 0.99) : 0;
@@ -142,27 +142,26 @@ judge_quota(const struct np_facts_of_test *f, const struct np_thread_facts *t, c
 	    "limited by the CPU quota of the %s process's cgroup: %s was used up for %s of the "
 	    "time (the process ran %s)",
 	    which, subject, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
-	v->allows = np_measured(f); /* no more is possible with this quota */
 }
 
 void
 np_rule_sender_quota(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_quota(f, &f->sender, sender(f), NP_LIMIT_SENDER_QUOTA, v);
+	judge_quota(&f->sender, sender(f), NP_LIMIT_SENDER_QUOTA, v);
 }
 
 void
 np_rule_reader_quota(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_quota(f, &f->reader, reader(f), NP_LIMIT_READER_QUOTA, v);
+	judge_quota(&f->reader, reader(f), NP_LIMIT_READER_QUOTA, v);
 	if (keeps_up_with_datagrams(f)) {
 		v->score = 0;
 	}
 }
 
 static void
-judge_stall(const struct np_facts_of_test *f, const struct np_thread_facts *t, const char *which,
-	    enum np_limit limit, struct np_verdict *v)
+judge_stall(const struct np_thread_facts *t, const char *which, enum np_limit limit,
+	    struct np_verdict *v)
 {
 	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * t->stalled, 0.98) : 0;
 
@@ -170,19 +169,18 @@ judge_stall(const struct np_facts_of_test *f, const struct np_thread_facts *t, c
 		  "limited by the %s process, which was stalled for %s of the time, up to %s at a "
 		  "time: the process or its machine was stopped or frozen",
 		  which, np_share_words(t->stalled).text, np_time_words(t->longest_s * 1e6).text);
-	v->allows = np_measured(f);
 }
 
 void
 np_rule_sender_stalled(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_stall(f, &f->sender, sender(f), NP_LIMIT_SENDER_STALLED, v);
+	judge_stall(&f->sender, sender(f), NP_LIMIT_SENDER_STALLED, v);
 }
 
 void
 np_rule_reader_stalled(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_stall(f, &f->reader, reader(f), NP_LIMIT_READER_STALLED, v);
+	judge_stall(&f->reader, reader(f), NP_LIMIT_READER_STALLED, v);
 	if (keeps_up_with_datagrams(f)) {
 		v->score = 0;
 	}
@@ -243,7 +241,6 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 	    "limited by the sending application: it slept %s of the time, and nothing waited to "
 	    "be sent for %s of it",
 	    np_share_words(f->sender.idle).text, np_share_words(share).text);
-	v->allows = np_measured(f);
 }
 
 void
@@ -385,7 +382,6 @@ window_by_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 		    "limited by the receiver's window for %s of the time: the reading process "
 		    "slept %s of it while %s waited to be read",
 		    share.text, np_share_words(f->reader.idle).text, np_size_words(f->inq).text);
-		v->allows = np_measured(f);
 	}
 }
 

@@ -122,7 +122,6 @@ np_rule_foreign(const struct np_facts_of_test *f, struct np_verdict *v)
 		  "(%s) is other traffic, and %s of the ceiling was reached",
 		  np_share_words(f->foreign).text, np_rate_words(f->rate_bps).text, f->rate_source,
 		  np_share_words(f->reached).text);
-	v->allows = np_measured(f);
 }
 
 /* A policer on the receiver's interface dropped packets. */
@@ -138,7 +137,6 @@ np_rule_policer(const struct np_facts_of_test *f, struct np_verdict *v)
 	    "limited by a policer or a short queue of the receiver's interface (tc): it dropped "
 	    "%.0f packets",
 	    f->policed);
-	v->allows = np_measured(f);
 	if (f->policed > NP_WITHIN * lost) {
 		np_explain_add(v->doubts,
 			       "it also drops other traffic: it dropped more than this test lost, "

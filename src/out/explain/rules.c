@@ -52,7 +52,6 @@ np_decide(struct np_verdict *v, enum np_limit limit, double score, double share,
 	v->limit = limit;
 	v->score = score > 0 ? fmin(score, 1) : 0;
 	v->share = share;
-	v->allows = (double)NAN;
 	va_start(ap, fmt);
 	vsnprintf(v->sentence, sizeof(v->sentence), fmt, ap);
 	va_end(ap);

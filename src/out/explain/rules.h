@@ -49,7 +49,10 @@ struct np_verdict {
 /* A rule judges one cause: its score, the sentence, and the rate that it allows. */
 typedef void np_rule(const struct np_facts_of_test *f, struct np_verdict *v);
 
-/* Set a verdict. A score of NAN, from an unknown figure, becomes 0. */
+/*
+ * Set a verdict, but for `allows`: that is what was measured, unless the rule says otherwise. A
+ * score of NAN, from an unknown figure, becomes 0.
+ */
 void np_decide(struct np_verdict *v, enum np_limit limit, double score, double share,
 	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 

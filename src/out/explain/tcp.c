@@ -147,7 +147,6 @@ np_rule_reordering(const struct np_facts_of_test *f, struct np_verdict *v)
 		  "%s segments that were sent again had not been lost, only reordered",
 		  np_segments_words(f->cwnd).text, np_share_words(f->in_vain).text,
 		  np_count_words(f->again).text);
-	v->allows = np_measured(f);
 	if (f->retransmits >= NP_LOSSY * f->segments) {
 		np_explain_add(v->doubts, "some were lost, too: %s",
 			       np_count_words(f->retransmits).text);
@@ -205,7 +204,6 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 	if (score > 0) {
 		path_with_a_queue(f, score, v);
-		v->allows = np_measured(f);
 		return;
 	}
 	/* BBR keeps queues short: it paces at the rate that it has measured. */
@@ -214,7 +212,6 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_PATH, 0.8, pace,
 			  "limited by the rate of the path, as BBR has measured it: it paces at %s",
 			  np_rate_words(f->paces_bps).text);
-		v->allows = np_measured(f);
 		return;
 	}
 	if (f->marked >= NP_LOSSY && sleeps) {
@@ -222,7 +219,6 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 			  "limited by the rate of the path: the path marks %s of the segments for "
 			  "congestion (ECN), which keeps the congestion window small (%s)",
 			  np_share_words(f->marked).text, np_segments_words(f->cwnd).text);
-		v->allows = np_measured(f);
 		return;
 	}
 	np_decide(v, NP_LIMIT_CWND, f->cwnd_full >= 0.5 && sleeps ? 0.55 : 0, f->cwnd_full,
@@ -232,7 +228,6 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 		  f->loss >= NP_LOSSY  ? "with loss"
 		  : f->retransmits > 0 ? "with almost no loss"
 				       : "without loss");
-	v->allows = np_measured(f);
 	if (f->cwnd_clamp > 0 && f->cwnd >= 0.9 * f->cwnd_clamp) {
 		v->score = v->score >= NP_ENOUGH ? 0.9 : 0;
 		np_explain_add(v->doubts, "a route keeps it small (ip route: cwnd)");
@@ -259,7 +254,6 @@ np_rule_outage(const struct np_facts_of_test *f, struct np_verdict *v)
 		  "limited by outages: nothing got through for %s of the time, once for %s, while "
 		  "data were in flight",
 		  np_share_words(f->still).text, np_time_words(f->still_s * 1e6).text);
-	v->allows = np_measured(f);
 	if (!f->in->datagrams) {
 		np_explain_add(v->doubts,
 			       "it is not known whether data or acknowledgements were lost");

@@ -37,7 +37,6 @@ np_rule_turns(const struct np_facts_of_test *f, struct np_verdict *v)
 			  (unsigned)f->in->in_flight, np_time_words(each).text,
 			  np_share_words(f->sender.idle).text);
 	}
-	v->allows = np_measured(f);
 }
 
 /* The requester makes as many as -b and -w, or --rate, allow. */
@@ -112,7 +111,6 @@ turns_queue(const struct np_facts_of_test *f, double rtt_us, double least_us, co
 		  "round trip of %s, and a transaction takes %s",
 		  which, np_time_words(queue).text, np_time_words(rtt_us).text,
 		  np_time_words(each).text);
-	v->allows = np_measured(f);
 }
 
 void
@@ -152,7 +150,6 @@ np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 		  np_count_words(lost).text,
 		  f->in->datagrams ? "requests or responses were lost" : "segments were sent again",
 		  np_share_words(share).text);
-	v->allows = np_measured(f);
 }
 
 /* The part that takes most of a transaction, by the time stamps of both ends (--stations). */
@@ -294,5 +291,4 @@ np_rule_turns_wait(const struct np_facts_of_test *f, struct np_verdict *v)
 			  both_idle ? "neither processor is busy"
 				    : "no processor is known to be busy");
 	}
-	v->allows = np_measured(f);
 }

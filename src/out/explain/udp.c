@@ -60,7 +60,6 @@ np_rule_datagrams_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 		    "while %s datagrams were lost: the sender sends more than the queue passes on",
 		    f->own_drops, np_count_words(f->lost).text);
 		add_unassembled(f, v);
-		v->allows = np_measured(f);
 		return;
 	}
 	/* Not if the link is full: then it drops the rest. */
@@ -78,7 +77,6 @@ np_rule_datagrams_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 		    np_share_words(f->lost_share).text);
 		np_explain_add(v->doubts,
 			       "random loss among that many datagrams also leaves a steady rate");
-		v->allows = np_measured(f);
 		return;
 	}
 	np_decide(v, NP_LIMIT_LOSS, holds ? 0.9 : 0, f->lost_share,
