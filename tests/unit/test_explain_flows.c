@@ -418,11 +418,13 @@ TEST(what_is_not_known)
 	assert_int_equal(explain_input(&in).flows, NP_FLOWS_UNCLEAR);
 }
 
-/* Which flows lost them only the receiver could tell. */
+/* Which flows lost them only the receiver could tell. What is asked of each flow adds up. */
 TEST(datagrams)
 {
 	struct plant p = plant(0);
 	struct np_explain_input in = input(&p);
+	FREED_BY(free_bag) struct np_bag *near = np_bag_new();
+	struct np_explanation e;
 
 	p.rest = nothing;
 	p.rest.rate = 62.5e6;
@@ -431,6 +433,14 @@ TEST(datagrams)
 	in.throughput_bps = 0.7e9;
 	assert_has(explain_input(&in).flows_sentence,
 		   "it is not known which of them lost datagrams");
+	np_bag_real(near, 62.5e6, "flow.pacing_asked_bps");
+	in.near = near;
+	e = explain_input(&in);
+	assert_int_equal(e.limit, NP_LIMIT_PACING);
+	assert_has(e.sentence, "(-q): 1 Gbit/s, of which 100 % was reached");
+	in.sessions = FLOWS; /* then a session has one of them */
+	in.sent_bps = 62.5e6;
+	assert_has(explain_input(&in).sentence, "(-q): 62.5 Mbit/s, of which 100 % was reached");
 }
 
 /* Each row is looked at some few times, whatever their number. */

@@ -723,8 +723,8 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->rx = near_leads ? in->far : in->near;
 	f->seconds = number(f->tx, "flow.seconds");
 	f->seconds = f->seconds > 0 ? f->seconds : in->seconds;
-	/* TCP's figures are sums over connections. */
-	n = or_else(number(f->tx, "tcp.connections"), number(f->rx, "tcp.connections"));
+	/* TCP's figures are sums over connections, and samples of queues those over all flows. */
+	n = or_else(of_either(f, "tcp.connections"), in->flows.count / fmax(in->sessions, 1));
 	f->connections = n >= 1 && n <= MOST_CONNECTIONS ? n : 1;
 	f->same_machine = same_machine(in);
 	look_at_thread(f->tx, &f->sender);

@@ -32,7 +32,7 @@ struct np_facts_of_test {
 	const struct np_bag *tx, *rx; /* transmitter, receiver (requester, responder) */
 	double seconds;
 	struct np_thread_facts sender, reader;
-	double connections; /* of TCP, 1 or more; figures are sums of them */
+	double connections; /* data connections, 1 or more; figures are sums of them */
 
 	/* TCP, of the transmitter. */
 	double busy, rwnd, sndbuf; /* shares of time: data outstanding; held up by these */

@@ -11,16 +11,17 @@ np_rule_udp_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 	/* A reader that does not run fills any buffer: then the rules for that score higher. */
 	double score =
 	    np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ? 0.75 : 0.98;
+	double buffer = f->receive_buffer / f->connections;
 	/* A buffer of a usual size is full because the reader is slow: its processor limits. */
-	bool by_reader = f->receive_buffer >= NP_USUAL_RCVBUF &&
+	bool by_reader = buffer >= NP_USUAL_RCVBUF &&
 			 (np_thread_busy(&f->reader) >= NP_BUSY || np_thread_starved(&f->reader));
 
 	np_decide(v, by_reader ? NP_LIMIT_RECEIVER_CPU : NP_LIMIT_UDP_BUFFER, holds ? score : 0,
 		  f->lost_share,
 		  "limited by the receive buffer: it was full at %s and dropped %.0f datagrams, %s "
 		  "of what was sent; %s",
-		  np_size_words(f->receive_buffer).text, f->buffer_drops,
-		  np_share_words(f->lost_share).text, np_reader_words(f).text);
+		  np_size_words(buffer).text, f->buffer_drops, np_share_words(f->lost_share).text,
+		  np_reader_words(f).text);
 	if (f->buffer_drops > NP_WITHIN * f->lost) {
 		np_explain_add(v->doubts, "the kernel counts the drops of all sockets together: it "
 					  "counted more than this test lost");
