@@ -667,13 +667,15 @@ look_at_turns(struct np_facts_of_test *f)
 	double far = or_else(number(f->rx, "host.nic.qdisc.rate_bps"), lab);
 
 	f->open_loop = number(f->tx, "flow.asked_per_s") > 0;
-	if (!f->in->transactions || (f->subflows > 1 && all <= 0)) {
+	if (!f->in->transactions) {
 		return;
 	}
-	f->rate_out_bps =
-	    all > 0 ? all : or_else(near, or_else(number(f->tx, "tc.out.rate_bps"), 0));
-	f->rate_back_bps =
-	    all > 0 ? all : or_else(far, or_else(number(f->rx, "tc.out.rate_bps"), 0));
+	if (all > 0) {
+		f->rate_out_bps = f->rate_back_bps = all;
+	} else if (f->subflows <= 1) { /* else each may use a link of its own */
+		f->rate_out_bps = or_else(near, or_else(number(f->tx, "tc.out.rate_bps"), 0));
+		f->rate_back_bps = or_else(far, or_else(number(f->rx, "tc.out.rate_bps"), 0));
+	}
 	f->timeouts = moved(f->tx, "moved.netstat.TcpExt.TCPTimeouts") +
 		      or_else(moved(f->rx, "moved.netstat.TcpExt.TCPTimeouts"), 0);
 	f->syn_timeouts = or_else(moved(f->tx, "moved.netstat.TcpExt.TCPSynRetrans"), 0);
