@@ -1131,6 +1131,11 @@ TEST(limits_within_a_machine)
 		  "thread.seconds=10 thread.cpu_share=0.8", NP_LIMIT_UNCLEAR,
 		  "the sending process was busy 51 % of one CPU; the reading process was busy 80 "
 		  "%" },
+		{ "a reader that sleeps",
+		  "thread.seconds=10 thread.cpu_share=0.1 thread.looks=50 thread.seen_sending=45",
+		  "thread.seconds=10 thread.cpu_share=0.02 thread.looks=50 thread.seen_pausing=48"
+		  " flow.rcvbuf=200000 flow.samples.queued_in=[150000]",
+		  NP_LIMIT_READER_SLOW, "while 146 KiB waited to be read" },
 	};
 	struct np_explain_input in = tcp_input();
 

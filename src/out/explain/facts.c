@@ -203,14 +203,15 @@ find_outages(struct np_facts_of_test *f)
 
 /* Mean deviation of the rates between samples from their median, as a share of it. */
 static double
-relative_spread(const struct np_bag *b, bool datagrams)
+relative_spread(const struct np_bag *b)
 {
-	static const char *const names[2][2] = { { "tcp.samples.t_s", "tcp.samples.bytes" },
-						 { "flow.samples.t_s", "flow.samples.bytes" } };
+	static const char *const tcp[] = { "tcp.samples.t_s", "tcp.samples.bytes" };
+	static const char *const others[] = { "flow.samples.t_s", "flow.samples.bytes" };
 	struct np_bag_item s[2];
 	double rates[SAMPLES], middle, off = 0;
-	size_t count = 0, values = find_lists(b, names[datagrams], 2, s);
+	size_t count = 0, values = find_lists(b, tcp, 2, s);
 
+	values = values > 0 ? values : find_lists(b, others, 2, s);
 	for (size_t i = 1; i < values && count < SAMPLES; i++) {
 		double seconds = np_bag_value(&s[0], i) - np_bag_value(&s[0], i - 1);
 
@@ -715,7 +716,7 @@ void
 np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 {
 	bool near_leads = in->near_transmits || in->transactions;
-	const char *queued = in->datagrams ? "flow.samples.queued_in" : "tcp.samples.queued_in";
+	const char *queued = "tcp.samples.queued_in";
 	struct np_bag_item list;
 	double n, asked_bps, waits = 0, left = 0;
 
@@ -732,7 +733,8 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	look_at_thread(f->tx, &f->sender);
 	look_at_thread(f->rx, &f->reader);
 	look_at_tcp(f);
-	/* How much waited in the receiver's buffer to be read. */
+	/* How much waited in the receiver's buffer to be read. Not only TCP has such samples. */
+	queued = np_bag_list(f->rx, queued, 0, &list) > 0 ? queued : "flow.samples.queued_in";
 	f->receive_buffer = number(f->rx, "flow.rcvbuf") * f->connections;
 	f->inq = median(f->rx, queued);
 	f->near_inq = median(f->tx, queued);
@@ -758,8 +760,8 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->reads_bps = asked_each_s(f->rx) * number(f->rx, "flow.receive_size") * 8;
 	look_at_turns(f);
 	look_at_delay(f);
-	f->spread = relative_spread(f->rx, in->datagrams);
+	f->spread = relative_spread(f->rx);
 	if (!in->datagrams) {
-		f->spread = or_else(f->spread, relative_spread(f->tx, false));
+		f->spread = or_else(f->spread, relative_spread(f->tx));
 	}
 }
