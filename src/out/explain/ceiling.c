@@ -84,10 +84,8 @@ static void
 part(char *text, double share, const char *what)
 {
 	if (share >= 0.0005) {
-		size_t used = strlen(text);
-
-		snprintf(text + used, NP_EXPLAIN_TEXT - used, ", %s %s", what,
-			 np_share_words(share).text);
+		np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), ", %s %s", what,
+			    np_share_words(share).text);
 	}
 }
 

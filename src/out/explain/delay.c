@@ -94,13 +94,6 @@ error_of(const struct way *w, size_t n)
 	return variance > 0 ? 2 * sqrt(variance / (double)n) : 0;
 }
 
-/* Sums over all samples. */
-struct sums {
-	struct way there, back;
-	double first_s, last_s, first_bytes, last_bytes;
-	size_t n;
-};
-
 void
 np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d)
 {
@@ -110,8 +103,10 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 	double later = np_bag_number(rx, "clock.begin_s") - np_bag_number(tx, "clock.begin_s");
 	/* The kernel of the client counts its SYN as an acknowledged byte. */
 	double syn = role != NULL && strcmp(role, "request") == 0 ? 1 : 0, bytes;
+	double first_s = 0, last_s = 0, first_bytes = 0, last_bytes = 0;
 	double took, all, error, there, back;
-	struct sums s = { .n = 0 };
+	struct way data = { .sum = 0 }, acks = { .sum = 0 };
+	size_t n = 0;
 	struct transmitter a;
 	struct receiver b;
 
@@ -126,32 +121,30 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 		double t = np_bag_value(&a.t, i);
 
 		if (received_by(&b, t - later, &bytes)) {
-			bool first = s.n == 0;
+			bool first = n == 0;
 
-			add(&s.there,
-			    (np_bag_value(&a.sent, i) - np_bag_value(&a.again, i)) - bytes,
-			    t - s.last_s, first);
-			add(&s.back, bytes - (np_bag_value(&a.acked, i) - syn), t - s.last_s,
-			    first);
+			add(&data, (np_bag_value(&a.sent, i) - np_bag_value(&a.again, i)) - bytes,
+			    t - last_s, first);
+			add(&acks, bytes - (np_bag_value(&a.acked, i) - syn), t - last_s, first);
 			if (first) {
-				s.first_s = t;
-				s.first_bytes = bytes;
+				first_s = t;
+				first_bytes = bytes;
 			}
-			s.last_s = t;
-			s.last_bytes = bytes;
-			s.n++;
+			last_s = t;
+			last_bytes = bytes;
+			n++;
 		}
 	}
-	took = s.last_s - s.first_s;
-	all = s.last_bytes - s.first_bytes;
-	if (s.n < LEAST || took <= 0 || all <= 0) {
+	took = last_s - first_s;
+	all = last_bytes - first_bytes;
+	if (n < LEAST || took <= 0 || all <= 0) {
 		return;
 	}
 	/* The delay of a direction is its bytes in flight, integrated over time, divided by the
 	 * bytes received. Its error is that of the mean bytes in flight, divided by the rate. */
-	error = stamp_s + fmax(error_of(&s.there, s.n), error_of(&s.back, s.n)) * took / all;
-	there = s.there.byte_seconds / all;
-	back = s.back.byte_seconds / all;
+	error = stamp_s + fmax(error_of(&data, n), error_of(&acks, n)) * took / all;
+	there = data.byte_seconds / all;
+	back = acks.byte_seconds / all;
 	if (there < -2 * error || back < -2 * error) {
 		return; /* clearly negative: different connections, or different clocks */
 	}
@@ -159,5 +152,4 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 	d->there_us = fmin(fmax(there, 0), fmax(there + back, 0)) * 1e6;
 	d->back_us = fmax(there + back, 0) * 1e6 - d->there_us;
 	d->error_us = error * 1e6;
-	d->samples = s.n;
 }

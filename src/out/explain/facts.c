@@ -333,6 +333,7 @@ look_at_tcp(struct np_facts_of_test *f)
 	double in_vain = or_else(number(f->tx, "tcp.dsack_dups"), 0);
 	const char *cong = np_bag_string(f->tx, "tcp.congestion");
 	struct np_bag_item windows;
+	size_t samples = np_bag_list(f->tx, "tcp.samples.send_window", 0, &windows);
 
 	f->busy = share_of_time(f, "tcp.busy_us");
 	f->rwnd = share_of_time(f, "tcp.rwnd_limited_us");
@@ -359,9 +360,7 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->window =
 	    or_else(median(f->tx, "tcp.samples.send_window"), number(f->tx, "tcp.send_window"));
 	f->widest = f->window;
-	for (size_t i = 0;
-	     np_bag_list(f->tx, "tcp.samples.send_window", 0, &windows) > 0 && i < windows.count;
-	     i++) {
+	for (size_t i = 0; i < samples; i++) {
 		f->widest = fmax(f->widest, np_bag_value(&windows, i));
 	}
 	f->paces_bps = or_else(median(f->tx, "tcp.samples.pacing_rate_bps"),
@@ -500,7 +499,6 @@ same_machine(const struct np_explain_input *in)
 {
 	const char *near = np_bag_string(in->near, "host.name");
 	const char *far = np_bag_string(in->far, "host.name");
-
 	const char *near_boot = np_bag_string(in->near, "clock.boot");
 	const char *far_boot = np_bag_string(in->far, "clock.boot");
 
@@ -637,7 +635,7 @@ look_at_link(struct np_facts_of_test *f)
 
 /* Operations a second that --rate asks of an end, or that -b and -w allow to all its threads. */
 static double
-asked_each_s(const struct np_bag *b)
+pace_per_s(const struct np_bag *b)
 {
 	double us = number(b, "flow.interval_us"), rate = number(b, "flow.asked_per_s");
 
@@ -682,8 +680,7 @@ look_at_turns(struct np_facts_of_test *f)
 	f->syn_timeouts = or_else(moved(f->tx, "moved.netstat.TcpExt.TCPSynRetrans"), 0);
 	f->far_rtt_us = or_else(median(f->rx, "tcp.samples.rtt_us"), number(f->rx, "tcp.rtt_us"));
 	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
-	f->paced = f->open_loop || number(f->tx, "flow.interval_us") > 0;
-	f->asks = asked_each_s(f->tx);
+	f->pace_per_s = pace_per_s(f->tx);
 	f->sent_again = sent_again(f->tx) + or_else(sent_again(f->rx), 0);
 	f->tail = 1 - f->in->median_us / f->in->mean_us;
 }
@@ -756,8 +753,8 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	look_at_link(f);
 	asked_bps = number(f->tx, "flow.pacing_asked_bps");
 	f->pacing_bps = asked_bps > 0 ? asked_bps * f->connections : (double)NAN;
-	f->writes_bps = asked_each_s(f->tx) * number(f->tx, "flow.send_size") * 8;
-	f->reads_bps = asked_each_s(f->rx) * number(f->rx, "flow.receive_size") * 8;
+	f->writes_bps = pace_per_s(f->tx) * number(f->tx, "flow.send_size") * 8;
+	f->reads_bps = pace_per_s(f->rx) * number(f->rx, "flow.receive_size") * 8;
 	look_at_turns(f);
 	look_at_delay(f);
 	f->spread = relative_spread(f->rx);

@@ -101,8 +101,8 @@ struct np_facts_of_test {
 	double timeouts;                    /* retransmission time-outs of TCP at both ends */
 	double syn_timeouts;                /* those of SYNs */
 	double sent_again;                  /* retransmitted segments, by both ends */
-	double tail; /* share of a transaction's mean time that is above the median */
-	double asks; /* transactions a second that -b and -w, or --rate, allow */
+	double tail;       /* share of a transaction's mean time that is above the median */
+	double pace_per_s; /* transactions a second that -b and -w, or --rate, allow */
 	double far_rtt_us, far_min_rtt_us; /* of the responses, as the responder measures it */
 	double foreign;                    /* share of the link's rate that other traffic used */
 	double policed;   /* packets that tc rules of the receiver's device dropped */
@@ -119,7 +119,6 @@ struct np_facts_of_test {
 	bool same_machine; /* both ends share processors */
 	bool shaped;       /* the transmitter's own queueing discipline has a rate */
 	bool bucket;    /* the rate is that of a token bucket, which does not delay each packet */
-	bool paced;     /* -b and -w, or --rate, delay the requester */
 	bool open_loop; /* --rate: how many are in flight is not known */
 };
 
@@ -133,7 +132,6 @@ void np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test
 struct np_delay {
 	double there_us, back_us; /* NAN: not known */
 	double error_us;          /* of each; their sum is exact */
-	size_t samples;           /* samples of the transmitter that were used */
 };
 
 /*

@@ -86,8 +86,6 @@ group(const struct np_facts_of_test *f, struct np_flows_found *w)
 
 			g->count++;
 			g->rate += row.rate;
-			g->least = g->count == 1 ? row.rate : fmin(g->least, row.rate);
-			g->most = fmax(g->most, row.rate);
 			g->segments += counted ? row.segments : 0;
 			g->again += counted ? row.again : 0;
 			add_to_mean(&g->rtt_us, row.rtt_us);
@@ -190,17 +188,9 @@ threshold_between(const struct np_flow_mean *a, const struct np_flow_mean *b)
 }
 
 /*
- * From now on only flows with that figure (an offset in a row) above `above` are slow: the others
- * got a low rate by chance. To be followed by group().
+ * Find causes of the slow flows themselves. From then on only flows with the first one are slow:
+ * the others got a low rate by chance.
  */
-static void
-narrow_slow(struct np_flows_found *w, size_t figure, double above)
-{
-	w->mark = figure;
-	w->above = above;
-}
-
-/* Find causes of the slow flows themselves, and regroup the flows by the first one. */
 static void
 look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
@@ -217,17 +207,19 @@ look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 	w->has.held = held >= NP_WINDOW && mean_of(&rest->held) <= held / 2 &&
 		      separates(f, w, HELD, 0.7 * held);
 	if (w->has.loss) {
-		narrow_slow(w, LOSS, lost);
+		w->mark = LOSS;
+		w->above = lost;
 	} else if (w->has.rtt) {
-		narrow_slow(w, MIN_RTT, least_us);
+		w->mark = MIN_RTT;
+		w->above = least_us;
 	} else if (w->has.queue) {
-		narrow_slow(w, RTT, us);
+		w->mark = RTT;
+		w->above = us;
 	} else if (w->has.held) {
-		narrow_slow(w, HELD, 0.7 * held);
+		w->mark = HELD;
+		w->above = 0.7 * held;
 	}
-	if (w->mark != 0) {
-		group(f, w);
-	}
+	group(f, w);
 }
 
 /* Flows by a key: the thread that drove them, or the processor that received their packets. */
@@ -335,18 +327,13 @@ divided(const struct np_flows_found *w, const struct table *t)
 }
 
 /*
- * Whose cause it is; NP_FLOWS_NONE if that depends on what limits the test. The load of the threads
- * of slow flows is proof. That these lack a CPU, or are slow for no known reason, is weaker
- * evidence than a cause of the flows themselves.
+ * What kind of cause slows them; NP_FLOWS_NONE if that depends on what limits the test. The load of
+ * the threads of slow flows is proof. That these lack a CPU, or are slow for no known reason, is
+ * weaker evidence than a cause of the flows themselves.
  */
 static enum np_flows_kind
-kind_of(const struct np_facts_of_test *f, const struct np_flows_found *w)
+kind_of(const struct np_flow_marks *has)
 {
-	const struct np_flow_marks *has = &w->has;
-
-	if (w->known < 2 || !(w->all > 0) || f->in->flows.ramped) {
-		return NP_FLOWS_UNCLEAR;
-	}
 	if (has->busy || has->divided) {
 		return NP_FLOWS_BY_THREAD;
 	}
@@ -390,12 +377,14 @@ np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *w)
 		add_to_mean(&w->busy, busy);
 		w->least_busy = fmin(w->least_busy, busy);
 	}
-	if (w->known >= 2 && w->all > 0 && !f->in->flows.ramped) {
-		w->slower = NP_SLOW * w->most;
-		group(f, w);
-		w->apart = w->slow.count > 0 && w->rest.count > 0 &&
-			   w->slow.rate / w->slow.count <= NP_SLOW * w->rest.rate / w->rest.count;
+	if (w->known < 2 || !(w->all > 0) || f->in->flows.ramped) {
+		w->kind = NP_FLOWS_UNCLEAR;
+		return;
 	}
+	w->slower = NP_SLOW * w->most;
+	group(f, w);
+	w->apart = w->slow.count > 0 && w->rest.count > 0 &&
+		   w->slow.rate / w->slow.count <= NP_SLOW * w->rest.rate / w->rest.count;
 	if (w->apart) {
 		double busy, others;
 
@@ -415,7 +404,7 @@ np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *w)
 			w->has.cpu = is_significant(w, &t) && w->cpu >= 0;
 		}
 	}
-	w->kind = kind_of(f, w);
+	w->kind = kind_of(&w->has);
 }
 
 /* Should sums leave out the slow flows, which have a cause of their own and carry less? */
@@ -457,12 +446,6 @@ rate_of(const struct np_facts_of_test *f, double rate)
 	}
 	np_text_add(w.text, sizeof(w.text), strlen(w.text), " a second");
 	return w;
-}
-
-static struct np_word
-each_of(const struct np_facts_of_test *f, const struct np_flow_group *g)
-{
-	return rate_of(f, g->rate / g->count);
 }
 
 /* Add "and", unless the text ends at `first`, where the first property would begin. */
@@ -516,7 +499,7 @@ say_own(const struct np_flows_found *w, char *text)
 	}
 }
 
-/* Whose threads drive the slow flows, and what is wrong with them. */
+/* Which threads drive the slow flows, and what is wrong with them. */
 static void
 say_threads(const struct np_flows_found *w, char *text)
 {
@@ -546,8 +529,9 @@ say_threads(const struct np_flows_found *w, char *text)
 static void
 say_rates(const struct np_facts_of_test *f, const struct np_flows_found *w, char *text)
 {
-	SAY(text, "%s%s, %s %s", each_of(f, &w->slow).text, w->slow.count > 1 ? " each" : "",
-	    others(w), each_of(f, &w->rest).text);
+	SAY(text, "%s%s, %s %s", rate_of(f, w->slow.rate / w->slow.count).text,
+	    w->slow.count > 1 ? " each" : "", others(w),
+	    rate_of(f, w->rest.rate / w->rest.count).text);
 }
 
 /* "4 Mbit/s to 94 Mbit/s each (Jain's index 0.71)" */

@@ -116,14 +116,11 @@ struct np_word
 np_size_words(double bytes)
 {
 	struct np_word w = no_figure;
+	bool large = bytes >= 100 * 1024;
 
-	if (!isfinite(bytes)) {
-		return w;
-	}
-	if (bytes >= 100 * 1024) {
-		snprintf(w.text, sizeof(w.text), "%.0f KiB", bytes / 1024);
-	} else {
-		snprintf(w.text, sizeof(w.text), "%.0f bytes", bytes);
+	if (isfinite(bytes)) {
+		snprintf(w.text, sizeof(w.text), "%.0f %s", large ? bytes / 1024 : bytes,
+			 large ? "KiB" : "bytes");
 	}
 	return w;
 }

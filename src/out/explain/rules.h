@@ -140,8 +140,8 @@ struct np_flow_mean {
 /* The slow ones, or the others. */
 struct np_flow_group {
 	uint32_t count;
-	double rate, least, most; /* of all together; least and most of one */
-	double segments, again;   /* with data, and retransmitted, of flows that count both */
+	double rate;            /* of all together */
+	double segments, again; /* with data, and retransmitted, of flows that count both */
 	struct np_flow_mean rtt_us, min_rtt_us, cwnd, held;
 	struct np_flow_mean busy; /* of their threads */
 };

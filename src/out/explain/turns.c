@@ -43,15 +43,15 @@ np_rule_turns(const struct np_facts_of_test *f, struct np_verdict *v)
 void
 np_rule_turns_paced(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double share = f->in->per_second / f->asks;
+	double share = f->in->per_second / f->pace_per_s;
 
 	np_decide(v, NP_LIMIT_APPLICATION, share >= NP_ASKED && share <= NP_WITHIN ? 0.988 : 0,
 		  share,
 		  "limited by the requesting application: %s %.0f transactions a second, of which "
 		  "%s were reached",
 		  f->open_loop ? "--rate asks it for" : "-b and -w allow it to make",
-		  np_known(f->asks), np_share_words(share).text);
-	v->allows = f->asks;
+		  np_known(f->pace_per_s), np_share_words(share).text);
+	v->allows = f->pace_per_s;
 }
 
 /* The share of one direction's capacity that its messages use. */
@@ -275,7 +275,7 @@ np_rule_turns_wait(const struct np_facts_of_test *f, struct np_verdict *v)
 			  "time: a transaction takes %s, a round trip %s",
 			  np_share_words(f->reader.pausing).text, np_time_words(each).text,
 			  np_time_words(least).text);
-	} else if (holds && (pauses || f->paced)) {
+	} else if (holds && (pauses || f->pace_per_s > 0)) {
 		np_decide(v, NP_LIMIT_APPLICATION, 0.8, f->sender.pausing,
 			  "limited by the requesting process, which %s%s%s: a transaction takes "
 			  "%s, a round trip %s",
