@@ -119,8 +119,8 @@ doubt_closed(const struct np_hist *h, char doubts[NP_EXPLAIN_TEXT])
 	if (stall_us > NP_STOOD_US && stall_us > NP_STOOD_TIMES * p99) {
 		np_explain_add(doubts,
 			       "for 1 %% of the time a transaction took %s or more, and P99 is %s: "
-			       "nothing was asked meanwhile, so how long users would wait is not "
-			       "known (--rate)",
+			       "no requests were sent meanwhile, so percentiles hide the stall "
+			       "(use --rate)",
 			       np_time_words(stall_us).text, np_time_words(p99).text);
 	}
 }

@@ -154,7 +154,7 @@ def a_closed_loop_can_not_know(daemon: lib.Daemon) -> str:
     document, _ = frozen(daemon, command)
     p99 = document["final"]["P99_LATENCY"]
     said = document["explanation"]["values"].get("explain.doubts", "")
-    assert "nothing was asked meanwhile" in said or p99 > 1e5 * FROZEN, (p99, document["explanation"])
+    assert "no requests were sent meanwhile" in said or p99 > 1e5 * FROZEN, (p99, document["explanation"])
     return f"P99 {p99} us"
 
 
