@@ -323,7 +323,7 @@ class Table:
                  f"{self.of(f'{name}_RPM') or 0:.0f} round trips a minute" for name in ("IDLE", "LOADED")
                  if figure(self.document, f"{name}_P50_LATENCY") is not None]
         died = self.of("LOAD_DIED")
-        return "; ".join([*parts, *([died] if parts and died not in (None, "no") else [])])
+        return "; ".join([*parts, *([died] if died not in (None, "", "no") else [])])
 
     def of_ends(self, form: str, name: str, end: str = "") -> str:
         told = [(self.of(f"{where.upper()}_{name}"), where) for where in ("local", "remote")]

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "out/format.h"
 
-enum { LABEL = 16, LINE = 79, ROW_TEXT = 2048 };
+enum { LABEL = 16, LINE = 79, ROW_TEXT = 2048 }; /* columns, columns, bytes */
 
 /* The text of a row, without its label. */
 struct row {
@@ -280,16 +280,20 @@ beside_row(const struct np_figures *f, struct row *row)
 		enum np_metric_id p50, p99, rpm;
 	} parts[] = {
 		{ "idle", NP_M_IDLE_P50_LATENCY, NP_M_IDLE_P99_LATENCY, NP_M_IDLE_RPM },
-		{ "; loaded", NP_M_LOADED_P50_LATENCY, NP_M_LOADED_P99_LATENCY, NP_M_LOADED_RPM },
+		{ "loaded", NP_M_LOADED_P50_LATENCY, NP_M_LOADED_P99_LATENCY, NP_M_LOADED_RPM },
 	};
+	const char *died = np_record_get_text(f->record, NP_M_LOAD_DIED);
 
-	for (size_t i = 0; i < 2 && known(f, parts[i].p50); i++) {
-		ADD(row, "%s P50 %s, P99 %s, %.0f round trips a minute", parts[i].when,
-		    seconds(1e3 * real(f, parts[i].p50)).text,
-		    seconds(1e3 * real(f, parts[i].p99)).text, real(f, parts[i].rpm));
+	for (size_t i = 0; i < 2; i++) {
+		if (known(f, parts[i].p50)) {
+			ADD(row, "%s%s P50 %s, P99 %s, %.0f round trips a minute",
+			    row->len > 0 ? "; " : "", parts[i].when,
+			    seconds(1e3 * real(f, parts[i].p50)).text,
+			    seconds(1e3 * real(f, parts[i].p99)).text, real(f, parts[i].rpm));
+		}
 	}
-	if (row->len > 0 && strcmp(np_record_get_text(f->record, NP_M_LOAD_DIED), "no") != 0) {
-		ADD(row, "; %s", np_record_get_text(f->record, NP_M_LOAD_DIED));
+	if (is_text(died) && strcmp(died, "no") != 0) {
+		ADD(row, "%s%s", row->len > 0 ? "; " : "", died);
 	}
 }
 
@@ -325,16 +329,17 @@ latency_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 	put_row(out, "", &row);
 }
 
+/* A figure of each end, as far as they are known. */
 static void
-retransmissions_row(const struct np_figures *f, struct row *row)
+ends_row(const struct np_figures *f, enum np_metric_id local, enum np_metric_id remote,
+	 int decimals, const char *unit, struct row *row)
 {
-	if (known(f, NP_M_LOCAL_TRANSPORT_RETRANS)) {
-		ADD(row, "%" PRId64 " local",
-		    np_record_get_int(f->record, NP_M_LOCAL_TRANSPORT_RETRANS));
+	if (known(f, local)) {
+		ADD(row, "%.*f%s local", decimals, real(f, local), unit);
 	}
-	if (known(f, NP_M_REMOTE_TRANSPORT_RETRANS)) {
-		ADD(row, "%s%" PRId64 " remote", row->len > 0 ? ", " : "",
-		    np_record_get_int(f->record, NP_M_REMOTE_TRANSPORT_RETRANS));
+	if (known(f, remote)) {
+		ADD(row, "%s%.*f%s remote", row->len > 0 ? ", " : "", decimals, real(f, remote),
+		    unit);
 	}
 }
 
@@ -423,16 +428,10 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	latency_rows(out, l, f);
 	beside_row(f, &row);
 	put_row(out, "Beside", &row);
-	if (known(f, NP_M_LOCAL_CPU_UTIL)) {
-		ADD(&row, "%.1f %% local", real(f, NP_M_LOCAL_CPU_UTIL));
-	}
-	if (known(f, NP_M_REMOTE_CPU_UTIL)) {
-		ADD(&row, "%s%.1f %% remote", row.len > 0 ? ", " : "",
-		    real(f, NP_M_REMOTE_CPU_UTIL));
-	}
+	ends_row(f, NP_M_LOCAL_CPU_UTIL, NP_M_REMOTE_CPU_UTIL, 1, " %", &row);
 	ADD(&row, "%s", row.len > 0 ? ", of all processors" : "");
 	put_row(out, "Processors", &row);
-	retransmissions_row(f, &row);
+	ends_row(f, NP_M_LOCAL_TRANSPORT_RETRANS, NP_M_REMOTE_TRANSPORT_RETRANS, 0, "", &row);
 	put_row(out, "Retransmitted", &row);
 	clean_row(l, f, &row);
 	put_row(out, "Undisturbed", &row);

@@ -190,6 +190,24 @@ TEST(arrivals_that_were_not_poisson_are_named)
 	}
 }
 
+/* None was answered before the test, but some during it. */
+TEST(latencies_under_load_do_not_need_those_before_it)
+{
+	struct np_human h = { .test = "TCP_STREAM" };
+	const struct np_look l = { LOOK('m') };
+	struct np_record r;
+	const struct np_figures f = { .record = &r };
+	char *text;
+
+	memset(&r, 0, sizeof(r));
+	put_figures(&r, "THROUGHPUT=1 LOADED_P50_LATENCY=1500 LOADED_P99_LATENCY=9000 "
+			"LOADED_RPM=40000");
+	np_record_text(&r, NP_M_LOAD_DIED, "no");
+	text = printed(&l, &f);
+	assert_has(text, "\nBeside          loaded P50 1.50 ms, P99 9.00 ms, 40000 round trips a ");
+	free(text);
+}
+
 TEST(a_segment_size_takes_the_place_of_a_rate)
 {
 	const struct np_human h = { .test = "TCP_MSS" };
