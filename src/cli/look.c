@@ -150,7 +150,6 @@ np_cli_look(const struct np_cli *cli, struct np_look *look)
 	look->times = cli->output.times;
 	look->transactions = p->pattern->transactions && (look->classic.unit->letter == 'x' ||
 							  (cli->bench.flags & NP_B_OLD) != 0);
-	look->limits = cli->output.limits;
 	look->average = (cli->bench.flags & NP_B_SPARSE) != 0;
 	look->latency = cli->output.latency;
 	look->congestion = cli->output.selection.congestion;

@@ -9,22 +9,6 @@ static const double tolerance = 0.01; /* share of the table's rate: more is a di
 
 static const double implausible = 1e15; /* datagrams: a far end that reports more is wrong */
 
-struct suffix {
-	char text[40];
-};
-
-/* What ends a line: which iteration it is about. */
-static struct suffix
-which(const struct np_datagrams *d)
-{
-	struct suffix s = { "" };
-
-	if (d->iterations > 1) {
-		snprintf(s.text, sizeof(s.text), " (the last of %u iterations)", d->iterations);
-	}
-	return s;
-}
-
 void
 np_datagrams_print(FILE *to, const struct np_datagrams *d)
 {
@@ -33,9 +17,13 @@ np_datagrams_print(FILE *to, const struct np_datagrams *d)
 	/* -f x counts transactions, which datagrams are not. */
 	const struct np_unit *unit = d->unit->letter == 'x' ? np_unit('m') : d->unit;
 	double duplicates, sent, received, lost, own_bps, span, table_bps;
+	char which[40] = "";
 
 	if (role == NULL || np_bag_number(d->near, "flow.sessions") > 1) {
 		return;
+	}
+	if (d->iterations > 1) {
+		snprintf(which, sizeof(which), " (the last of %u iterations)", d->iterations);
 	}
 	receiver = strcmp(role, "transmit") == 0 ? d->far : d->near;
 	own_bps = np_bag_number(receiver, "udp.receive_span_bps");
@@ -49,7 +37,7 @@ np_datagrams_print(FILE *to, const struct np_datagrams *d)
 		    "netperf: %s: received at %.2f %s/s over the %.3g s from the first datagram "
 		    "to the last; %.2f is over the test's %.3g s%s",
 		    d->bench, np_rate(unit, own_bps / 8, 1), unit->name, span,
-		    np_rate(unit, table_bps / 8, 1), d->seconds, which(d).text);
+		    np_rate(unit, table_bps / 8, 1), d->seconds, which);
 	}
 	duplicates = np_bag_number(receiver, "udp.duplicated");
 	sent = np_bag_number(receiver, "udp.sent");
@@ -61,6 +49,6 @@ np_datagrams_print(FILE *to, const struct np_datagrams *d)
 			     "netperf: %s: %" PRId64 " datagrams came twice: of %" PRId64
 			     " sent, %" PRId64 " are lost (sent less received is %" PRId64 ")%s",
 			     d->bench, (int64_t)duplicates, (int64_t)sent, (int64_t)lost,
-			     (int64_t)sent - (int64_t)received, which(d).text);
+			     (int64_t)sent - (int64_t)received, which);
 	}
 }

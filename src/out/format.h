@@ -71,7 +71,6 @@ struct np_look {
 	bool average;                 /* the classic table has their average instead */
 	bool missed;                  /* the confidence that was asked for was not reached */
 	bool transactions;            /* the throughput counts them, whatever the unit */
-	bool limits;                  /* --human: print what limited the test */
 	const struct np_human *human; /* for NP_STYLE_HUMAN */
 	bool latency, congestion;     /* asked for; if not, do not print such figures */
 };

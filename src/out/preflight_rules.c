@@ -519,14 +519,10 @@ put_device(const char *remedy, const char *device, char *out, size_t size)
 	if (device == NULL) {
 		return remedy;
 	}
-	for (const char *at = remedy; *at != '\0'; at++) {
-		if (strncmp(at, "DEV", 3) == 0) {
-			len = np_text_add(out, size, len, "%s", device);
-			at += 2;
-		} else {
-			len = np_text_add(out, size, len, "%c", *at);
-		}
+	for (const char *dev; (dev = strstr(remedy, "DEV")) != NULL; remedy = dev + 3) {
+		len = np_text_add(out, size, len, "%.*s%s", (int)(dev - remedy), remedy, device);
 	}
+	np_text_add(out, size, len, "%s", remedy);
 	return out;
 }
 

@@ -49,7 +49,6 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 }
 
 struct reader {
-	const char *path;
 	unsigned line;             /* from 1 */
 	bool begun;                /* this line is not empty */
 	bool ended;                /* OUTPUT_END was read: skip the rest of the line */
@@ -128,7 +127,7 @@ read_byte(struct reader *in, int c, struct np_selection *sel, struct np_err *err
 static int
 parse_file(const char *path, struct np_selection *sel, struct np_err *err)
 {
-	struct reader in = { .path = path, .line = 1 };
+	struct reader in = { .line = 1 };
 	FILE *file = fopen(path, "re");
 	int c, rc = NP_OK;
 
