@@ -106,7 +106,7 @@ judge_steal(const struct view *v, struct state *s)
 				      share >= 0.05    ? NP_PREFLIGHT_WARN
 				      : share >= 0.005 ? NP_PREFLIGHT_LOOK
 						       : NP_PREFLIGHT_OK,
-				      "%.1f %% of the time since the start", share * 100);
+				      "%.1f %% of the time since boot", share * 100);
 }
 
 static bool
@@ -397,10 +397,9 @@ judge_memory(const struct view *v, double bytes, double data, bool is_default, s
 		     allows_bps >= wanted_bps        ? NP_PREFLIGHT_OK
 		     : v->rate_bps > 0 && is_default ? NP_PREFLIGHT_WARN
 						     : NP_PREFLIGHT_LOOK,
-		     "%.0f bytes: %s for %.3g ms%s%s%s", bytes, rate_text(allows_bps, rate),
-		     rtt_s * 1e3,
-		     v->rtt_s > 0 ? " of round trip" : " (the round trip is not known)",
-		     v->rate_bps > 0 ? ", of a link of " : "",
+		     "%.0f bytes: enough for %s at %.3g ms RTT%s%s%s", bytes,
+		     rate_text(allows_bps, rate), rtt_s * 1e3, v->rtt_s > 0 ? "" : " (assumed)",
+		     v->rate_bps > 0 ? ", the link has " : "",
 		     v->rate_bps > 0 ? rate_text(v->rate_bps, of) : "");
 }
 

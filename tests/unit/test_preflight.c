@@ -173,12 +173,14 @@ static const struct {
 	{ "tcp-options", "host.tcp.sack=0 host.tcp.timestamps=1 host.tcp.window_scaling=0", "",
 	  WARN, "off: window_scaling, sack" },
 	{ "tcp-rmem", "host.tcp.rmem=4096/131072/6291456", "", OK,
-	  "6291456 bytes: 25.2 Gbit/s for 1 ms" },
+	  "6291456 bytes: enough for 25.2 Gbit/s at 1 ms RTT (assumed)" },
 	{ "tcp-rmem", "host.tcp.rmem=4096/131072/262144", "", LOOK, "1.05 Gbit/s" },
 	{ "tcp-wmem", "host.tcp.wmem=4096/131072/262144", "", LOOK, "1.05 Gbit/s" },
 	{ "tcp-wmem", "host.tcp.wmem=?", "", UNREAD, "" },
-	{ "rmem-max", "host.core.rmem_max=212992", "", LOOK, "212992 bytes: 1.7 Gbit/s" },
-	{ "wmem-max", "host.core.wmem_max=4194304", "", OK, "4194304 bytes: 33.6 Gbit/s" },
+	{ "rmem-max", "host.core.rmem_max=212992", "", LOOK,
+	  "212992 bytes: enough for 1.7 Gbit/s" },
+	{ "wmem-max", "host.core.wmem_max=4194304", "", OK,
+	  "4194304 bytes: enough for 33.6 Gbit/s" },
 	{ "host.cpu.mhz", "host.cpu.mhz=?", "", UNREAD, "Permission denied" },
 	{ "host.path_mtu", "host.path_mtu=?", "", SILENT, "" }, /* its rule says it */
 };
@@ -210,8 +212,8 @@ TEST(limits_are_held_against_bandwidth_times_delay)
 	np_preflight_each(host, NULL, &far, look, &l);
 	assert_int_equal(l.level, WARN);
 	assert_string_equal(l.state,
-			    "6291456 bytes: 2.52 Gbit/s for 10 ms of round trip, of a link "
-			    "of 10 Gbit/s");
+			    "6291456 bytes: enough for 2.52 Gbit/s at 10 ms RTT, the link has "
+			    "10 Gbit/s");
 	l = (struct looking){ .name = "tcp-wmem", .level = -1 };
 	np_preflight_each(host, NULL, &far, look, &l);
 	assert_int_equal(l.level, OK);
