@@ -1,4 +1,4 @@
-/* The table of latencies below a result (--latency). */
+/* Latencies below a result: the table of --latency, and netperf's histogram. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -91,4 +91,37 @@ np_times_print(FILE *out, const struct np_hist *h, bool headers)
 		}
 	}
 	fputs(between[0] == ',' ? "\n" : "", out);
+}
+
+/* netperf's histogram: a decade has ten cells of one unit. */
+enum { DECADES = 8, TENTHS = 10 };
+
+void
+np_histogram_print(FILE *out, const struct np_hist *h)
+{
+	static const char *const labels[DECADES] = {
+		"UNIT_USEC", "TEN_USEC",     "HUNDRED_USEC", "UNIT_MSEC",
+		"TEN_MSEC",  "HUNDRED_MSEC", "UNIT_SEC",     "TEN_SEC",
+	};
+	uint64_t count[DECADES][TENTHS] = { { 0 } }, over = 0, total = 0;
+
+	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS; i = np_hist_next(h, i + 1)) {
+		uint64_t us = (uint64_t)np_hist_middle(i) / 1000; /* whole ones, as in netperf */
+		uint64_t unit = 1;
+		int d = 0;
+
+		for (; d < DECADES && us >= unit * TENTHS; d++) {
+			unit *= TENTHS;
+		}
+		*(d < DECADES ? &count[d][us / unit] : &over) += h->cell[i];
+		total += h->cell[i];
+	}
+	for (int d = 0; d < DECADES; d++) {
+		fprintf(out, "%-14s", labels[d]);
+		for (int t = 0; t < TENTHS; t++) {
+			fprintf(out, ": %4" PRIu64, count[d][t]);
+		}
+		fputc('\n', out);
+	}
+	fprintf(out, ">100_SECS: %" PRIu64 "\nHIST_TOTAL:      %" PRIu64 "\n", over, total);
 }
