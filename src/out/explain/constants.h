@@ -1,4 +1,4 @@
-/* Thresholds of the rules. doc/explain.md has the same table: tests/e2e/doc.py compares them. */
+/* Thresholds of the rules. doc/explain.md has those that decide between causes, in words. */
 #ifndef NP_OUT_EXPLAIN_CONSTANTS_H
 #define NP_OUT_EXPLAIN_CONSTANTS_H
 
