@@ -83,10 +83,14 @@ bool np_thread_stalled(const struct np_thread_facts *t);
 /* It was blocked in calls for most of the time: it waits for others. */
 bool np_thread_waits(const struct np_thread_facts *t);
 
+/* "the sending process was busy 96 % of one CPU"; which: "sending", "reading" ... */
 struct np_words np_cpu_words(const struct np_thread_facts *t, const char *which);
+
+/* The same of the receiver's process, and of its processor that receives packets. */
 struct np_words np_reader_words(const struct np_facts_of_test *f);
 struct np_words np_softirq_words(const struct np_facts_of_test *f);
 
+/* The scores of rules with which np_rule_mtu() and others compare: 0 to 1. */
 double np_sender_cpu_score(const struct np_facts_of_test *f);
 double np_reader_cpu_score(const struct np_facts_of_test *f);
 double np_softirq_score(const struct np_facts_of_test *f);
@@ -123,7 +127,10 @@ np_rule np_rule_turns, np_rule_turns_direction, np_rule_turns_lost, np_rule_turn
 
 /* ---- The ceiling ---- */
 
+/* Fill *c. Its figures are NAN if the link's rate or the MTU is not known. */
 void np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c);
+
+/* Put the ceiling and where the rest of it went, or why it is not known, into ceiling_text. */
 void np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *out);
 
 /* The share of the link's rate that can be payload. */
