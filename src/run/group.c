@@ -47,7 +47,7 @@ struct member {
 };
 
 struct party {
-	const struct np_group *group;
+	const struct np_trial *trial;
 	struct np_target others; /* that all sessions but the first connect to */
 	struct np_client was;    /* copy of the first session's client, to be restored */
 	struct member *member;
@@ -323,7 +323,7 @@ tell_sum(struct party *p, uint64_t now_ns)
 		p->member[i].looked = false;
 	}
 	if (any_running) {
-		p->group->look(p->was.watch.ctx, p->group->plan, &sum, p->began_ns, now_ns);
+		p->trial->look(p->was.watch.ctx, p->trial->plan, &sum, p->began_ns, now_ns);
 	}
 }
 
@@ -371,7 +371,7 @@ static void *
 take_part(void *arg)
 {
 	struct member *m = arg;
-	const struct np_group *g = m->party->group;
+	const struct np_trial *t = m->party->trial;
 
 	if (m->client->chan.fd < 0) {
 		m->rc = np_client_connect(m->client, &m->party->others, &m->err);
@@ -380,7 +380,7 @@ take_part(void *arg)
 		/* Before any test is asked for: daemons wait for datagrams from the grant on. */
 		(void)arrive_and_wait(m, m->party->connected, np_deadline(AGREE_S * NP_SEC));
 		m->plan.sequence = (m->client->granted.caps & NP_CAP_SEQUENCE) != 0;
-		m->rc = np_client_run(m->client, &m->plan, g->terms, g->peer, &m->out, &m->err);
+		m->rc = np_client_run(m->client, &m->plan, t->terms, t->peer, &m->out, &m->err);
 	}
 	note_over(m);
 	return NULL;
@@ -393,16 +393,16 @@ static void
 make_member(struct party *p, uint32_t i)
 {
 	struct member *m = &p->member[i];
-	bool both = p->group->plan->both;
+	bool both = p->trial->plan->both;
 	uint32_t each_way = both ? p->count / 2 : p->count;
 	const char *way = !both ? "" : i < each_way ? "sending " : "receiving ";
 	struct np_client *c;
 
 	m->party = p;
-	m->client = i == 0 ? p->group->client : &m->own;
+	m->client = i == 0 ? p->trial->client : &m->own;
 	m->own.chan.fd = -1;
-	m->own.used = p->group->client->used; /* try the daemon's address that answered first */
-	session_plan(p->group->plan, i, p->count, &m->plan);
+	m->own.used = p->trial->client->used; /* try the daemon's address that answered first */
+	session_plan(p->trial->plan, i, p->count, &m->plan);
 	if (each_way > 1) {
 		snprintf(m->name, sizeof(m->name), "%sflow %u of %u", way, i % each_way + 1,
 			 each_way);
@@ -419,13 +419,13 @@ make_member(struct party *p, uint32_t i)
 	};
 	c->signals = (struct np_signals){ .let_in = &p->let_in, .received = &p->passed };
 	c->watch =
-	    (struct np_watch){ .every_ns = p->group->look != NULL ? p->was.watch.every_ns : 0,
+	    (struct np_watch){ .every_ns = p->trial->look != NULL ? p->was.watch.every_ns : 0,
 			       .look = take_look,
 			       .ctx = m };
 	c->want_far = p->was.want_far;
 	c->gate = p->gate;
 	/* With more sessions each way their windows would be of different seconds. */
-	c->opens_first = p->group->plan->both && p->count == 2 && m->plan.role == NP_FOLLOW;
+	c->opens_first = p->trial->plan->both && p->count == 2 && m->plan.role == NP_FOLLOW;
 	if (p->was.live != NULL) {
 		m->view = (struct np_live_view){ .since_ns = np_now() };
 		m->live = (struct np_live){ .every_ns = p->was.live->every_ns,
@@ -441,7 +441,7 @@ make_member(struct party *p, uint32_t i)
 static void
 end_party(struct party *p)
 {
-	struct np_client *first = p->group->client;
+	struct np_client *first = p->trial->client;
 
 	first->hooks = p->was.hooks;
 	first->signals = p->was.signals;
@@ -465,13 +465,13 @@ end_party(struct party *p)
 
 /* Set up all sessions. The first one uses the client of the caller. */
 static int
-begin_party(struct party *p, const struct np_group *g, struct np_err *err)
+begin_party(struct party *p, const struct np_trial *t, struct np_err *err)
 {
 	memset(p, 0, sizeof(*p));
-	p->group = g;
-	p->was = *g->client;
+	p->trial = t;
+	p->was = *t->client;
 	p->since_ns = np_now();
-	p->count = np_group_sessions(g->plan, &g->client->granted);
+	p->count = np_group_sessions(t->plan, &t->client->granted);
 	pthread_mutex_init(&p->lock, NULL);
 	p->member = calloc(p->count, sizeof(*p->member));
 	p->connected = np_gate_new(p->count);
@@ -488,8 +488,8 @@ begin_party(struct party *p, const struct np_group *g, struct np_err *err)
 	p->running = p->count;
 	/* The first session knows what the far end can do: the others ask for no more than they
 	 * need. */
-	p->others = *p->group->target;
-	p->others.wants.caps &= p->group->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
+	p->others = *p->trial->target;
+	p->others.wants.caps &= p->trial->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
 	for (uint32_t i = 0; i < p->count; i++) {
 		make_member(p, i);
 	}
@@ -570,7 +570,7 @@ hide_others(struct np_bag *b)
 static int
 sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 {
-	struct np_client *first = p->group->client;
+	struct np_client *first = p->trial->client;
 	int rc = NP_OK;
 
 	*out = p->member[0].out;
@@ -584,7 +584,7 @@ sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 		out->measured |= one->measured;
 		np_outcome_free(one);
 	}
-	out->tally.plan = p->group->plan;
+	out->tally.plan = p->trial->plan;
 	out->tally.paced_ns /= p->count;
 	out->sessions = p->count;
 	if (out->near_bag != NULL) {
@@ -610,7 +610,7 @@ sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 }
 
 int
-np_group_run(const struct np_group *g, struct np_outcome *out, struct np_err *err)
+np_group_run(const struct np_trial *t, struct np_outcome *out, struct np_err *err)
 {
 	struct party p;
 	sigset_t block, before;
@@ -618,7 +618,7 @@ np_group_run(const struct np_group *g, struct np_outcome *out, struct np_err *er
 
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
-	if (begin_party(&p, g, err) != NP_OK) {
+	if (begin_party(&p, t, err) != NP_OK) {
 		return err->code;
 	}
 	/* Block the signal here and in all threads: it must interrupt only a session's waits. */

@@ -43,12 +43,6 @@ int
 np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err)
 {
 	const struct np_plan *p = t->plan;
-	const struct np_group group = { .client = t->client,
-					.target = t->target,
-					.plan = t->plan,
-					.terms = t->terms,
-					.peer = t->peer,
-					.look = t->client->watch.every_ns != 0 ? t->look : NULL };
 	uint32_t sessions;
 	int rc;
 
@@ -58,7 +52,7 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 	}
 	rc = np_trial_sessions(t, &sessions, err);
 	if (rc == NP_OK) {
-		rc = sessions > 1 ? np_group_run(&group, &r->out, err)
+		rc = sessions > 1 ? np_group_run(t, &r->out, err)
 				  : np_client_run(t->client, p, t->terms, t->peer, &r->out, err);
 	}
 	if (rc == NP_OK || r->out.measured) {

@@ -19,7 +19,8 @@ struct np_trial {
 	const struct np_terms *terms; /* of this end; NULL: none */
 	const struct np_addr *peer;   /* the data address, see np_client_run() */
 	const struct np_unit *unit;   /* of the record's throughput */
-	/* Used instead of client->watch.look if there are several sessions, see run/group.h. */
+	/* Used instead of client->watch.look if there are several sessions: gets the sum of their
+	 * counts. NULL: nothing is shown of them. */
 	void (*look)(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 		     uint64_t started_ns, uint64_t now_ns);
 };

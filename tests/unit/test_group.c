@@ -89,7 +89,7 @@ struct bed {
 	struct np_target target;
 	struct np_plan plan;
 	struct np_addr peer;
-	struct np_group group;
+	struct np_trial trial;
 	struct np_outcome out;
 	struct np_err err;
 	int looks;
@@ -121,7 +121,7 @@ make_bed(struct bed *b, const char *bench, int64_t length, int sessions, enum wh
 	b->plan.flows = (uint32_t)sessions;
 	b->peer = loopback(AF_INET, 0);
 	b->target = (struct np_target){ .host = "127.0.0.1", .port = b->daemon.port };
-	b->group = (struct np_group){
+	b->trial = (struct np_trial){
 		.client = &b->client, .target = &b->target, .plan = &b->plan, .peer = &b->peer
 	};
 }
@@ -132,7 +132,7 @@ run_bed(struct bed *b)
 {
 	assert_int_equal(pthread_create(&b->daemon.thread, NULL, be_daemon, &b->daemon), 0);
 	assert_int_equal(np_client_connect(&b->client, &b->target, &b->err), NP_OK);
-	return np_group_run(&b->group, &b->out, &b->err);
+	return np_group_run(&b->trial, &b->out, &b->err);
 }
 
 static void
@@ -212,7 +212,7 @@ TEST(looks_are_at_the_sum)
 	FREED_BY(leave_bed) struct bed b;
 
 	make_bed(&b, "TCP_RR", 1, SESSIONS, SERVE);
-	b.group.look = take_look;
+	b.trial.look = take_look;
 	b.client.watch.every_ns = NP_SEC / 10;
 	b.client.watch.ctx = &b;
 	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
@@ -267,7 +267,7 @@ TEST(without_descriptors_none_begins)
 	few = before;
 	few.rlim_cur = 3;
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
-	rc = np_group_run(&b.group, &b.out, &b.err);
+	rc = np_group_run(&b.trial, &b.out, &b.err);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(rc, NP_ESYS);
 	assert_non_null(strstr(b.err.msg, "4 sessions: Too many open files"));
@@ -313,7 +313,7 @@ TEST(a_signal_ends_all)
 	sigdelset(&let_in, SIGALRM);
 	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, SERVE);
 	b.client.signals = (struct np_signals){ .let_in = &let_in, .received = &alarms };
-	b.group.look = send_alarm;
+	b.trial.look = send_alarm;
 	b.client.watch.every_ns = LATER_MS * NP_MSEC;
 	b.client.watch.ctx = &b;
 	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
