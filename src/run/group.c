@@ -24,11 +24,11 @@ enum { AGREE_S = 8 };
 /* Descriptors of a session (two connections, a pipe), and of the program (evidence: up to 86). */
 enum { FDS_EACH = 4, FDS_BESIDE = 112 };
 
-struct party;
+struct group;
 
 /* One of the sessions, and the thread that is its controller. */
-struct member {
-	struct party *party;
+struct session {
+	struct group *group;
 	struct np_client own, *client; /* &own, except that the first one has the caller's */
 	struct np_plan plan;
 	struct np_outcome out;
@@ -40,17 +40,17 @@ struct member {
 
 	struct np_live live; /* used by its thread */
 
-	/* Protected by the party's lock: */
+	/* Protected by the group's lock: */
 	bool over, looked;
 	struct np_counts seen; /* when it last looked, or at its end */
 	struct np_live_view view;
 };
 
-struct party {
+struct group {
 	const struct np_trial *trial;
 	struct np_target others; /* that all sessions but the first connect to */
 	struct np_client was;    /* copy of the first session's client, to be restored */
-	struct member *member;
+	struct session *session;
 	uint32_t count;
 	/* All wait at each: before they request tests, make data connections, and open windows. */
 	struct np_gate *connected, *agreed, *gate;
@@ -63,9 +63,9 @@ struct party {
 
 	pthread_mutex_t lock;
 	uint32_t running;
-	uint64_t since_ns;     /* when they began to connect */
-	uint64_t began_ns;     /* when the windows opened; 0: no session has looked yet */
-	struct member *failed; /* the first one that failed; NULL: none */
+	uint64_t since_ns;      /* when they began to connect */
+	uint64_t began_ns;      /* when the windows opened; 0: no session has looked yet */
+	struct session *failed; /* the first one that failed; NULL: none */
 	bool waiting_told;
 };
 
@@ -209,34 +209,34 @@ np_group_check(const struct np_plan *p, const struct np_target *t, const struct 
 
 /* Fail the gates that are not open: sessions that wait there fail, too. */
 static void
-fail_gates(struct party *p)
+fail_gates(struct group *g)
 {
-	np_gate_fail(p->connected);
-	np_gate_fail(p->agreed);
-	np_gate_fail(p->gate);
+	np_gate_fail(g->connected);
+	np_gate_fail(g->agreed);
+	np_gate_fail(g->gate);
 }
 
 static void
-wake(struct party *p)
+wake(struct group *g)
 {
 	static const uint64_t one = 1;
 
-	(void)!write(p->news_fd, &one, sizeof(one)); /* it can't overflow */
+	(void)!write(g->news_fd, &one, sizeof(one)); /* it can't overflow */
 }
 
 /* Arrive, and wait for the others until then. Returns the gate's state. */
 static int
-arrive_and_wait(struct member *m, struct np_gate *g, uint64_t until)
+arrive_and_wait(struct session *s, struct np_gate *gate, uint64_t until)
 {
-	struct pollfd open = { .fd = np_gate_fd(g), .events = POLLIN };
+	struct pollfd open = { .fd = np_gate_fd(gate), .events = POLLIN };
 	struct timespec left;
 
-	np_gate_arrive(g);
-	while (np_gate_state(g) == 0 && np_signalled(&m->client->signals) == 0 &&
+	np_gate_arrive(gate);
+	while (np_gate_state(gate) == 0 && np_signalled(&s->client->signals) == 0 &&
 	       np_now() < until) {
-		ppoll(&open, 1, np_left(until, &left), &m->party->let_in);
+		ppoll(&open, 1, np_left(until, &left), &s->group->let_in);
 	}
-	return np_gate_state(g);
+	return np_gate_state(gate);
 }
 
 /*
@@ -244,14 +244,14 @@ arrive_and_wait(struct member *m, struct np_gate *g, uint64_t until)
  * daemon sends as soon as it has its own, and both halves are to run at the same time.
  */
 static void
-await_sender(const struct member *m, uint64_t until)
+await_sender(const struct session *s, uint64_t until)
 {
 	static const struct timespec pause = { .tv_nsec = NP_MSEC };
-	const struct party *p = m->party;
+	const struct group *g = s->group;
 
-	while (np_gate_missing(p->gate) > 1 && np_gate_state(p->gate) == 0 &&
-	       np_signalled(&m->client->signals) == 0 && np_now() < until) {
-		ppoll(NULL, 0, &pause, &p->let_in);
+	while (np_gate_missing(g->gate) > 1 && np_gate_state(g->gate) == 0 &&
+	       np_signalled(&s->client->signals) == 0 && np_now() < until) {
+		ppoll(NULL, 0, &pause, &g->let_in);
 	}
 }
 
@@ -259,23 +259,23 @@ await_sender(const struct member *m, uint64_t until)
 static void
 await_others(void *ctx, const struct np_run *run)
 {
-	struct member *m = ctx;
-	struct party *p = m->party;
+	struct session *s = ctx;
+	struct group *g = s->group;
 	uint64_t until = np_deadline(AGREE_S * NP_SEC);
 
-	if (m == p->member && p->was.hooks.agreed != NULL) {
-		p->was.hooks.agreed(p->was.hooks.ctx, run);
+	if (s == g->session && g->was.hooks.agreed != NULL) {
+		g->was.hooks.agreed(g->was.hooks.ctx, run);
 	}
-	p->granted++;
-	if (arrive_and_wait(m, p->agreed, until) == 0 && np_signalled(&m->client->signals) == 0) {
-		p->late_ns = np_now();
-		p->in_time = p->granted;
-		wake(p);
+	g->granted++;
+	if (arrive_and_wait(s, g->agreed, until) == 0 && np_signalled(&s->client->signals) == 0) {
+		g->late_ns = np_now();
+		g->in_time = g->granted;
+		wake(g);
 	}
-	if (np_gate_state(p->agreed) != 1) {
-		fail_gates(p);
-	} else if (m->client->opens_first) {
-		await_sender(m, until);
+	if (np_gate_state(g->agreed) != 1) {
+		fail_gates(g);
+	} else if (s->client->opens_first) {
+		await_sender(s, until);
 	}
 }
 
@@ -283,47 +283,47 @@ await_others(void *ctx, const struct np_run *run)
 static void
 tell_waiting(void *ctx, const char *text)
 {
-	const struct member *m = ctx;
-	struct party *p = m->party;
+	const struct session *s = ctx;
+	struct group *g = s->group;
 
-	pthread_mutex_lock(&p->lock);
-	if (!p->waiting_told) {
-		p->was.hooks.tell(p->was.hooks.ctx, text);
-		p->waiting_told = true;
+	pthread_mutex_lock(&g->lock);
+	if (!g->waiting_told) {
+		g->was.hooks.tell(g->was.hooks.ctx, text);
+		g->waiting_told = true;
 	}
-	pthread_mutex_unlock(&p->lock);
+	pthread_mutex_unlock(&g->lock);
 }
 
 /* draw() of a session's np_live. */
 static void
 note_view(void *ctx, const struct np_live_view *view)
 {
-	struct member *m = ctx;
+	struct session *s = ctx;
 
-	pthread_mutex_lock(&m->party->lock);
-	m->view = *view;
-	pthread_mutex_unlock(&m->party->lock);
+	pthread_mutex_lock(&s->group->lock);
+	s->view = *view;
+	pthread_mutex_unlock(&s->group->lock);
 }
 
 /* When all running sessions have looked, report the sum. To be called with the lock held. */
 static void
-tell_sum(struct party *p, uint64_t now_ns)
+tell_sum(struct group *g, uint64_t now_ns)
 {
 	struct np_counts sum = { .sent = 0 };
 	bool any_running = false;
 
-	for (uint32_t i = 0; i < p->count; i++) {
-		if (!p->member[i].over && !p->member[i].looked) {
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (!g->session[i].over && !g->session[i].looked) {
 			return;
 		}
-		any_running |= !p->member[i].over;
+		any_running |= !g->session[i].over;
 	}
-	for (uint32_t i = 0; i < p->count; i++) {
-		np_counts_add(&sum, &p->member[i].seen);
-		p->member[i].looked = false;
+	for (uint32_t i = 0; i < g->count; i++) {
+		np_counts_add(&sum, &g->session[i].seen);
+		g->session[i].looked = false;
 	}
 	if (any_running) {
-		p->trial->look(p->was.watch.ctx, p->trial->plan, &sum, p->began_ns, now_ns);
+		g->trial->look(g->was.watch.ctx, g->trial->plan, &sum, g->began_ns, now_ns);
 	}
 }
 
@@ -331,58 +331,58 @@ tell_sum(struct party *p, uint64_t now_ns)
 static void
 take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
-	struct member *m = ctx;
+	struct session *s = ctx;
 
-	pthread_mutex_lock(&m->party->lock);
-	m->seen = np_counts_arrived(run);
-	m->looked = true;
+	pthread_mutex_lock(&s->group->lock);
+	s->seen = np_counts_arrived(run);
+	s->looked = true;
 	/* With a warm-up, later than the gate opened. */
-	if (m->party->began_ns == 0 || run->window.started_ns < m->party->began_ns) {
-		m->party->began_ns = run->window.started_ns;
+	if (s->group->began_ns == 0 || run->window.started_ns < s->group->began_ns) {
+		s->group->began_ns = run->window.started_ns;
 	}
-	tell_sum(m->party, now_ns);
-	pthread_mutex_unlock(&m->party->lock);
+	tell_sum(s->group, now_ns);
+	pthread_mutex_unlock(&s->group->lock);
 }
 
 /* A session is over: its figures are final, and if it failed, so do the others that still wait. */
 static void
-note_over(struct member *m)
+note_over(struct session *s)
 {
-	struct party *p = m->party;
+	struct group *g = s->group;
 
-	pthread_mutex_lock(&p->lock);
-	m->over = true;
-	m->seen = m->view.count = m->out.tally.count;
-	m->view.step = NP_LIVE_COLLECTING;
-	if (m->rc != NP_OK) {
-		p->failed = p->failed == NULL ? m : p->failed;
-		fail_gates(p); /* waiting sessions fail; no effect once the windows are open */
+	pthread_mutex_lock(&g->lock);
+	s->over = true;
+	s->seen = s->view.count = s->out.tally.count;
+	s->view.step = NP_LIVE_COLLECTING;
+	if (s->rc != NP_OK) {
+		g->failed = g->failed == NULL ? s : g->failed;
+		fail_gates(g); /* waiting sessions fail; no effect once the windows are open */
 	}
-	p->running--;
-	if (p->began_ns != 0) {
-		tell_sum(p, np_now());
+	g->running--;
+	if (g->began_ns != 0) {
+		tell_sum(g, np_now());
 	}
-	pthread_mutex_unlock(&p->lock);
-	wake(p);
+	pthread_mutex_unlock(&g->lock);
+	wake(g);
 }
 
-/* A member's thread: connect, unless the caller has done so for the first one, and run its test. */
+/* The thread of a session: connect, unless it is the first, and run its test. */
 static void *
-take_part(void *arg)
+run_session(void *arg)
 {
-	struct member *m = arg;
-	const struct np_trial *t = m->party->trial;
+	struct session *s = arg;
+	const struct np_trial *t = s->group->trial;
 
-	if (m->client->chan.fd < 0) {
-		m->rc = np_client_connect(m->client, &m->party->others, &m->err);
+	if (s->client->chan.fd < 0) {
+		s->rc = np_client_connect(s->client, &s->group->others, &s->err);
 	}
-	if (m->rc == NP_OK) {
+	if (s->rc == NP_OK) {
 		/* Before any test is asked for: daemons wait for datagrams from the grant on. */
-		(void)arrive_and_wait(m, m->party->connected, np_deadline(AGREE_S * NP_SEC));
-		m->plan.sequence = (m->client->granted.caps & NP_CAP_SEQUENCE) != 0;
-		m->rc = np_client_run(m->client, &m->plan, t->terms, t->peer, &m->out, &m->err);
+		(void)arrive_and_wait(s, s->group->connected, np_deadline(AGREE_S * NP_SEC));
+		s->plan.sequence = (s->client->granted.caps & NP_CAP_SEQUENCE) != 0;
+		s->rc = np_client_run(s->client, &s->plan, t->terms, t->peer, &s->out, &s->err);
 	}
-	note_over(m);
+	note_over(s);
 	return NULL;
 }
 
@@ -390,164 +390,164 @@ take_part(void *arg)
 
 /* Set up session i: its plan, its name, and a client like that of the first one. */
 static void
-make_member(struct party *p, uint32_t i)
+make_session(struct group *g, uint32_t i)
 {
-	struct member *m = &p->member[i];
-	bool both = p->trial->plan->both;
-	uint32_t each_way = both ? p->count / 2 : p->count;
+	struct session *s = &g->session[i];
+	bool both = g->trial->plan->both;
+	uint32_t each_way = both ? g->count / 2 : g->count;
 	const char *way = !both ? "" : i < each_way ? "sending " : "receiving ";
 	struct np_client *c;
 
-	m->party = p;
-	m->client = i == 0 ? p->trial->client : &m->own;
-	m->own.chan.fd = -1;
-	m->own.used = p->trial->client->used; /* try the daemon's address that answered first */
-	session_plan(p->trial->plan, i, p->count, &m->plan);
+	s->group = g;
+	s->client = i == 0 ? g->trial->client : &s->own;
+	s->own.chan.fd = -1;
+	s->own.used = g->trial->client->used; /* try the daemon's address that answered first */
+	session_plan(g->trial->plan, i, g->count, &s->plan);
 	if (each_way > 1) {
-		snprintf(m->name, sizeof(m->name), "%sflow %u of %u", way, i % each_way + 1,
+		snprintf(s->name, sizeof(s->name), "%sflow %u of %u", way, i % each_way + 1,
 			 each_way);
 	} else {
-		snprintf(m->name, sizeof(m->name), "the %shalf", way);
+		snprintf(s->name, sizeof(s->name), "the %shalf", way);
 	}
 	/* The session's client is set up like the first one's was, except for its connection. */
-	c = m->client;
+	c = s->client;
 	c->hooks = (struct np_client_hooks){
-		.ctx = m,
+		.ctx = s,
 		.agreed = await_others,
-		.tell = p->was.hooks.tell != NULL ? tell_waiting : NULL,
-		.tell_after_ns = p->was.hooks.tell_after_ns,
+		.tell = g->was.hooks.tell != NULL ? tell_waiting : NULL,
+		.tell_after_ns = g->was.hooks.tell_after_ns,
 	};
-	c->signals = (struct np_signals){ .let_in = &p->let_in, .received = &p->passed };
+	c->signals = (struct np_signals){ .let_in = &g->let_in, .received = &g->passed };
 	c->watch =
-	    (struct np_watch){ .every_ns = p->trial->look != NULL ? p->was.watch.every_ns : 0,
+	    (struct np_watch){ .every_ns = g->trial->look != NULL ? g->was.watch.every_ns : 0,
 			       .look = take_look,
-			       .ctx = m };
-	c->want_far = p->was.want_far;
-	c->gate = p->gate;
+			       .ctx = s };
+	c->want_far = g->was.want_far;
+	c->gate = g->gate;
 	/* With more sessions each way their windows would be of different seconds. */
-	c->opens_first = p->trial->plan->both && p->count == 2 && m->plan.role == NP_FOLLOW;
-	if (p->was.live != NULL) {
-		m->view = (struct np_live_view){ .since_ns = np_now() };
-		m->live = (struct np_live){ .every_ns = p->was.live->every_ns,
+	c->opens_first = g->trial->plan->both && g->count == 2 && s->plan.role == NP_FOLLOW;
+	if (g->was.live != NULL) {
+		s->view = (struct np_live_view){ .since_ns = np_now() };
+		s->live = (struct np_live){ .every_ns = g->was.live->every_ns,
 					    .draw = note_view,
-					    .ctx = m,
-					    .due_ns = m->view.since_ns,
-					    .view = m->view };
-		c->live = &m->live;
+					    .ctx = s,
+					    .due_ns = s->view.since_ns,
+					    .view = s->view };
+		c->live = &s->live;
 	}
 }
 
 /* Close the other sessions, and give the first client its own hooks back. */
 static void
-end_party(struct party *p)
+end_group(struct group *g)
 {
-	struct np_client *first = p->trial->client;
+	struct np_client *first = g->trial->client;
 
-	first->hooks = p->was.hooks;
-	first->signals = p->was.signals;
-	first->watch = p->was.watch;
-	first->gate = p->was.gate;
-	first->live = p->was.live;
-	for (uint32_t i = 1; i < p->count; i++) {
-		if (p->member[i].own.chan.fd >= 0) {
-			np_chan_close(&p->member[i].own.chan);
+	first->hooks = g->was.hooks;
+	first->signals = g->was.signals;
+	first->watch = g->was.watch;
+	first->gate = g->was.gate;
+	first->live = g->was.live;
+	for (uint32_t i = 1; i < g->count; i++) {
+		if (g->session[i].own.chan.fd >= 0) {
+			np_chan_close(&g->session[i].own.chan);
 		}
 	}
-	np_gate_free(p->connected);
-	np_gate_free(p->agreed);
-	if (p->gate != p->was.gate) {
-		np_gate_free(p->gate);
+	np_gate_free(g->connected);
+	np_gate_free(g->agreed);
+	if (g->gate != g->was.gate) {
+		np_gate_free(g->gate);
 	}
-	np_fds_close(p->news_fd);
-	pthread_mutex_destroy(&p->lock);
-	free(p->member);
+	np_fds_close(g->news_fd);
+	pthread_mutex_destroy(&g->lock);
+	free(g->session);
 }
 
 /* Set up all sessions. The first one uses the client of the caller. */
 static int
-begin_party(struct party *p, const struct np_trial *t, struct np_err *err)
+begin_group(struct group *g, const struct np_trial *t, struct np_err *err)
 {
-	memset(p, 0, sizeof(*p));
-	p->trial = t;
-	p->was = *t->client;
-	p->since_ns = np_now();
-	p->count = np_group_sessions(t->plan, &t->client->granted);
-	pthread_mutex_init(&p->lock, NULL);
-	p->member = calloc(p->count, sizeof(*p->member));
-	p->connected = np_gate_new(p->count);
-	p->agreed = np_gate_new(p->count);
-	p->gate = p->was.gate != NULL ? p->was.gate : np_gate_new(p->count);
-	p->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (p->member == NULL || p->connected == NULL || p->agreed == NULL || p->gate == NULL ||
-	    p->news_fd < 0) {
-		np_fail(err, NP_ESYS, errno, "make ready for %u sessions", p->count);
-		p->count = 0; /* no member has been made */
-		end_party(p);
+	memset(g, 0, sizeof(*g));
+	g->trial = t;
+	g->was = *t->client;
+	g->since_ns = np_now();
+	g->count = np_group_sessions(t->plan, &t->client->granted);
+	pthread_mutex_init(&g->lock, NULL);
+	g->session = calloc(g->count, sizeof(*g->session));
+	g->connected = np_gate_new(g->count);
+	g->agreed = np_gate_new(g->count);
+	g->gate = g->was.gate != NULL ? g->was.gate : np_gate_new(g->count);
+	g->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (g->session == NULL || g->connected == NULL || g->agreed == NULL || g->gate == NULL ||
+	    g->news_fd < 0) {
+		np_fail(err, NP_ESYS, errno, "make ready for %u sessions", g->count);
+		g->count = 0; /* no session has been set up */
+		end_group(g);
 		return err->code;
 	}
-	p->running = p->count;
+	g->running = g->count;
 	/* The first session knows what the far end can do: the others ask for no more than they
 	 * need. */
-	p->others = *p->trial->target;
-	p->others.wants.caps &= p->trial->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
-	for (uint32_t i = 0; i < p->count; i++) {
-		make_member(p, i);
+	g->others = *g->trial->target;
+	g->others.wants.caps &= g->trial->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
+	for (uint32_t i = 0; i < g->count; i++) {
+		make_session(g, i);
 	}
 	return NP_OK;
 }
 
 /* End all sessions as signals would: signals have come, or a session has failed. */
 static void
-pass_on(struct party *p, int signals)
+pass_on(struct group *g, int signals)
 {
-	atomic_fetch_add(&p->passed, signals);
-	for (uint32_t i = 0; i < p->count; i++) {
-		if (p->member[i].started) {
-			pthread_kill(p->member[i].thread, NP_PASS_SIGNAL);
+	atomic_fetch_add(&g->passed, signals);
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (g->session[i].started) {
+			pthread_kill(g->session[i].thread, NP_PASS_SIGNAL);
 		}
 	}
 }
 
 /* Wait until all sessions are over, and pass signals and failures on to them. */
 static void
-watch_over(struct party *p)
+watch_over(struct group *g)
 {
-	struct pollfd news = { .fd = p->news_fd, .events = POLLIN };
-	struct np_live *live = p->was.live;
+	struct pollfd news = { .fd = g->news_fd, .events = POLLIN };
+	struct np_live *live = g->was.live;
 	bool ended = false, failed = false;
 	struct timespec left;
 	uint64_t ignored;
 	int taken = 0;
 
 	while (!ended) {
-		int signals = np_signalled(&p->was.signals);
+		int signals = np_signalled(&g->was.signals);
 
 		if (signals != taken) {
-			pass_on(p, signals - taken);
+			pass_on(g, signals - taken);
 			taken = signals;
 		}
-		ppoll(&news, 1, np_left(np_live_until(p->was.live, NP_NEVER), &left),
-		      p->was.signals.let_in);
-		(void)!read(p->news_fd, &ignored, sizeof(ignored));
-		pthread_mutex_lock(&p->lock);
-		for (uint32_t i = 0; live != NULL && i < p->count; i++) {
+		ppoll(&news, 1, np_left(np_live_until(g->was.live, NP_NEVER), &left),
+		      g->was.signals.let_in);
+		(void)!read(g->news_fd, &ignored, sizeof(ignored));
+		pthread_mutex_lock(&g->lock);
+		for (uint32_t i = 0; live != NULL && i < g->count; i++) {
 			if (i == 0) {
-				live->view = p->member[i].view;
+				live->view = g->session[i].view;
 			} else {
-				np_live_add(&live->view, &p->member[i].view);
+				np_live_add(&live->view, &g->session[i].view);
 			}
 		}
-		ended = p->running == 0;
-		if ((p->failed != NULL || p->in_time > 0) && !failed && !ended) {
+		ended = g->running == 0;
+		if ((g->failed != NULL || g->in_time > 0) && !failed && !ended) {
 			failed = true;
-			pass_on(p, 1);
+			pass_on(g, 1);
 		}
-		pthread_mutex_unlock(&p->lock);
+		pthread_mutex_unlock(&g->lock);
 		np_live_look(live, NULL);
 	}
-	for (uint32_t i = 0; i < p->count; i++) {
-		if (p->member[i].started) {
-			pthread_join(p->member[i].thread, NULL);
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (g->session[i].started) {
+			pthread_join(g->session[i].thread, NULL);
 		}
 	}
 }
@@ -568,14 +568,14 @@ hide_others(struct np_bag *b)
 
 /* Add up the outcomes of all sessions. */
 static int
-sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
+sum_up(struct group *g, struct np_outcome *out, struct np_err *err)
 {
-	struct np_client *first = p->trial->client;
+	struct np_client *first = g->trial->client;
 	int rc = NP_OK;
 
-	*out = p->member[0].out;
-	for (uint32_t i = 1; i < p->count; i++) {
-		struct np_outcome *one = &p->member[i].out;
+	*out = g->session[0].out;
+	for (uint32_t i = 1; i < g->count; i++) {
+		struct np_outcome *one = &g->session[i].out;
 
 		if (np_tally_join(&out->tally, &one->tally, err) != NP_OK) {
 			rc = err->code;
@@ -584,27 +584,27 @@ sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 		out->measured |= one->measured;
 		np_outcome_free(one);
 	}
-	out->tally.plan = p->trial->plan;
-	out->tally.paced_ns /= p->count;
-	out->sessions = p->count;
+	out->tally.plan = g->trial->plan;
+	out->tally.paced_ns /= g->count;
+	out->sessions = g->count;
 	if (out->near_bag != NULL) {
-		np_bag_int(out->near_bag, p->count, "flow.sessions");
+		np_bag_int(out->near_bag, g->count, "flow.sessions");
 	}
 	hide_others(out->near_bag);
 	hide_others(out->far_bag);
-	if (p->in_time > 0) {
+	if (g->in_time > 0) {
 		return np_fail(
 		    err, NP_ETIME, 0,
 		    "%u of %u sessions were granted within %.0f s (does the netserver at "
 		    "%s run one test after another, as with --exclusive?)",
-		    (unsigned)p->in_time, p->count, (double)(p->late_ns - p->since_ns) / 1e9,
+		    (unsigned)g->in_time, g->count, (double)(g->late_ns - g->since_ns) / 1e9,
 		    first->peer);
 	}
-	if (p->failed != NULL) {
-		*err = p->failed->err;
-		out->cause = p->failed->out.cause;
-		first->remote_error = p->failed->client->remote_error;
-		rc = np_fail_in(err, p->failed->name);
+	if (g->failed != NULL) {
+		*err = g->failed->err;
+		out->cause = g->failed->out.cause;
+		first->remote_error = g->failed->client->remote_error;
+		rc = np_fail_in(err, g->failed->name);
 	}
 	return rc;
 }
@@ -612,34 +612,34 @@ sum_up(struct party *p, struct np_outcome *out, struct np_err *err)
 int
 np_group_run(const struct np_trial *t, struct np_outcome *out, struct np_err *err)
 {
-	struct party p;
+	struct group g;
 	sigset_t block, before;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
 	np_far_init(&out->far);
-	if (begin_party(&p, t, err) != NP_OK) {
+	if (begin_group(&g, t, err) != NP_OK) {
 		return err->code;
 	}
 	/* Block the signal here and in all threads: it must interrupt only a session's waits. */
 	sigemptyset(&block);
 	sigaddset(&block, NP_PASS_SIGNAL);
 	pthread_sigmask(SIG_BLOCK, &block, &before);
-	p.let_in = before;
-	sigdelset(&p.let_in, NP_PASS_SIGNAL);
-	for (uint32_t i = 0; i < p.count; i++) {
-		struct member *m = &p.member[i];
-		int failed = pthread_create(&m->thread, NULL, take_part, m);
+	g.let_in = before;
+	sigdelset(&g.let_in, NP_PASS_SIGNAL);
+	for (uint32_t i = 0; i < g.count; i++) {
+		struct session *s = &g.session[i];
+		int failed = pthread_create(&s->thread, NULL, run_session, s);
 
-		m->started = failed == 0;
+		s->started = failed == 0;
 		if (failed != 0) {
-			m->rc = np_fail(&m->err, NP_ESYS, failed, "start a thread");
-			note_over(m);
+			s->rc = np_fail(&s->err, NP_ESYS, failed, "start a thread");
+			note_over(s);
 		}
 	}
-	watch_over(&p);
+	watch_over(&g);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	rc = sum_up(&p, out, err);
-	end_party(&p);
+	rc = sum_up(&g, out, err);
+	end_group(&g);
 	return rc;
 }
