@@ -7,7 +7,6 @@
 #include "base/err.h"
 #include "cli/args.h"
 #include "cli/look.h"
-#include "net/addr.h"
 #include "run/beside.h"
 
 /* The probe: a test with options, client and addresses of its own. */

@@ -7,7 +7,6 @@
 
 #include "base/fds.h"
 #include "bench/engine/engine.h"
-#include "bench/load.h"
 #include "bench/stamps.h"
 #include "cli/tests.h"
 #include "net/cidr.h"

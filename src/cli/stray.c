@@ -5,7 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/text.h"
 #include "cli/args.h"
 #include "cli/tests.h"
 

@@ -1,6 +1,5 @@
 /* Prints evidence of a test: --explain, --wire, and the document's explanation. */
 #include <math.h>
-#include <sys/socket.h>
 
 #include "base/text.h"
 #include "bench/engine/engine.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/secret.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "opt/tidy.h"
 

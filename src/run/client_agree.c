@@ -1,7 +1,5 @@
 #include "run/client_parts.h"
 
-#include <netinet/in.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "bench/ramp.h"
 #include "net/race.h"

@@ -1,13 +1,8 @@
 #include "run/evidence.h"
 
-#include <errno.h>
-#include <linux/sockios.h>
-#include <math.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -5,7 +5,6 @@
 #ifndef NP_RUN_LIVE_H
 #define NP_RUN_LIVE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "bench/tally.h"

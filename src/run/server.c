@@ -1,4 +1,3 @@
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /* A test at the daemon's side: the data connections, the measured part, the results. */
 #include <errno.h>
-#include <stdlib.h>
 #include <sys/random.h>
 
 #include "base/clock.h"

@@ -1,7 +1,3 @@
-#include "run/talk.h"
-
-#include <string.h>
-
 #include "run/talk_rows.h"
 
 void

@@ -9,7 +9,6 @@
  * other requests come from clients without OMNI (netperf 2.2 to 2.4, or built without it), and have
  * only the daemon's half.
  */
-#include <netinet/in.h>
 #include <stdio.h>
 
 #include "base/text.h"

@@ -3,7 +3,6 @@
  * ends know. A client uses them for what netperf's messages can't say.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "base/text.h"
 #include "bench/engine/engine.h"
