@@ -210,7 +210,7 @@ print_human(struct session *s, const struct np_repeat *repeat, const struct np_o
 				  .limits = limits };
 
 	if (cli->confidence.clean_s == 0) { /* else iterations differ in length */
-		human.rates = repeat->throughput;
+		human.rates = repeat->figure[NP_REPEAT_THROUGHPUT];
 	}
 	s->look.human = &human;
 	np_look_print(s->out, &s->look, figures);

@@ -2,26 +2,13 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-/* The figures that are combined over iterations. */
-static const struct {
-	enum np_metric_id id;
-	size_t at;
-} figures[NP_REPEAT_FIGURES] = {
-	{ NP_M_THROUGHPUT, offsetof(struct np_repeat, throughput) },
-	{ NP_M_LOCAL_CPU_UTIL, offsetof(struct np_repeat, local_cpu) },
-	{ NP_M_REMOTE_CPU_UTIL, offsetof(struct np_repeat, remote_cpu) },
-	{ NP_M_LOCAL_SD, offsetof(struct np_repeat, local_sd) },
-	{ NP_M_REMOTE_SD, offsetof(struct np_repeat, remote_sd) },
+static const enum np_metric_id metric_of[NP_REPEAT_FIGURES] = {
+	[NP_REPEAT_THROUGHPUT] = NP_M_THROUGHPUT,      [NP_REPEAT_LOCAL_CPU] = NP_M_LOCAL_CPU_UTIL,
+	[NP_REPEAT_REMOTE_CPU] = NP_M_REMOTE_CPU_UTIL, [NP_REPEAT_LOCAL_SD] = NP_M_LOCAL_SD,
+	[NP_REPEAT_REMOTE_SD] = NP_M_REMOTE_SD,
 };
-
-static struct np_series *
-series_of(const struct np_repeat *r, int figure)
-{
-	return (struct np_series *)((const char *)r + figures[figure].at);
-}
 
 int
 np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct np_hist *hist,
@@ -34,15 +21,14 @@ np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct 
 	}
 	np_hist_merge(r->hist, hist);
 	for (int i = 0; i < NP_REPEAT_FIGURES; i++) {
-		double v = np_record_get_real(record, figures[i].id);
+		double v = np_record_get_real(record, metric_of[i]);
 
 		if (v >= 0) { /* else unknown, as of a far end that did not report */
-			np_series_add(series_of(r, i), v);
+			np_series_add(&r->figure[i], v);
 			r->by_time[i] += v * seconds;
 			r->known_s[i] += seconds;
 		}
 	}
-	np_series_add(&r->elapsed, seconds);
 	r->elapsed_s += seconds;
 	r->done++;
 	return NP_OK;
@@ -73,8 +59,10 @@ np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
 
 /* The confidence interval's full width, in percent of the mean; 0 if it was never measured. */
 static double
-width(const struct np_repeat *r, const struct np_series *s)
+width(const struct np_repeat *r, int figure)
 {
+	const struct np_series *s = &r->figure[figure];
+
 	return s->count > 0 ? 100 * np_series_width(s, r->plan.level) : 0;
 }
 
@@ -82,11 +70,11 @@ width(const struct np_repeat *r, const struct np_series *s)
 static bool
 reached(const struct np_repeat *r)
 {
-	if (r->done < 2 || width(r, &r->throughput) > r->plan.width) {
+	if (r->done < 2 || width(r, NP_REPEAT_THROUGHPUT) > r->plan.width) {
 		return false;
 	}
-	return r->plan.result_only || (width(r, &r->local_cpu) <= r->plan.width &&
-				       width(r, &r->remote_cpu) <= r->plan.width);
+	return r->plan.result_only || (width(r, NP_REPEAT_LOCAL_CPU) <= r->plan.width &&
+				       width(r, NP_REPEAT_REMOTE_CPU) <= r->plan.width);
 }
 
 /* Tolerated, as a far end's window is a little shorter than this end's: one interval. */
@@ -132,13 +120,14 @@ np_repeat_missed(const struct np_repeat *r)
 
 /* An unknown width, such as of a single value, is shown as 0. */
 static void
-conclude_width(const struct np_repeat *r, const struct np_series *s, enum np_metric_id of,
-	       enum np_metric_id id, struct np_record *record)
+conclude_width(const struct np_repeat *r, int figure, enum np_metric_id id,
+	       struct np_record *record)
 {
-	double percent = width(r, s);
+	double percent = width(r, figure);
 
 	np_record_real(record, id, isfinite(percent) ? percent : 0);
-	NP_MARK_IF(!isfinite(percent) || !np_record_measured(record, of), record, id);
+	NP_MARK_IF(!isfinite(percent) || !np_record_measured(record, metric_of[figure]), record,
+		   id);
 }
 
 void
@@ -148,24 +137,22 @@ np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 	bool by_time = r->plan.clean_s > 0 && r->elapsed_s > 0;
 
 	for (int i = 0; i < NP_REPEAT_FIGURES; i++) {
-		const struct np_series *s = series_of(r, i);
+		const struct np_series *s = &r->figure[i];
 
-		np_record_real(record, figures[i].id,
+		np_record_real(record, metric_of[i],
 			       s->count == 0 ? -1
 			       : by_time     ? r->by_time[i] / r->known_s[i]
 					     : s->mean);
 	}
-	np_record_real(record, NP_M_ELAPSED_TIME, by_time ? r->elapsed_s : r->elapsed.mean);
+	np_record_real(record, NP_M_ELAPSED_TIME, r->elapsed_s / (by_time ? 1 : r->done));
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
 	np_record_int(record, NP_M_CONFIDENCE_LEVEL, r->plan.level);
 	np_record_real(record, NP_M_CONFIDENCE_INTERVAL, r->plan.level != 0 ? r->plan.width : -1);
 	NP_MARK_IF(r->plan.level == 0, record, NP_M_CONFIDENCE_LEVEL);
 	if (r->plan.level != 0) { /* else the widths stay unknown */
-		conclude_width(r, &r->throughput, NP_M_THROUGHPUT, NP_M_THROUGHPUT_CONFID, record);
-		conclude_width(r, &r->local_cpu, NP_M_LOCAL_CPU_UTIL, NP_M_LOCAL_CPU_CONFID,
-			       record);
-		conclude_width(r, &r->remote_cpu, NP_M_REMOTE_CPU_UTIL, NP_M_REMOTE_CPU_CONFID,
-			       record);
+		conclude_width(r, NP_REPEAT_THROUGHPUT, NP_M_THROUGHPUT_CONFID, record);
+		conclude_width(r, NP_REPEAT_LOCAL_CPU, NP_M_LOCAL_CPU_CONFID, record);
+		conclude_width(r, NP_REPEAT_REMOTE_CPU, NP_M_REMOTE_CPU_CONFID, record);
 	}
 	if (c->seconds > 0) {
 		np_clean_reasons(c->reason_s, c->reasons);

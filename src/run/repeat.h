@@ -26,13 +26,21 @@ struct np_repeat_clean {
 	char reasons[NP_CLEAN_TEXT];
 };
 
-enum { NP_REPEAT_FIGURES = 5 }; /* of each iteration: throughput, CPU figures of both ends */
+/* Figures that are combined over iterations; SD: service demand. */
+enum {
+	NP_REPEAT_THROUGHPUT,
+	NP_REPEAT_LOCAL_CPU,
+	NP_REPEAT_REMOTE_CPU,
+	NP_REPEAT_LOCAL_SD,
+	NP_REPEAT_REMOTE_SD,
+	NP_REPEAT_FIGURES
+};
 
 /* The iterations so far. Start from a zeroed struct with the plan filled in. */
 struct np_repeat {
 	struct np_repeat_plan plan;
 	unsigned done;
-	struct np_series throughput, elapsed, local_cpu, remote_cpu, local_sd, remote_sd;
+	struct np_series figure[NP_REPEAT_FIGURES];
 	double elapsed_s; /* of all iterations */
 	/* With --clean iterations differ in length: sums of each figure times the seconds, and the
 	 * seconds. */
