@@ -124,7 +124,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/client.c %D%/run/client.h %D%/run/client_parts.h \
 	%D%/run/client_agree.c \
 	%D%/run/client_ask.c \
-	%D%/run/client_far.c \
 	%D%/run/client_judge.c \
 	%D%/run/client_open.c \
 	%D%/run/client_results.c \

@@ -1,6 +1,6 @@
 /*
  * Shared by the files of the client only: client_open.c (control connection and greeting),
- * client_ask.c (a request and its answer), client_far.c (questions to the daemon), client_agree.c
+ * client_ask.c (requests and their answers), client_agree.c
  * (before the test), client_judge.c (how it ended), client_results.c (results and evidence), and
  * client.c, which runs a test.
  */
@@ -32,7 +32,7 @@ struct np_client_test {
 	struct np_outcome *out;
 };
 
-/* ---- A request and its answer (client_ask.c) ---- */
+/* ---- Requests and their answers (client_ask.c) ---- */
 
 /* Receive a message. NP_ETIME also if a signal ended the wait. */
 int np_client_receive(struct np_client *c, const char *what, uint64_t deadline, struct np_err *err);
@@ -49,8 +49,6 @@ int np_client_remote_error(struct np_client *c, const char *verb, struct np_err 
 
 /* Is the received message the results of the test that was requested by that code? */
 int np_client_check_results(const struct np_client *c, uint32_t asked, struct np_err *err);
-
-/* ---- Questions to the daemon (client_far.c) ---- */
 
 /* Fetch the daemon's evidence of the last test or of its host. */
 int np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms,
