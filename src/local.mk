@@ -206,8 +206,7 @@ src_netperf_SOURCES = \
 	%D%/cli/ceilings.c %D%/cli/ceilings.h \
 	%D%/cli/tell_evidence.c \
 	%D%/cli/engines.c %D%/cli/engines.h \
-	%D%/cli/conflicts.c %D%/cli/conflicts.h \
-	%D%/cli/flows.c %D%/cli/flows.h \
+	%D%/cli/checks.c %D%/cli/checks.h \
 	%D%/cli/help.c %D%/cli/help.h \
 	%D%/cli/look.c %D%/cli/look.h \
 	%D%/cli/main.c \

@@ -265,13 +265,13 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 
 # The options of netperf stand in no library.
 %C%_unit_test_beside_SOURCES = %D%/unit/test_beside.c src/cli/look.c src/cli/aim.c src/cli/args.c src/cli/beside.c \
-	src/cli/conflicts.c src/cli/flows.c src/cli/help.c src/cli/omni.c src/cli/options.c src/cli/stray.c src/cli/tests.c
+	src/cli/checks.c src/cli/help.c src/cli/omni.c src/cli/options.c src/cli/stray.c src/cli/tests.c
 %C%_unit_test_ceiling_SOURCES = %D%/unit/test_ceiling.c src/cli/ceilings.c
 %C%_unit_test_progress_SOURCES = %D%/unit/test_progress.c src/cli/progress_text.c
-%C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/conflicts.c src/cli/flows.c \
+%C%_unit_test_args_SOURCES = %D%/unit/test_args.c src/cli/args.c src/cli/checks.c \
 	src/cli/help.c src/cli/omni.c src/cli/options.c src/cli/stray.c src/cli/tests.c
 %C%_unit_test_document_SOURCES = %D%/unit/test_document.c src/cli/args.c src/cli/document.c \
-	src/cli/conflicts.c src/cli/flows.c src/cli/help.c src/cli/look.c src/cli/omni.c src/cli/options.c \
+	src/cli/checks.c src/cli/help.c src/cli/look.c src/cli/omni.c src/cli/options.c \
 	src/cli/progress.c src/cli/progress_text.c src/cli/show.c src/cli/stray.c src/cli/tests.c
 # A session does what the test says.
 %C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve -Wl,--wrap=getrandom

@@ -12,8 +12,7 @@
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
-#include "cli/conflicts.h"
-#include "cli/flows.h"
+#include "cli/checks.h"
 #include "cli/stray.h"
 #include "cli/tests.h"
 #include "sys/affinity.h"
@@ -175,7 +174,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
 	rc = parse_words(cli, argc, argv, &(const struct np_word_list){ argc, words }, err);
 	if (rc == NP_OK) {
-		rc = np_conflicts_of_options(cli, err);
+		rc = np_check_options(cli, err);
 	}
 	if (rc == NP_OK && (np_port_check(t->port, t->host.text, err) != NP_OK ||
 			    np_port_check(t->local_port, t->host.text, err) != NP_OK)) {
@@ -440,14 +439,14 @@ settle_processors(struct np_cli *cli, struct np_err *err)
 int
 np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
-	if (choose_test(cli, err) != NP_OK || np_conflicts_of_test(cli, err) != NP_OK ||
+	if (choose_test(cli, err) != NP_OK || np_check_test(cli, err) != NP_OK ||
 	    settle_rate(cli, err) != NP_OK || settle_messages(cli, err) != NP_OK) {
 		return err->code;
 	}
 	settle_implied(cli);
 	settle_collecting(cli);
 	if (settle_ports(cli, err) != NP_OK || settle_segments(cli, err) != NP_OK ||
-	    np_flows_check(cli, err) != NP_OK || settle_processors(cli, err) != NP_OK) {
+	    np_check_flows(cli, err) != NP_OK || settle_processors(cli, err) != NP_OK) {
 		return err->code;
 	}
 	np_stray_settled(cli);

@@ -18,9 +18,9 @@
 #include "cli/args.h"
 #include "cli/beside.h"
 #include "cli/ceilings.h"
+#include "cli/checks.h"
 #include "cli/document.h"
 #include "cli/engines.h"
-#include "cli/flows.h"
 #include "cli/help.h"
 #include "cli/packets.h"
 #include "cli/phrases.h"
@@ -383,7 +383,7 @@ prepare(struct session *s, struct np_err *err)
 	}
 	if (np_cli_beside_aim(s->beside, &s->client, err) != NP_OK ||
 	    np_trial_sessions(&s->trial, &sessions, err) != NP_OK ||
-	    np_flows_settle_sessions(cli, s->client.peer, sessions, err) != NP_OK) {
+	    np_check_sessions(cli, s->client.peer, sessions, err) != NP_OK) {
 		return err->code;
 	}
 	if (cli->plan.length == 0 && !cli->plan.pattern->probe) {
@@ -525,7 +525,7 @@ settle(struct session *s, struct np_err *err)
 	if (test == NP_TEST_UNKNOWN) {
 		return refuse_test(s, err);
 	}
-	if ((test == NP_TEST_BENCH ? np_cli_settle(cli, err) : np_flows_check_none(cli, err)) !=
+	if ((test == NP_TEST_BENCH ? np_cli_settle(cli, err) : np_check_no_flows(cli, err)) !=
 		NP_OK ||
 	    np_cli_capture_settle(cli, err) != NP_OK) {
 		return err->code;

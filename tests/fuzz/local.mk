@@ -19,7 +19,7 @@ fuzz_targets = \
 	%D%/fuzz_session
 
 # The options of netperf stand in no library.
-%C%_fuzz_options_SOURCES = %D%/fuzz_options.c src/cli/args.c src/cli/conflicts.c src/cli/flows.c \
+%C%_fuzz_options_SOURCES = %D%/fuzz_options.c src/cli/args.c src/cli/checks.c \
 	src/cli/help.c src/cli/omni.c src/cli/options.c src/cli/stray.c src/cli/tests.c
 
 # The main() of those that bring none; with LDFLAGS=-fsanitize=fuzzer libFuzzer has one before.
