@@ -203,19 +203,20 @@ src_netperf_SOURCES = \
 	%D%/cli/aim.c %D%/cli/aim.h \
 	%D%/cli/beside.c %D%/cli/beside.h \
 	%D%/cli/args.c %D%/cli/args.h \
-	%D%/cli/ceilings.c %D%/cli/ceilings.h \
+	%D%/cli/ceilings.c \
 	%D%/cli/tell_evidence.c \
-	%D%/cli/engines.c %D%/cli/engines.h \
+	%D%/cli/engines.c \
 	%D%/cli/checks.c %D%/cli/checks.h \
 	%D%/cli/help.c %D%/cli/help.h \
 	%D%/cli/look.c %D%/cli/look.h \
 	%D%/cli/main.c \
+	%D%/cli/modes.h \
 	%D%/cli/omni.c \
 	%D%/cli/options.c \
 	%D%/cli/packets.c %D%/cli/packets.h \
 	%D%/cli/phrases.c %D%/cli/phrases.h \
 	%D%/cli/stray.c %D%/cli/stray.h \
-	%D%/cli/preflight.c %D%/cli/preflight.h \
+	%D%/cli/preflight.c \
 	%D%/cli/progress.c %D%/cli/progress.h \
 	%D%/cli/progress_text.c %D%/cli/progress_text.h \
 	%D%/cli/show.c %D%/cli/show.h \

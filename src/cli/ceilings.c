@@ -1,4 +1,4 @@
-#include "cli/ceilings.h"
+#include "cli/modes.h"
 
 #include <math.h>
 #include <netinet/in.h>

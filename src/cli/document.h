@@ -11,8 +11,8 @@
 #include "base/bag.h"
 #include "base/err.h"
 #include "cli/args.h"
-#include "cli/engines.h"
 #include "cli/look.h"
+#include "cli/modes.h"
 #include "run/client.h"
 #include "run/knee.h"
 

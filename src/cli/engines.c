@@ -1,4 +1,4 @@
-#include "cli/engines.h"
+#include "cli/modes.h"
 
 #include <stdio.h>
 

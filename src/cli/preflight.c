@@ -1,4 +1,4 @@
-#include "cli/preflight.h"
+#include "cli/modes.h"
 
 #include <math.h>
 #include <sys/socket.h>

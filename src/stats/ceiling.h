@@ -1,6 +1,6 @@
 /*
  * The most that a link can carry, from the bytes of packets on the wire. doc/ceilings.md derives
- * every formula, with examples. netperf --ceiling (cli/ceilings.h) prints results for scripts.
+ * every formula, with examples. netperf --ceiling (cli/ceilings.c) prints results for scripts.
  */
 #ifndef NP_STATS_CEILING_H
 #define NP_STATS_CEILING_H

@@ -4,7 +4,7 @@
  */
 #include "stats/ceiling.h"
 
-#include "cli/ceilings.h"
+#include "cli/modes.h"
 #include "tests/lib/check.h"
 
 static struct np_encap
