@@ -15,8 +15,8 @@ void np_ceilings_answer(FILE *in, FILE *out);
 
 /*
  * Print what may disturb a measurement on this host and, if a host was named and -N was not given,
- * on the daemon's. Connects by *target, and closes. An unreachable daemon is an error, after this
- * end is printed.
+ * on the daemon's. Connects by *target, and closes. If the daemon can't be reached, nothing is
+ * printed; if it reports nothing, only this end's findings are.
  */
 int np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_target *target,
 		     struct np_err *err);
