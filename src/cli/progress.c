@@ -30,7 +30,7 @@ struct np_shown {
 	const struct np_cli *cli;
 	struct np_repeat_plan repeat;
 	struct np_live live;
-	bool always, utf8;
+	bool always;
 	int fd;           /* where it is drawn */
 	bool shares;      /* standard output is the same terminal or file */
 	bool piped;       /* standard output is a pipe; its reader may print to the terminal */
@@ -182,7 +182,7 @@ draw(struct np_shown *s)
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1) {
 		columns = size.ws_col;
 	}
-	n = 1 + np_progress_text(&p, columns - 1, s->utf8, line + 1);
+	n = 1 + np_progress_text(&p, columns - 1, line + 1);
 	memcpy(line + n, ends, sizeof(ends));
 	atomic_store(s->drawn, s->fd);
 	put(s->fd, line, n + sizeof(ends) - 1);
@@ -232,7 +232,6 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 	s->fd = s->fd > 0 ? s->fd : STDERR_FILENO;
 	np_cli_plan_repeats(cli, &s->repeat);
 	s->always = when == NP_WHEN_ALWAYS;
-	s->utf8 = np_progress_utf8(getenv("LC_ALL"), getenv("LC_CTYPE"), getenv("LANG"));
 	if (fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0) {
 		s->shares = out.st_dev == err.st_dev && out.st_ino == err.st_ino;
 		s->piped = S_ISFIFO(out.st_mode);

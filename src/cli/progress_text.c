@@ -8,7 +8,12 @@
 #include "base/text.h"
 #include "base/units.h"
 
-enum { BAR_MOST = 20, BAR_LEAST = 5, EIGHTHS = 8, PART = 400 };
+enum {
+	BAR_MOST = 20,
+	BAR_LEAST = 5,
+	FRAME = 4 /* columns of a bar beside its cells */,
+	PART = 400
+};
 
 enum { LONG_WAIT_S = 1 }; /* from here on its seconds are shown */
 
@@ -94,9 +99,9 @@ put_iteration(const struct np_progress *p, char text[PART])
 	}
 }
 
-/* Three significant digits, and a unit with a prefix. */
+/* Three significant digits, and bit/s with a prefix. */
 static void
-put_scaled(double rate, const char *unit, char text[PART])
+put_bits(double rate, char text[PART])
 {
 	static const char *const prefixes[] = { "", "k", "M", "G", "T" };
 	size_t i = 0;
@@ -106,11 +111,11 @@ put_scaled(double rate, const char *unit, char text[PART])
 		rate /= 1000;
 		i++;
 	}
-	snprintf(text, PART, "%.*f %s%s/s",
+	snprintf(text, PART, "%.*f %sbit/s",
 		 i == 0 || rate >= 99.95 ? 0
 		 : rate >= 9.995         ? 1
 					 : 2,
-		 rate, prefixes[i], unit);
+		 rate, prefixes[i]);
 }
 
 /* Empty unless data move, and a rate is known. */
@@ -125,7 +130,7 @@ put_rate(const struct np_progress *p, char text[PART])
 	}
 	switch (p->of) {
 	case NP_PROGRESS_BITS:
-		put_scaled(p->rate, "bit", text);
+		put_bits(p->rate, text);
 		break;
 	case NP_PROGRESS_TRANSACTIONS:
 		snprintf(text, PART, "%.0f transactions/s", p->rate);
@@ -144,12 +149,8 @@ put_rate(const struct np_progress *p, char text[PART])
 }
 
 size_t
-np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
-		 char out[NP_PROGRESS_TEXT])
+np_progress_text(const struct np_progress *p, unsigned columns, char out[NP_PROGRESS_TEXT])
 {
-	static const char *const parts[EIGHTHS] = { "\u2591", "\u258f", "\u258e", "\u258d",
-						    "\u258c", "\u258b", "\u258a", "\u2589" };
-	unsigned frame = utf8 ? 2 : 4; /* columns of a bar beside its cells */
 	char step[PART], iteration[PART], rate[PART];
 	double share = -1; /* how much of this step is done, 0 to 1; < 0: unknown */
 	size_t n, used;
@@ -178,34 +179,15 @@ np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
 	}
 	n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s", step);
 	used = n + (rate[0] != '\0' ? 2 + strlen(rate) : 0);
-	if (share >= 0 && used + frame + BAR_LEAST <= columns) {
-		size_t cells = np_min(columns - used - frame, BAR_MOST);
-		size_t eighths = (size_t)(share * (double)cells * EIGHTHS);
+	if (share >= 0 && used + FRAME + BAR_LEAST <= columns) {
+		size_t cells = np_min(columns - used - FRAME, BAR_MOST);
+		size_t full = (size_t)(share * (double)cells);
 
-		n = np_text_add(out, NP_PROGRESS_TEXT, n, utf8 ? "  " : "  [");
-		for (size_t i = 0; i < cells; i++, eighths -= np_min(eighths, EIGHTHS)) {
-			const char *part = eighths >= EIGHTHS ? "\u2588" : parts[eighths];
-
-			n = np_text_add(out, NP_PROGRESS_TEXT, n, "%s",
-					utf8                 ? part
-					: eighths >= EIGHTHS ? "#"
-							     : "-");
+		n = np_text_add(out, NP_PROGRESS_TEXT, n, "  [");
+		for (size_t i = 0; i < cells; i++) {
+			n = np_text_add(out, NP_PROGRESS_TEXT, n, i < full ? "#" : "-");
 		}
-		n = np_text_add(out, NP_PROGRESS_TEXT, n, utf8 ? "" : "]");
+		n = np_text_add(out, NP_PROGRESS_TEXT, n, "]");
 	}
 	return rate[0] != '\0' ? np_text_add(out, NP_PROGRESS_TEXT, n, "  %s", rate) : n;
-}
-
-bool
-np_progress_utf8(const char *lc_all, const char *lc_ctype, const char *lang)
-{
-	const char *const locales[] = { lc_all, lc_ctype, lang };
-
-	for (size_t i = 0; i < sizeof(locales) / sizeof(locales[0]); i++) {
-		if (locales[i] != NULL && locales[i][0] != '\0') {
-			return strcasestr(locales[i], "utf-8") != NULL ||
-			       strcasestr(locales[i], "utf8") != NULL;
-		}
-	}
-	return false;
 }

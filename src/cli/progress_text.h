@@ -29,13 +29,9 @@ struct np_progress {
 /*
  * Write the line into out, without control characters and at most `columns` wide. If room is short,
  * the bar is left out first, then the test's name and iteration, then the rate; then the text is
- * cut. utf8: the bar has characters that are not ASCII. Returns the length in bytes.
+ * cut. Returns the length in bytes.
  */
 enum { NP_PROGRESS_TEXT = 1024 };
-size_t np_progress_text(const struct np_progress *p, unsigned columns, bool utf8,
-			char out[NP_PROGRESS_TEXT]);
-
-/* Is the character set of these environment variables UTF-8? */
-bool np_progress_utf8(const char *lc_all, const char *lc_ctype, const char *lang);
+size_t np_progress_text(const struct np_progress *p, unsigned columns, char out[NP_PROGRESS_TEXT]);
 
 #endif

@@ -226,15 +226,6 @@ def a_narrow_terminal(port: int) -> None:
     assert_clean(seen)
 
 
-def by_the_locale(port: int) -> None:
-    for locale, bar in (("C.UTF-8", "\u2591"), ("C", r"\[-")):
-        with Terminal(*netperf(port, *LONG), env={"LC_ALL": locale}) as seen:
-            frame = seen.until("measuring")[0]
-            assert re.search(bar, frame) and frame.isascii() == (locale == "C"), frame
-            seen.interrupt()
-        assert_clean(seen)
-
-
 def not_wanted(port: int) -> None:
     """Refused, or on a terminal that can't erase it."""
     for options, env in ((("--progress", "never"), {}), ((), {"TERM": "dumb"}), ((), {"TERM": ""})):
@@ -376,7 +367,7 @@ def suite(report: lib.Report) -> None:
         for name, body in (("iterations", iterations), ("by count", a_count), ("with -D", interim_results),
                            ("with -s", a_pause_before), ("interrupted from the keyboard", interrupted_from_the_keyboard),
                            ("SIGTERM", terminated), ("a narrow terminal", a_narrow_terminal),
-                           ("the locale's characters", by_the_locale), ("not wanted", not_wanted),
+                           ("not wanted", not_wanted),
                            ("a pipe", a_pipe_is_left_alone), ("always", always), ("^Z and fg", stopped_and_continued),
                            ("in the background", in_the_background)):
             report.case(name, partial(body, port))
