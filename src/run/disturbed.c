@@ -38,13 +38,13 @@ bit(enum np_reason r)
 static uint32_t
 threads_of(const struct np_disturbed *d)
 {
-	return d->run->workers < NP_DISTURBED_THREADS ? d->run->workers : NP_DISTURBED_THREADS;
+	return d->run->workers < NP_WITNESS_THREADS ? d->run->workers : NP_WITNESS_THREADS;
 }
 
 /* What threads did since the last look. */
 struct progress {
-	struct np_thread_time did[NP_DISTURBED_THREADS];
-	bool moved[NP_DISTURBED_THREADS]; /* to another processor: it may have shared any */
+	struct np_thread_time did[NP_WITNESS_THREADS];
+	bool moved[NP_WITNESS_THREADS]; /* to another processor: it may have shared any */
 	uint64_t all_ran;
 };
 

@@ -15,8 +15,6 @@
 #include "run/witness.h"
 #include "sys/meters.h"
 
-enum { NP_DISTURBED_THREADS = NP_WITNESS_THREADS };
-
 /* What the test's connections have carried. */
 struct np_carried {
 	bool knows_out, knows_in;

@@ -330,22 +330,13 @@ watch_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t n
 	np_witness_done(&ev->witness, np_now());
 }
 
-/* np_watch.look */
-static void
-watch_outages(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
-{
-	struct np_evidence *ev = ctx;
-
-	np_outages_look(ev->outages, run, now_ns);
-}
-
 void
 np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WATCHES])
 {
 	if (ev != NULL && ev->outages != NULL) {
 		watch[2] = (struct np_watch){ .every_ns = NP_OUTAGE_MS * NP_MSEC,
-					      .look = watch_outages,
-					      .ctx = ev };
+					      .look = np_outages_look,
+					      .ctx = ev->outages };
 	}
 	if (ev == NULL || (ev->plan.caps & NP_CAP_TEST) == 0) {
 		return;

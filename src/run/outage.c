@@ -41,8 +41,9 @@ np_outages_new(const struct np_run *run)
 }
 
 void
-np_outages_look(struct np_outages *o, const struct np_run *run, uint64_t now_ns)
+np_outages_look(void *outages, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
+	struct np_outages *o = outages;
 	const uint64_t between = NP_OUTAGE_MS * NP_MSEC; /* the progress may be that old */
 	uint32_t step = (run->conns + MOST - 1) / MOST;
 	/* When an outage may have ended: earlier, if this end has not looked for a while. */

@@ -26,8 +26,8 @@ bool np_outages_wanted(const struct np_plan *p);
 /* NULL if not wanted, or memory ran out. Free with free(). */
 struct np_outages *np_outages_new(const struct np_run *run);
 
-/* Look at all flows; call it every NP_OUTAGE_MS. now_ns: np_now(). */
-void np_outages_look(struct np_outages *o, const struct np_run *run, uint64_t now_ns);
+/* np_watch.look: look at all flows, every NP_OUTAGE_MS. */
+void np_outages_look(void *outages, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 
 /* Put flow.outage_* (doc/evidence.md), unless o is NULL or the kernel can't tell. */
 void np_outages_put(const struct np_outages *o, struct np_bag *into);

@@ -48,7 +48,7 @@ pass(struct bed *b, uint64_t ms, bool goes)
 	for (uint64_t end = b->ms + ms; b->ms < end; b->ms += NP_OUTAGE_MS) {
 		now_of[0].bytes += goes;
 		now_of[1].bytes++;
-		np_outages_look(b->o, &b->run, (1000 + b->ms) * NP_MSEC);
+		np_outages_look(b->o, &b->run, 0, (1000 + b->ms) * NP_MSEC);
 	}
 }
 
