@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "wire/plan.h"
 
 /* Read the received ERROR message; if it can't be read, the error is EPROTO. */
 static void
@@ -335,7 +334,7 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 	if (np_run_open(&run, p, terms, &stop, err) != NP_OK) {
 		return err->code;
 	}
-	np_engines_encode(p, &run, message);
+	np_engines_dialect.encode_request(&np_engines_dialect, p, &run, message);
 	np_run_free(&run);
 	return fetch_bag(c, message, NP_ANSWER_MS, far, err);
 }

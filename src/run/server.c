@@ -131,7 +131,8 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	int rc;
 
 	np_plan_init(&p);
-	if (np_engines_decode(np_chan_message(c), &p, &why) != NP_OK) {
+	if (np_engines_dialect.decode_request(&np_engines_dialect, np_chan_message(c), &p, &why) !=
+	    NP_OK) {
 		rc = np_server_refuse(s, c, NP_EXT_BAG, &why, err);
 	} else {
 		b = np_bag_new();

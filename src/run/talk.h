@@ -88,9 +88,8 @@ const struct np_dialect *np_dialect_of(const struct np_plan *p);
 /* Store a GRANT's ports in the run's data connections. NP_EPEER if there are too few. */
 int np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err);
 
-/* ENGINES asks which engines of the daemon could drive a test; it has the fields of PLAN. */
-void np_engines_encode(const struct np_plan *p, const struct np_run *run, uint8_t *frame);
-int np_engines_decode(const uint8_t *frame, struct np_plan *p, struct np_err *err);
+/* ENGINES asks which engines of the daemon could drive a test. Only its request is of a dialect. */
+extern const struct np_dialect np_engines_dialect;
 
 /*
  * Add the far end's figures of another session of the same test: counts are summed; sizes, options

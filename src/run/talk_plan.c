@@ -112,19 +112,24 @@ also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *
 	}
 }
 
-/*
- * Encode the plan as PLAN or ENGINES, whichever `by` describes. It says what the daemon is to do,
- * so its role is the reverse of ours.
- */
-static void
-encode_as(const struct np_tagged *by, const struct np_plan *p, const struct np_run *run,
-	  uint8_t *frame)
+/* PLAN and ENGINES have the same fields. */
+static const struct np_tagged *
+table_of(const struct np_dialect *d)
 {
+	return d->code == NP_PLAN ? &np_tagged_plan : &np_tagged_engines;
+}
+
+/* The request says what the daemon is to do, so its role is the reverse of ours. */
+static void
+encode_request(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
+	       uint8_t *frame)
+{
+	const struct np_tagged *table = table_of(d);
 	struct np_plan_message m;
 	/* A receiver of datagrams proves that it wants them, so that no victim gets them. */
 	bool echoes = !p->transport->connected && !p->pattern->transactions && p->role == NP_FOLLOW;
 
-	np_tagged_init(by, &m);
+	np_tagged_init(table, &m);
 	snprintf(m.pattern, sizeof(m.pattern), "%s", p->pattern->name);
 	snprintf(m.transport, sizeof(m.transport), "%s", p->transport->name);
 	m.socket_type = np_transport_type(p->transport);
@@ -157,21 +162,7 @@ encode_as(const struct np_tagged *by, const struct np_plan *p, const struct np_r
 		m.station.count = sizeof(run->terms->eth->mac);
 		memcpy(m.station.at, run->terms->eth->mac, sizeof(run->terms->eth->mac));
 	}
-	np_tagged_put(by, &m, frame);
-}
-
-static void
-encode_request(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
-	       uint8_t *frame)
-{
-	(void)d; /* this dialect has only one request */
-	encode_as(&np_tagged_plan, p, run, frame);
-}
-
-void
-np_engines_encode(const struct np_plan *p, const struct np_run *run, uint8_t *frame)
-{
-	encode_as(&np_tagged_engines, p, run, frame);
+	np_tagged_put(table, &m, frame);
 }
 
 /* The port, path or station that the data go to. */
@@ -460,18 +451,18 @@ decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_e
 	return NP_OK;
 }
 
-/* Decode and check a plan in a message of that table. */
+/* Decode and check a plan. */
 static int
-decode_as(const struct np_tagged *table, const uint8_t *frame, struct np_plan *p,
-	  struct np_err *err)
+decode_request(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
+	       struct np_err *err)
 {
 	struct np_plan_message m;
 	const char *why;
 
 	/* The order matters: later functions check what earlier ones put into the plan. */
-	if (np_tagged_get(table, frame, &m, err) != NP_OK || decode_kind(&m, p, err) != NP_OK ||
-	    decode_rows(&m, p, err) != NP_OK || decode_addresses(&m, p, err) != NP_OK ||
-	    decode_flows(p, err) != NP_OK) {
+	if (np_tagged_get(table_of(d), frame, &m, err) != NP_OK ||
+	    decode_kind(&m, p, err) != NP_OK || decode_rows(&m, p, err) != NP_OK ||
+	    decode_addresses(&m, p, err) != NP_OK || decode_flows(p, err) != NP_OK) {
 		return err->code;
 	}
 	why = m.cpus[0] != '\0' ? np_cpu_turns_parse(&p->near.place.turns, m.cpus) : NULL;
@@ -489,19 +480,6 @@ decode_as(const struct np_tagged *table, const uint8_t *frame, struct np_plan *p
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "engine '%s'", m.engine);
 	}
 	return NP_OK;
-}
-
-static int
-decode_request(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
-	       struct np_err *err)
-{
-	return decode_as(&np_tagged_plan, frame, p, err);
-}
-
-int
-np_engines_decode(const uint8_t *frame, struct np_plan *p, struct np_err *err)
-{
-	return decode_as(&np_tagged_engines, frame, p, err);
 }
 
 /* np_dialect.encode_response: what this end grants, and where to connect or send to. */
@@ -560,3 +538,6 @@ encode_results(const struct np_dialect *d, const struct np_plan *p, const struct
 const struct np_dialect np_plan_dialect = { NP_PLAN,        encode_request, decode_response,
 					    decode_results, decode_request, encode_response,
 					    encode_results };
+
+const struct np_dialect np_engines_dialect = { NP_EXT_ENGINES, .encode_request = encode_request,
+					       .decode_request = decode_request };

@@ -67,17 +67,9 @@ try_code(uint32_t code, const uint8_t *frame)
 	}
 }
 
-static int
-engines_asked(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
-	      struct np_err *err)
-{
-	return np_engines_decode(frame, p, err);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const struct np_dialect engines = { .decode_request = engines_asked };
 	uint8_t frame[NP_FRAME_SIZE];
 
 	fuzz_fill(frame, sizeof(frame), data, size);
@@ -87,6 +79,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* A message of ours of as many bytes as there are. */
 	np_tagged_head(frame, NP_PLAN, sizeof(frame) - NP_TAGGED_AT);
 	try_code(NP_PLAN, frame);
-	be_asked(&engines, frame);
+	be_asked(&np_engines_dialect, frame);
 	return 0;
 }

@@ -181,11 +181,12 @@ check_question(const struct np_plan *p, const struct np_run *run, const uint8_t 
 	FREED_BY(np_plan_free) struct np_plan q;
 	struct np_err err;
 
-	np_engines_encode(p, run, message);
+	np_engines_dialect.encode_request(&np_engines_dialect, p, run, message);
 	assert_int_equal(np_frame_head(message).code, NP_EXT_ENGINES);
 	assert_memory_equal(message + 4, request + 4, 4 + (size_t)np_frame_head(message).word);
 	np_plan_init(&q);
-	assert_int_equal(np_engines_decode(message, &q, &err), NP_OK);
+	assert_int_equal(np_engines_dialect.decode_request(&np_engines_dialect, message, &q, &err),
+			 NP_OK);
 	assert_ptr_equal(q.pattern, p->pattern);
 }
 
