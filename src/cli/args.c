@@ -27,24 +27,18 @@ enum {
 static int
 keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 {
-	size_t size = 1;
-	char *at;
+	size_t size = 1, len = 0;
 
 	for (int i = 0; i < argc; i++) {
 		size += strlen(words[i]) + 1;
 	}
-	cli->command_line = at = malloc(size);
-	if (at == NULL) {
+	cli->command_line = malloc(size);
+	if (cli->command_line == NULL) {
 		return np_fail(err, NP_ESYS, 0, "memory for a copy of the command line");
 	}
 	for (int i = 0; i < argc; i++) {
-		size_t n = strlen(words[i]);
-
-		memcpy(at, words[i], n);
-		at += n;
-		*at++ = ' ';
+		len = np_text_add(cli->command_line, size, len, i > 0 ? " %s" : "%s", words[i]);
 	}
-	at[-1] = '\0';
 	return NP_OK;
 }
 
@@ -133,7 +127,7 @@ settle_length(struct np_cli *cli, struct np_err *err)
 
 	if (plan->clean_s == 0) {
 		cli->plan.length =
-		    cli->plan.length != NP_LENGTH_UNSAID ? cli->plan.length : LENGTH_S;
+		    cli->plan.length != NP_LENGTH_NOT_GIVEN ? cli->plan.length : LENGTH_S;
 		return NP_OK;
 	}
 	plan->at_most_s = plan->at_most_s != 0 ? plan->at_most_s : CLEAN_TIMES * plan->clean_s;
@@ -157,14 +151,13 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 
 	memset(cli, 0, sizeof(*cli));
 	np_plan_init(&cli->plan);
-	cli->plan.length = NP_LENGTH_UNSAID;
+	cli->plan.length = NP_LENGTH_NOT_GIVEN;
 	cli->test = "TCP_STREAM";
 	snprintf(cli->target.port, sizeof(cli->target.port), "%d", NP_PORT);
 	snprintf(cli->data.port, sizeof(cli->data.port), "0");
 	snprintf(cli->data.local_port, sizeof(cli->data.local_port), "0");
 	cli->output.verbosity = cli->output.headers = 1;
 	cli->allow_routing = -1;
-	cli->target.family = AF_UNSPEC;
 	cli->confidence.max = cli->confidence.min = 1;
 	cli->confidence.width = -1;
 	cli->plan.near.sock.mask = cli->plan.far.sock.mask = -1;
@@ -502,13 +495,15 @@ np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 bool
 np_cli_wants_far(const struct np_cli *cli)
 {
-	if (cli->plan.far.place.measure_cpu || cli->output.json ||
-	    (cli->output.style != NP_STYLE_CLASSIC && cli->output.selectors == NULL)) {
+	const struct np_cli_output *o = &cli->output;
+
+	if (cli->plan.far.place.measure_cpu || o->json ||
+	    (o->style != NP_STYLE_CLASSIC && o->selectors == NULL)) {
 		return true;
 	}
-	for (int g = 0; cli->output.style != NP_STYLE_CLASSIC && g < NP_SELECT_GROUPS; g++) {
-		for (size_t i = 0; i < cli->output.selection.count[g]; i++) {
-			int id = cli->output.selection.id[g][i];
+	for (int g = 0; o->style != NP_STYLE_CLASSIC && g < NP_SELECT_GROUPS; g++) {
+		for (size_t i = 0; i < o->selection.count[g]; i++) {
+			int id = o->selection.id[g][i];
 
 			/* The daemon's socket buffers, evidence, REMOTE_ figures. */
 			if (id >= 0 && id < NP_METRICS &&

@@ -39,14 +39,14 @@ enum np_for {
 	NP_FOR_CONNECTS = 1 << 10, /* a connection for each transaction */
 	NP_FOR_PATH = 1 << 11,     /* a socket in the file system at this end */
 	NP_FOR_CHOICE = 1 << 12,   /* a pattern and protocol chosen by options (OMNI) */
-	NP_FOR_NOBODY = 1 << 13,   /* no test has it: the option has no effect */
+	NP_FOR_NONE = 1 << 13,     /* no test has it: the option has no effect */
 	NP_FOR_SEGMENTS = 1 << 14, /* a transport that sends segments, and may delay small ones */
 	NP_FOR_SCTP = 1 << 15,
 	NP_FOR_DCCP = 1 << 16,
 	NP_FOR_TLS = 1 << 17
 };
 
-#define NP_LENGTH_UNSAID INT64_MIN /* as length of a plan: -l was not given */
+#define NP_LENGTH_NOT_GIVEN INT64_MIN /* as length of a plan: -l was not given */
 
 /* A name and an address family, as -H and -L take them. */
 struct np_name {
@@ -69,7 +69,6 @@ struct np_omni_choice {
 struct np_cli_target {
 	struct np_name host, local;
 	char port[NP_PORT_TEXT], local_port[NP_PORT_TEXT];
-	int family;             /* -4, -6 */
 	const char *passphrase; /* -Z, --passphrase-file; NULL: none is sent */
 	char passphrase_text[NP_FRAME_SIZE - 8];
 	struct np_auth_key key; /* --key-file; count 0: none */

@@ -48,7 +48,7 @@ np_check_options(const struct np_cli *cli, struct np_err *err)
 	const struct np_repeat_plan *r = &cli->confidence;
 	bool clean = r->clean_s > 0;
 	/* -l with the length of --clean contradicts nothing. */
-	bool other_length = cli->plan.length != NP_LENGTH_UNSAID &&
+	bool other_length = cli->plan.length != NP_LENGTH_NOT_GIVEN &&
 			    (cli->plan.length != r->clean_s || cli->plan.length_less_ms != 0);
 	const struct conflict rows[] = {
 		{ cli->target.passphrase != NULL && cli->target.key.count > 0, "--key-file", NULL,
@@ -365,8 +365,7 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 }
 
 int
-np_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
-			 struct np_err *err)
+np_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions, struct np_err *err)
 {
 	const struct np_engine *engine = np_engine_of(&cli->plan);
 	uint32_t threads = sessions > 1 ? sessions : np_plan_workers(&cli->plan);

@@ -187,7 +187,7 @@ np_help_test(const struct np_cli *cli, FILE *out)
 		shown.has = np_cli_traits(shown.bench);
 	} else if (strcasecmp(cli->test, "OMNI") == 0) {
 		/* OMNI may have all but TLS, for which it has no number. */
-		shown.has = ~(unsigned)(NP_FOR_NOBODY | NP_FOR_TLS);
+		shown.has = ~(unsigned)(NP_FOR_NONE | NP_FOR_TLS);
 	}
 	fprintf(out, "Test options of %.40s:\n", cli->test);
 	np_help_print(out, &help);

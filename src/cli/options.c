@@ -494,20 +494,18 @@ check_cpus(const struct np_setting *set)
 static int
 set_family(const struct np_setting *set)
 {
-	int family = set->row->letter == '6' ? AF_INET6 : AF_INET;
-
-	memcpy(set->to, &family, sizeof(family));
+	*(int *)set->to = set->row->letter == '6' ? AF_INET6 : AF_INET;
 	return NP_OK;
 }
 
+/* Overrides earlier -H and -L, and is overridden by later ones. */
 static int
 set_control_family(const struct np_setting *set)
 {
-	struct np_cli *cli = set->ctx;
+	struct np_cli_target *t = &((struct np_cli *)set->ctx)->target;
 
-	/* Overrides earlier -H and -L, and is overridden by later ones. */
 	set_family(set);
-	cli->target.host.family = cli->target.local.family = cli->target.family;
+	t->local.family = t->host.family;
 	return NP_OK;
 }
 
@@ -947,10 +945,10 @@ const char *const np_global_groups[] = {
 };
 
 const struct np_option np_global_options[] = {
-	{ ROW('4', "ipv4", PLAIN, NULL, "use IPv4 for the control connection"), TO(target.family),
-	  .set = set_control_family, IN(WHERE) },
-	{ ROW('6', "ipv6", PLAIN, NULL, "use IPv6 for the control connection"), TO(target.family),
-	  .set = set_control_family, IN(WHERE) },
+	{ ROW('4', "ipv4", PLAIN, NULL, "use IPv4 for the control connection"),
+	  TO(target.host.family), .set = set_control_family, IN(WHERE) },
+	{ ROW('6', "ipv6", PLAIN, NULL, "use IPv6 for the control connection"),
+	  TO(target.host.family), .set = set_control_family, IN(WHERE) },
 	{ ROW('a', "local-align", BOTH, "send,recv", "align the local buffers (8)"),
 	  TO2(plan.near.call.send_align, plan.near.call.recv_align), RANGE(1, 1 << 24), IN(TUNE) },
 	{ ROW('A', "remote-align", BOTH, "send,recv", "align the remote buffers (8)"),
@@ -1223,7 +1221,7 @@ const char *const np_test_scopes[] = { "OMNI tests",        "TCP_CC, TCP_MSS, TC
 
 /* What netperf accepts and ignores. */
 #define NO_EFFECT(l, k, a, s)                                                                      \
-	ROW(l, NULL, k, a, "no effect, as in netperf"), .scope = (s), IN(GONE), FOR(NOBODY)
+	ROW(l, NULL, k, a, "no effect, as in netperf"), .scope = (s), IN(GONE), FOR(NONE)
 
 const struct np_option np_test_options[] = {
 	{ ROW('4', "ipv4", PLAIN, NULL, "use IPv4 for the data connection"), TO(data.family),
@@ -1241,7 +1239,7 @@ const struct np_option np_test_options[] = {
 	      "UDP: answer from the address that was asked (IP_PKTINFO)"),
 	  TO(plan.packet_info), .scope = OMNI, IN(SOCKET), FOR(UDP) },
 	{ ROW('B', NULL, PLAIN, NULL, "no effect: calls that need not wait never do"),
-	  .scope = SCTP, IN(GONE), FOR(NOBODY) },
+	  .scope = SCTP, IN(GONE), FOR(NONE) },
 	{ ROW('c', "connections", FLAG, NULL, "use a connection for each transaction"),
 	  TO(omni.connections), .scope = OMNI, IN(CHOICE), FOR(CHOICE) },
 	{ ROW('C', "cork", FLAG, NULL, "set TCP_CORK on the local data socket"), TO(plan.cork),
@@ -1279,7 +1277,7 @@ const struct np_option np_test_options[] = {
 	      "set the remote address of the data connection (-H); after BITS it is random"),
 	  TO(data.host), .set = set_data_name, .scope = IP | SCTP, IN(ENDS), FOR(NAMED) },
 	{ ROW('i', NULL, PLAIN, NULL, "no effect, as in netperf"), .set = set_gone, .scope = OMNI,
-	  IN(GONE), FOR(NOBODY) },
+	  IN(GONE), FOR(NONE) },
 	{ ROW('I', "write", FLAG, NULL, "use write() instead of send()"), TO(plan.use_write),
 	  .scope = OMNI, IN(CALLS), FOR(DATA) },
 	{ NO_EFFECT('I', CUSTOM, "x", SCTP) },
