@@ -137,7 +137,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/gate.c %D%/run/gate.h \
 	%D%/run/beside.c %D%/run/beside.h \
 	%D%/run/knee.c %D%/run/knee.h \
-	%D%/run/group.c %D%/run/group.h \
+	%D%/run/group.c \
 	%D%/run/live.c %D%/run/live.h \
 	%D%/run/repeat.c %D%/run/repeat.h \
 	%D%/run/report.c %D%/run/report.h \
@@ -220,7 +220,7 @@ src_netperf_SOURCES = \
 	%D%/cli/progress.c %D%/cli/progress.h \
 	%D%/cli/progress_text.c %D%/cli/progress_text.h \
 	%D%/cli/show.c %D%/cli/show.h \
-	%D%/cli/tests.c %D%/cli/tests.h
+	%D%/cli/tests.c
 src_netperf_LDADD = src/libnetperf.a $(netperf_libs)
 
 # JSON: no part of the daemon, which links what the library has of it but does not pull it in.

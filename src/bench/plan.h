@@ -106,7 +106,7 @@ struct np_plan {
 	uint32_t length_less_ms; /* to subtract from a length in seconds: 0 to 999 */
 	uint32_t tls_suite;      /* number of the cipher suite of TLS; 0: the default */
 	bool debug, retry_connect;
-	bool both;     /* a stream each way at once (run/group.h); not sent to the far end */
+	bool both;     /* a stream each way at once (run/group.c); not sent to the far end */
 	bool sequence; /* with evidence: number datagrams, and look at each connection of a test */
 	bool no_end_mark; /* the client sends no empty datagram after its last request */
 	char unix_dir[NP_UNIX_DIR_MAX]; /* where this end's UNIX sockets go; empty: /tmp */

@@ -14,7 +14,6 @@
 #include "bench/ids.h"
 #include "cli/checks.h"
 #include "cli/stray.h"
-#include "cli/tests.h"
 #include "sys/affinity.h"
 
 enum {

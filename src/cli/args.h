@@ -3,6 +3,7 @@
 #define NP_CLI_ARGS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -195,6 +196,24 @@ extern const struct np_option np_test_options[];
 extern const size_t np_test_options_count;
 extern const char *const np_test_groups[];
 extern const char *const np_test_scopes[]; /* names of the bits of enum np_scope */
+
+/* ---- The tests that -t can name (tests.c) ---- */
+
+/*
+ * What kind of test -t names. NP_TEST_BENCH has data connections, and a row of the table of benches
+ * or options (OMNI); the others have neither.
+ */
+enum np_test { NP_TEST_UNKNOWN, NP_TEST_BENCH, NP_TEST_UUID, NP_TEST_LOC_CPU, NP_TEST_REM_CPU };
+enum np_test np_cli_test(const struct np_cli *cli);
+
+/* Name i of all tests, those of the bench table first; NULL after the last. */
+const char *np_cli_test_at(size_t i);
+
+/* The test's group of test-specific options, NP_SCOPE_*; 0: it has none. */
+unsigned np_cli_scope(const struct np_cli *cli);
+
+/* What the test has, bits of enum np_for. */
+unsigned np_cli_traits(const struct np_bench *b);
 
 /* Fill cli->bench from the row that -t names, or for OMNI from the options. The test is known. */
 int np_omni_choose(struct np_cli *cli, struct np_err *err);

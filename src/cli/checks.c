@@ -10,7 +10,6 @@
 #include "bench/engine/engine.h"
 #include "bench/stamps.h"
 #include "bench/transport/dccp.h"
-#include "cli/tests.h"
 #include "net/cidr.h"
 #include "sys/affinity.h"
 #include "sys/host.h"

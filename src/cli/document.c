@@ -9,10 +9,8 @@
 #include "base/clock.h"
 #include "base/output.h"
 #include "bench/engine/engine.h"
-#include "cli/tests.h"
 #include "config.h"
 #include "out/json.h"
-#include "run/group.h"
 #include "run/repeat.h"
 #include "stats/confidence.h"
 

@@ -7,7 +7,6 @@
 #include "cli/aim.h"
 #include "cli/document.h"
 #include "cli/packets.h"
-#include "cli/tests.h"
 
 /* The plan of one of the test's sessions. */
 static struct np_plan

@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "bench/transport/endpoint.h"
 #include "cli/stray.h"
-#include "cli/tests.h"
 #include "opt/help.h"
 #include "stats/record.h"
 

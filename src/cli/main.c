@@ -26,7 +26,6 @@
 #include "cli/progress.h"
 #include "cli/show.h"
 #include "cli/stray.h"
-#include "cli/tests.h"
 #include "config.h"
 #include "net/addr.h"
 #include "net/capture.h"

@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "cli/args.h"
-#include "cli/tests.h"
 #include "config.h"
 #include "opt/doc.h"
 #include "out/preflight_rules.h"

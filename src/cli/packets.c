@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include "base/output.h"
-#include "cli/tests.h"
 #include "net/capture.h"
 #include "net/llc.h"
 #include "wire/ext.h"

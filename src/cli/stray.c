@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "cli/args.h"
-#include "cli/tests.h"
 
 enum { LONGEST = 63 }; /* of a name that is shown */
 

@@ -1,4 +1,4 @@
-#include "cli/tests.h"
+#include "cli/args.h"
 
 #include <netinet/in.h>
 #include <string.h>

@@ -55,7 +55,7 @@ struct np_watch {
 
 enum { NP_WATCHES = 4 }; /* those of run/evidence.h, and one more */
 
-/* Passes on to the controllers of a group (run/group.h) a signal that the program has received. */
+/* Passes on to the controllers of a group (run/group.c) a signal that the program has received. */
 enum { NP_PASS_SIGNAL = SIGUSR2 };
 
 struct np_gate;

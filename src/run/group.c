@@ -1,4 +1,4 @@
-#include "run/group.h"
+#include "run/trial.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "run/group.h"
 #include "run/report.h"
 
 int

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "cli/args.h"
-#include "cli/tests.h"
 #include "netserver/args.h"
 
 enum { WORDS = 64, TEXT = 4096 };

@@ -10,7 +10,6 @@
 #include "bench/engine/engine.h"
 #include "cli/help.h"
 #include "cli/stray.h"
-#include "cli/tests.h"
 #include "opt/help.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"

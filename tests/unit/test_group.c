@@ -1,7 +1,7 @@
 /*
  * Groups: several sessions whose windows open at one moment, and one result of all of them.
  */
-#include "run/group.h"
+#include "run/trial.h"
 
 #include <fcntl.h>
 #include <pthread.h>
