@@ -213,8 +213,7 @@ src_netperf_SOURCES = \
 	%D%/cli/modes.h \
 	%D%/cli/omni.c \
 	%D%/cli/options.c \
-	%D%/cli/packets.c %D%/cli/packets.h \
-	%D%/cli/phrases.c %D%/cli/phrases.h \
+	%D%/cli/phrases.c \
 	%D%/cli/stray.c %D%/cli/stray.h \
 	%D%/cli/preflight.c \
 	%D%/cli/progress.c %D%/cli/progress.h \

@@ -1,4 +1,4 @@
-/* The addresses of the control and data connections, by the user's options. */
+/* The addresses and interfaces of the control and data connections, by the user's options. */
 #ifndef NP_CLI_AIM_H
 #define NP_CLI_AIM_H
 
@@ -18,5 +18,12 @@ void np_aim_control(const struct np_cli *cli, struct np_target *t);
  */
 int np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 		struct np_err *err);
+
+/*
+ * For a test of the link layer: open the interface of --device, or that of the control connection's
+ * address. cli->terms points to *link from then on. The message size is its MTU by default.
+ */
+int np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *link,
+		    struct np_err *err);
 
 #endif

@@ -6,7 +6,6 @@
 #include "bench/engine/engine.h"
 #include "cli/aim.h"
 #include "cli/document.h"
-#include "cli/packets.h"
 
 /* The plan of one of the test's sessions. */
 static struct np_plan

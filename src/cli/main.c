@@ -21,8 +21,6 @@
 #include "cli/document.h"
 #include "cli/help.h"
 #include "cli/modes.h"
-#include "cli/packets.h"
-#include "cli/phrases.h"
 #include "cli/progress.h"
 #include "cli/show.h"
 #include "cli/stray.h"

@@ -1,4 +1,4 @@
-#include "cli/phrases.h"
+#include "cli/stray.h"
 
 #include <ctype.h>
 #include <netdb.h>

@@ -66,6 +66,24 @@ void np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *
 void np_show_partial(char *text, size_t size, const struct np_outcome *out, const struct np_plan *p,
 		     unsigned done);
 
+/* ---- Evidence (tell_evidence.c) ---- */
+
+/*
+ * To be called after np_cli_settle(): for a benchmark whose packets can't be captured, say so on
+ * standard error, and turn off captures at both ends. NP_ESYS or NP_EUSAGE for a file that can't be
+ * written.
+ */
+int np_cli_capture_settle(struct np_cli *cli, struct np_err *err);
+
+/*
+ * Open the capture, if one is wanted, into plan, to be freed by np_capture_free(). If that fails,
+ * print why on standard error; the test runs without. Returns an error only for a file that can't
+ * be written.
+ */
+int np_cli_capture_open(const struct np_cli_evidence *wanted, const struct np_addr *local,
+			const struct np_addr *remote, struct np_evidence_wants *plan,
+			struct np_err *err);
+
 /*
  * After the result: explain the last iteration, in the document (NULL: there is none) and, if asked
  * for, as text; print the ledger of --wire; and say why evidence of the far end is missing, unless

@@ -5,10 +5,15 @@
 #ifndef NP_CLI_STRAY_H
 #define NP_CLI_STRAY_H
 
+#include <stdio.h>
+
 #include "base/err.h"
 #include "base/text.h"
 
 struct np_cli;
+struct np_cli_target;
+struct np_client;
+struct np_option_notes;
 
 struct np_word_list {
 	int count;
@@ -39,5 +44,23 @@ int np_stray_selectors(const char *list, enum np_errc code, struct np_err *err);
 
 /* A hint at the test with the most similar name, by np_nearest_text(). */
 const char *np_stray_test(const char *name, char out[NP_NEAREST_TEXT]);
+
+/*
+ * ---- netperf's own messages for failures (phrases.c) ----
+ *
+ * Scripts look for them on standard output. A line on standard error says more; a terminal gets
+ * only that.
+ */
+
+/* For a control connection that could not be made, if netperf has a message for the reason. */
+void np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c);
+
+void np_phrases_unknown_test(FILE *out, const struct np_cli *cli);
+
+/*
+ * For an unknown option, or one without its argument, on standard error: getopt(3)'s line with the
+ * program's name, and the usage.
+ */
+void np_phrases_option(FILE *out, const char *program, const struct np_option_notes *notes);
 
 #endif

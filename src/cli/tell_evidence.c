@@ -1,13 +1,64 @@
-/* Prints evidence of a test: --explain, --wire, and the document's explanation. */
+/* Evidence of a test: opens the capture of --wire, and prints --explain, --wire and --cycles. */
 #include <math.h>
 
+#include "base/output.h"
 #include "base/text.h"
 #include "bench/engine/engine.h"
 #include "cli/document.h"
 #include "cli/show.h"
+#include "net/capture.h"
 #include "out/explain.h"
 #include "out/format.h"
 #include "stats/ceiling.h"
+
+/* The daemon allows few captures: do not ask for one that would see nothing. */
+int
+np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
+{
+	bool is_bench = np_cli_test(cli) == NP_TEST_BENCH;
+
+	if (cli->evidence.wire_file != NULL &&
+	    np_output_check(cli->evidence.wire_file, NP_OUTPUT_IN_PLACE, err) != NP_OK) {
+		return np_fail_in(err, "--wire");
+	}
+	if (!cli->evidence.wire || !is_bench ||
+	    (cli->bench.transport->ip_protocol != 0 &&
+	     cli->bench.transport->packets.no_capture == NULL)) {
+		return NP_OK;
+	}
+	if (cli->bench.transport->packets.no_capture != NULL) {
+		fprintf(stderr, "netperf: --wire: %s\n", cli->bench.transport->packets.no_capture);
+	} else {
+		fprintf(stderr, "netperf: --wire: tests over %s send no IP packets\n",
+			cli->bench.transport->name);
+	}
+	cli->evidence.wire = false;
+	cli->evidence.wire_file = NULL;
+	cli->evidence.caps &= ~(unsigned)NP_CAP_WIRE;
+	return NP_OK;
+}
+
+int
+np_cli_capture_open(const struct np_cli_evidence *wanted, const struct np_addr *local,
+		    const struct np_addr *remote, struct np_evidence_wants *plan,
+		    struct np_err *err)
+{
+	const struct np_capture_place place = { .near = *local,
+						.far = *remote,
+						.file = wanted->wire_file };
+
+	if (!wanted->wire || np_capture_open(&plan->capture, &place, err) == NP_OK) {
+		return NP_OK;
+	}
+	if (err->code == NP_EUSAGE) {
+		return np_fail_in(err, "--wire");
+	}
+	plan->capture_why_not = "this end could not open a capture, see standard error";
+	fprintf(stderr, "netperf: --wire: %s; this end gives the interface's counters instead\n",
+		err->msg);
+	err->code = NP_OK;
+	return NP_OK;
+}
 
 static double
 per_second(double amount, double seconds)
