@@ -103,6 +103,8 @@ check_support(const struct np_cli *cli, struct np_err *err)
 	const struct conflict rows[] = {
 		{ also && !p->transport->several_paths, "-- --also-bind", p->transport->name,
 		  "has one path (try SCTP_STREAM, or -- -T sctp)" },
+		{ cli->also[0][0] == '+' || cli->also[1][0] == '+', "-- --also-bind", NULL,
+		  "an address is missing before +" },
 		{ also && p->both, "-- --also-bind", NULL, "not with --both" },
 		{ also && p->no_control, "-- --also-bind", NULL, "not with -N" },
 		{ !is_power_of_two(near->send_align) || !is_power_of_two(near->recv_align), "-a",
