@@ -301,6 +301,7 @@ void
 np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 		    uint64_t started_ns, uint64_t now_ns)
 {
+	((struct np_show_interim *)ctx)->flows = 0; /* nor are they known at the end */
 	show_interim(ctx, whole, sum, false, started_ns, now_ns);
 }
 

@@ -42,6 +42,23 @@ fill(struct np_outcome *out, struct np_flow_result *rows, struct np_plan *p)
 	}
 }
 
+/* Interim results: of several sessions a sum after a second; of each test the rest at its end. */
+static void
+add_interims(struct np_document *d, const struct np_cli *cli, const struct np_outcome *out,
+	     bool sessions)
+{
+	const struct np_counts sum = { .transactions = 10 };
+	struct np_show_interim interim = { .cli = cli, .doc = d };
+
+	np_show_interim_flows(&interim);
+	if (sessions) {
+		np_show_interim_sum(&interim, &cli->plan, &sum, out->tally.started_ns,
+				    out->tally.started_ns + NP_SEC);
+	}
+	np_show_iteration(&interim, true, out);
+	np_show_interim_free(&interim);
+}
+
 /* The document of one iteration, read back. */
 static json_t *
 document_from(const char *test, uint32_t flows, unsigned caps)
@@ -68,6 +85,7 @@ document_from(const char *test, uint32_t flows, unsigned caps)
 	assert_int_equal(np_document_new(&cli, &d, &err), NP_OK);
 	np_document_begin(d, &cli, &client);
 	fill(&out, rows, &cli.plan);
+	add_interims(d, &cli, &out, caps == 0);
 	np_report(&out, np_unit('m'), &r);
 	np_document_iteration(d, &out, &r, true);
 	assert_int_equal(np_document_write(d, &verdict, to, &err), NP_OK);
@@ -171,6 +189,22 @@ TEST(the_plan_says_how_many_sessions)
 	assert_int_equal(json_integer_value(json_object_get(plan, "flows")), FLOWS);
 	assert_int_equal(json_integer_value(json_object_get(plan, "sessions")), FLOWS);
 	assert_string_equal(json_string_value(json_object_get(engine, "near")), "sync");
+	json_decref(root);
+}
+
+/* The rates of flows since the sum of all sessions, which had none, are not known. */
+TEST(interim_results_have_rates_of_flows_unless_there_are_sessions)
+{
+	json_t *root = document_from("TCP_RR", FLOWS, NP_CAP_PLAN);
+	json_t *list = json_object_get(root, "interim");
+
+	assert_int_equal(json_array_size(list), 1);
+	assert_int_equal(json_array_size(json_object_get(json_array_get(list, 0), "flows")), FLOWS);
+	json_decref(root);
+	root = document_from("TCP_RR", FLOWS, 0);
+	list = json_object_get(root, "interim");
+	assert_int_equal(json_array_size(list), 2);
+	assert_null(json_object_get(json_array_get(list, 1), "flows"));
 	json_decref(root);
 }
 
