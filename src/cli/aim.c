@@ -286,7 +286,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 	const char *remote;
 
 	name_loopback(cli, t->family);
-	local = np_facts_local(cli);
+	local = np_cli_local_name(cli);
 	remote = cli->data.host.given ? cli->data.host.text : cli->target.host.text;
 	if (np_resolve(remote, NULL, family, socktype, &ends->remote, err) != NP_OK) {
 		if (t->family == 0) { /* by getaddrinfo(3) */

@@ -412,7 +412,7 @@ stations_json(struct np_document *d, const struct np_stations *s)
 	for (int i = 0; i < NP_STATIONS; i++) {
 		put(d, parts, np_station_name[i], np_json_hist(s->hist[i]));
 	}
-	if (s->told) {
+	if (s->has_one_way) {
 		PUT(d, o, one_way, s);
 		put(d, o, "one_way/skew_ppm", np_json_real(1e6 * s->clocks.skew));
 	}
@@ -515,7 +515,7 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 	PUT(d, o, members, c);
 	put(d, o, "reasons", reasons(d, c->reason_s));
 	put(d, o, "near", reasons(d, c->near_s));
-	put(d, o, "far", c->far_told ? reasons(d, c->far_s) : json_null());
+	put(d, o, "far", c->far_reported ? reasons(d, c->far_s) : json_null());
 	/* Rows such as [2.0, 3.2, ["steal"]]: seconds, and names of reasons. */
 	for (size_t i = 0; i < c->runs; i++) {
 		json_t *names = json_array(), *row = json_array();
@@ -534,7 +534,7 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 	put(d, o, "counted_by", json_string(c->by_far ? "far" : "near"));
 	put_unseen(d, unread, "near", out->near_bag);
 	put_unseen(d, unread, "far", out->far_bag);
-	put(d, unread, "far", np_json_text(c->far_told ? NULL : far_lacks));
+	put(d, unread, "far", np_json_text(c->far_reported ? NULL : far_lacks));
 	PUT(d, unread, not_seen, c);
 	return o;
 }
@@ -563,7 +563,7 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	if (t->hist != NULL && np_hist_count(t->hist) > 0) {
 		np_record_times(&r, "latency", t->hist);
 	}
-	np_facts(d->cli, &r);
+	np_cli_record_options(d->cli, &r);
 	near = object_at(d, d->root, "parameters/granted/near");
 	far = object_at(d, d->root, "parameters/granted/far");
 	o = json_object();

@@ -121,7 +121,7 @@ np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	}
 	if (cli->output.headers != 0 && cli->bench.transport->named) {
 		if (from[0] == '\0') {
-			from = np_facts_any(cli->plan.family);
+			from = np_cli_any_address(cli->plan.family);
 		}
 		if (cli->plan.no_control) {
 			port = np_addr_port(
@@ -169,7 +169,7 @@ np_cli_look(const struct np_cli *cli, struct np_look *look)
 }
 
 const struct np_name *
-np_facts_local(const struct np_cli *cli)
+np_cli_local_name(const struct np_cli *cli)
 {
 	if (cli->data.local.given) {
 		return &cli->data.local;
@@ -178,7 +178,7 @@ np_facts_local(const struct np_cli *cli)
 }
 
 const char *
-np_facts_any(int family)
+np_cli_any_address(int family)
 {
 	return np_family(family)->version == 6 ? "::0" : "0.0.0.0";
 }
@@ -190,12 +190,12 @@ text_or_none(const char *text)
 }
 
 void
-np_facts(const struct np_cli *cli, struct np_record *r)
+np_cli_record_options(const struct np_cli *cli, struct np_record *r)
 {
 	/* As in netperf, of the test that -t names, whatever its test options -T and -t say. */
 	const struct np_bench *row = np_bench_find(cli->test);
 	const struct np_transport *t = row != NULL ? row->transport : NULL;
-	const struct np_name *local = np_facts_local(cli);
+	const struct np_name *local = np_cli_local_name(cli);
 	int family = cli->data.family;
 	int asked_family = np_family_or(cli->data.host.family, cli->target.host.family);
 
@@ -219,7 +219,7 @@ np_facts(const struct np_cli *cli, struct np_record *r)
 	}
 	np_record_text(r, NP_M_SOURCE_PORT, cli->data.local_port);
 	np_record_text(r, NP_M_SOURCE_ADDR,
-		       local != NULL ? local->text : np_facts_any(cli->plan.family));
+		       local != NULL ? local->text : np_cli_any_address(cli->plan.family));
 	np_record_int(r, NP_M_SOURCE_FAMILY, family);
 	np_record_text(r, NP_M_DEST_PORT, cli->data.port);
 	np_record_text(r, NP_M_DEST_ADDR,

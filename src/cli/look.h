@@ -17,12 +17,12 @@ void np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *en
 void np_cli_look(const struct np_cli *cli, struct np_look *look);
 
 /* Fill in the figures that repeat the user's options (names, ports, brand ...), as netperf does. */
-void np_facts(const struct np_cli *cli, struct np_record *r);
+void np_cli_record_options(const struct np_cli *cli, struct np_record *r);
 
 /* The local name of the data connection: its own, else that of the control connection, or NULL. */
-const struct np_name *np_facts_local(const struct np_cli *cli);
+const struct np_name *np_cli_local_name(const struct np_cli *cli);
 
 /* "Any address" as netperf writes it: "::0" for IPv6, "0.0.0.0" for all other families. */
-const char *np_facts_any(int family);
+const char *np_cli_any_address(int family);
 
 #endif

@@ -225,7 +225,7 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome
 	bool timed =
 	    cli->output.latency || (s->document != NULL && np_hist_count(repeat->hist) > 0);
 
-	np_facts(cli, record);
+	np_cli_record_options(cli, record);
 	np_repeat_conclude(repeat, timed, record);
 	np_cli_look(cli, &s->look);
 	s->look.missed = np_repeat_missed(repeat) && np_cli_repeats(cli);
@@ -506,8 +506,8 @@ run_test(struct session *s, struct np_err *err)
 static void
 print_notes(struct np_option_notes *notes)
 {
-	fputs(notes->text + notes->told, stderr);
-	notes->told = notes->len;
+	fputs(notes->text + notes->printed, stderr);
+	notes->printed = notes->len;
 }
 
 /* Check the options before anything is connected, with or without --dry-run. */

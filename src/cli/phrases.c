@@ -14,7 +14,7 @@ np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_cli
 	/* the family of -H, or what the host resolved to */
 	int given_family = t->host.family;
 	int family = t->host.given ? np_family_or(given_family, c->unreachable) : given_family;
-	const char *from = t->local.given ? t->local.text : np_facts_any(family);
+	const char *from = t->local.given ? t->local.text : np_cli_any_address(family);
 
 	if (c->unresolved != 0) {
 		np_text_to_script(out,

@@ -48,8 +48,8 @@ np_show_knee(const struct np_plan *p, const struct np_knee *k)
 {
 	const char *too_much = "nothing above it was tried";
 
-	for (uint32_t i = 0; k->much > 0 && i < k->steps; i++) {
-		if (k->step[i].why_too_high != NULL && k->step[i].rate <= k->much) {
+	for (uint32_t i = 0; k->too_high > 0 && i < k->steps; i++) {
+		if (k->step[i].why_too_high != NULL && k->step[i].rate <= k->too_high) {
 			too_much = k->step[i].why_too_high;
 		}
 	}
@@ -481,7 +481,7 @@ show_stations(const struct np_cli *cli, const struct np_stations *s)
 		show_times(np_station_name[i], s->hist[i], whole.mean);
 	}
 	show_times("round trip", s->whole, whole.mean);
-	if (!s->told) {
+	if (!s->has_one_way) {
 		return;
 	}
 	/* Delays of each direction, by both clocks. */

@@ -100,8 +100,8 @@ enum { NP_OPT_GIVEN = 64 };
 struct np_option_notes {
 	/* Arguments not read as they were written, in lines such as "-l 1.5: read as 1". */
 	char text[2048];
-	size_t len, told; /* bytes of text; how many of them were printed */
-	int words;        /* the index in the permuted argv of the first word that is no option */
+	size_t len, printed; /* bytes of text; how many of them were printed */
+	int words; /* the index in the permuted argv of the first word that is no option */
 	const struct np_option *given[NP_OPT_GIVEN]; /* rows of the first options given */
 	int given_count;
 	bool skip_unknown; /* note and skip unknown letters, as netperf does; false: an error */

@@ -293,18 +293,18 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 	bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
 	double ends_s = end[0].end_s[end[0].count - 1] + outlasts;
 
-	c->far_told = read_end(far, &end[1]);
+	c->far_reported = read_end(far, &end[1]);
 	for (size_t i = 0; i < end[1].count; i++) {
 		if (end[1].end_s[i] >= ends_s) { /* a far end may report anything */
 			end[1].end_s[i] = ends_s;
 			end[1].count = i + 1;
 		}
 	}
-	if (c->far_told) {
+	if (c->far_reported) {
 		leave_out_wait(&end[0], &end[1]);
 	}
 	c->every_s = np_bag_number(near, "disturbed.every_s");
-	c->by_far = far_counts && c->far_told;
+	c->by_far = far_counts && c->far_reported;
 	if (np_bag_number(near, "flow.sessions") > 1) {
 		/* Each session only knows its own threads and connections. */
 		c->switches_why =
@@ -313,7 +313,7 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 		    "the other sessions' bytes cannot be distinguished from other traffic";
 		unmark(&end[0], NP_R_FOREIGN);
 		unmark(&end[1], NP_R_FOREIGN);
-	} else if (!c->far_told && np_bag_number(near, "disturbed.peer_here") > 0) {
+	} else if (!c->far_reported && np_bag_number(near, "disturbed.peer_here") > 0) {
 		c->switches_why = "the far end is on this machine, and does not report the time of "
 				  "its threads";
 	}

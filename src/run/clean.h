@@ -25,7 +25,7 @@ struct np_clean {
 	double seconds, clean_s; /* of all intervals, and of those without a mark */
 	double reason_s[NP_REASONS];
 	double near_s[NP_REASONS], far_s[NP_REASONS]; /* by the end that marked them */
-	bool far_told;                                /* the far end reported its intervals */
+	bool far_reported;                            /* the far end reported its intervals */
 	bool by_far;                                  /* work is counted by the far end */
 	double rate_ratio; /* rate of the clean part divided by that of all; NAN: no such part */
 	const char

@@ -155,7 +155,7 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 static int
 receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
 {
-	uint64_t since = np_now(), deadline = np_client_within(answer_ms);
+	uint64_t since = np_now(), deadline = np_client_deadline(answer_ms);
 	uint64_t tell = since + c->hooks.tell_after_ns, now;
 	int rc;
 
@@ -230,10 +230,11 @@ np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, co
 {
 	struct np_err ignored;
 
-	if (np_chan_send(&c->chan, message, np_client_within(NP_ANSWER_MS), err) != NP_OK) {
+	if (np_chan_send(&c->chan, message, np_client_deadline(NP_ANSWER_MS), err) != NP_OK) {
 		/* a daemon that refuses clients may not read their request */
 		if (err->code != NP_EPEER ||
-		    np_client_receive(c, what, np_client_within(NP_SPARED_MS), &ignored) != NP_OK) {
+		    np_client_receive(c, what, np_client_deadline(NP_SPARED_MS), &ignored) !=
+			NP_OK) {
 			return no_answer_yet(c, err);
 		}
 	} else if (receive_next(c, what, answer_ms, err) != NP_OK) {

@@ -74,7 +74,7 @@ send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
 
 	snprintf(m.text, sizeof(m.text), "%s", passphrase);
 	np_frame_put(frame, &head, np_text_layout, &m);
-	rc = np_chan_send(&c->chan, frame, np_client_within(NP_ANSWER_MS), err);
+	rc = np_chan_send(&c->chan, frame, np_client_deadline(NP_ANSWER_MS), err);
 	np_secret_wipe(&m, sizeof(m));
 	np_secret_wipe(frame, sizeof(frame));
 	return rc;
@@ -98,9 +98,9 @@ exchange(struct np_client *c, uint32_t code, struct np_auth_body *m, struct np_h
 	uint8_t frame[NP_FRAME_SIZE];
 
 	np_frame_put(frame, &asking, np_auth_body_layout, m);
-	if (np_chan_send(&c->chan, frame, np_client_within(NP_ANSWER_MS), err) != NP_OK ||
-	    np_client_receive(c, "the answer to --key-file", np_client_within(NP_ANSWER_MS), err) !=
-		NP_OK) {
+	if (np_chan_send(&c->chan, frame, np_client_deadline(NP_ANSWER_MS), err) != NP_OK ||
+	    np_client_receive(c, "the answer to --key-file", np_client_deadline(NP_ANSWER_MS),
+			      err) != NP_OK) {
 		return err->code;
 	}
 	*head = np_frame_head(c->chan.in);
@@ -191,7 +191,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 			break;
 		}
 	}
-	fd = np_race_connect(&order, local, np_client_within(CONNECT_MS), &race, err);
+	fd = np_race_connect(&order, local, np_client_deadline(CONNECT_MS), &race, err);
 	if (fd < 0) {
 		c->unreachable = remote->at[0].sa.ss_family;
 		return not_established(t, &race, err);

@@ -21,7 +21,7 @@ enum {
 };
 
 static inline uint64_t
-np_client_within(int ms)
+np_client_deadline(int ms)
 {
 	return np_deadline((uint64_t)ms * NP_MSEC);
 }

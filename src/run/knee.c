@@ -38,16 +38,16 @@ struct np_knee_step *
 np_knee_next(struct np_knee *k, const struct np_plan *p)
 {
 	double max = p->pattern->offers ? MOST_BITS : NP_RATE_MAX, rate = 0;
-	struct np_knee_step *bound = step_of(k, k->much);
+	struct np_knee_step *bound = step_of(k, k->too_high);
 
 	if (k->steps == 0) {
 		rate = p->pattern->offers ? LOWEST_BITS : LOWEST;
-	} else if (k->steps < NP_KNEE_STEPS && k->good > 0 && k->good < max && k->much <= 0) {
+	} else if (k->steps < NP_KNEE_STEPS && k->good > 0 && k->good < max && k->too_high <= 0) {
 		rate = fmin(k->good * EACH, max);
 	} else if (k->steps < NP_KNEE_STEPS && k->good > 0 && k->good < max &&
-		   k->much / k->good > end_ratio(k)) {
-		rate = round(sqrt(k->good * k->much));
-		rate = rate > k->good && rate < k->much ? rate : 0;
+		   k->too_high / k->good > end_ratio(k)) {
+		rate = round(sqrt(k->good * k->too_high));
+		rate = rate > k->good && rate < k->too_high ? rate : 0;
 	}
 	if (rate > 0) {
 		k->step[k->steps] = (struct np_knee_step){ .rate = rate };
@@ -82,14 +82,14 @@ np_knee_judge(struct np_knee *k, struct np_knee_step *s)
 		s->why_too_high = "P99 is too long";
 	}
 	s->failed += s->why_too_high != NULL;
-	k->good = k->much = 0;
+	k->good = k->too_high = 0;
 	for (uint32_t i = 0; i < k->steps; i++) {
 		double rate = k->step[i].rate;
 
 		if (k->step[i].why_too_high == NULL) {
 			k->good = fmax(k->good, rate);
 		} else {
-			k->much = k->much > 0 ? fmin(k->much, rate) : rate;
+			k->too_high = k->too_high > 0 ? fmin(k->too_high, rate) : rate;
 		}
 	}
 }

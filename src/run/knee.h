@@ -49,7 +49,7 @@ struct np_knee {
 	uint32_t steps;
 	/* The highest rate that is not too high (at the end: as it arrived), and the lowest that
 	 * is. 0: none. */
-	double good, much;
+	double good, too_high;
 };
 
 extern const double np_knee_shares[NP_KNEE_SHARES];

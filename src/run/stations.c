@@ -65,9 +65,9 @@ join_all(struct np_stations *s, const struct np_stamps *near, const struct np_st
 			join_one(s, &near->kept[n], &far->kept[f], all);
 		}
 	}
-	s->told =
+	s->has_one_way =
 	    np_oneway(s->joined, all->when, all->way[NP_THERE], all->way[NP_BACK], &s->clocks);
-	for (int way = 0; way < NP_WAYS && s->told; way++) {
+	for (int way = 0; way < NP_WAYS && s->has_one_way; way++) {
 		for (size_t i = 0; i < s->joined; i++) {
 			np_hist_record(s->way[way], (uint64_t)all->way[way][i]);
 		}

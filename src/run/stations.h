@@ -34,7 +34,7 @@ enum { NP_THERE, NP_BACK, NP_WAYS };
 
 struct np_stations {
 	struct np_hist *hist[NP_STATIONS], *whole; /* of each station, and of round trips */
-	bool told;                                 /* clocks and way are valid */
+	bool has_one_way;                          /* clocks and way are valid */
 	struct np_oneway clocks;
 	struct np_hist *way[NP_WAYS]; /* delay of each direction, above the smallest */
 	uint32_t every;

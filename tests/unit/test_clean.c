@@ -112,7 +112,7 @@ TEST(what_nobody_marks_is_clean)
 	assert_near(c->clean_s, 1, 1e-9);
 	assert_near(c->rate_ratio, 1, 1e-9);
 	assert_int_equal(c->runs, 0);
-	assert_true(c->by_far && c->far_told && c->switches_why == NULL);
+	assert_true(c->by_far && c->far_reported && c->switches_why == NULL);
 	assert_string_equal(np_clean_reasons(c->reason_s, text), "none");
 }
 
@@ -254,7 +254,7 @@ TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
 	near.marks[0] = 1 << NP_R_CLOCK;
 	near.kept_us[5] = 50000;
 	c = judged(&near, NULL, false);
-	assert_false(c->far_told || c->by_far);
+	assert_false(c->far_reported || c->by_far);
 	assert_near(c->reason_s[NP_R_SWITCHES], 0.1, 1e-9);
 	assert_near(c->clean_s, 0.8, 1e-9);
 	/* Here who took the processor may have been the far end. */
@@ -283,7 +283,7 @@ TEST(nonsense_is_left_out)
 	b = bag_of(&far, "there");
 	np_bag_ints(b, far.work, COUNT - 1, "disturbed.work");
 	c = judged_by_bags(a, b, true);
-	assert_false(c->far_told);
+	assert_false(c->far_reported);
 }
 
 TEST(a_far_end_can_not_make_the_test_longer)

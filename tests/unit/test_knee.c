@@ -63,13 +63,13 @@ TEST(a_step_has_one_verdict)
 	k.step[1] = (struct np_knee_step){ .rate = 400, .sent = 0.5, .arrived = 1 };
 	np_knee_judge(&k, &k.step[0]);
 	np_knee_judge(&k, &k.step[1]);
-	assert_true(k.good == 100 && k.much == 400);
+	assert_true(k.good == 100 && k.too_high == 400);
 	k.step[1].sent = 1;
 	np_knee_judge(&k, &k.step[1]);
-	assert_true(k.good == 400 && k.much == 0);
+	assert_true(k.good == 400 && k.too_high == 0);
 	k.step[1].sent = 0.5;
 	np_knee_judge(&k, &k.step[1]);
-	assert_true(k.good == 100 && k.much == 400);
+	assert_true(k.good == 100 && k.too_high == 400);
 }
 
 TEST(the_knee_is_found_to_five_percent)
@@ -94,7 +94,7 @@ TEST(a_rate_ends_at_its_bounds)
 
 	client_params(&p, np_bench_find("TCP_RR"), AF_INET, 10);
 	assert_true(search(&k, &p, 1e12) >= 1e7);
-	assert_true(k.much <= 0);
+	assert_true(k.too_high <= 0);
 	assert_true(search(&none, &p, 1) <= 0);
 	assert_int_equal(none.steps, 1);
 	client_params(&p, np_bench_find("UDP_STREAM"), AF_INET, 10);

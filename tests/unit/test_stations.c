@@ -87,7 +87,7 @@ TEST(stations_add_up_to_the_round_trip)
 		assert_int_equal(s->hist[i]->sum, us[i] * 1000 * COUNT);
 	}
 	assert_int_equal(s->whole->sum, UINT64_C(118000) * COUNT);
-	assert_true(s->told && s->clocks.steps == 0);
+	assert_true(s->has_one_way && s->clocks.steps == 0);
 	/* How the 90 us are divided can't be known. */
 	assert_float_equal(s->clocks.last_ns, AHEAD, s->clocks.slack_ns);
 	assert_true(s->clocks.slack_ns < 50000);
@@ -114,7 +114,7 @@ TEST(what_one_end_lacks_is_left_out)
 	assert_non_null(s);
 	assert_int_equal(s->joined, left);
 	assert_int_equal(s->kept, left);
-	assert_false(s->told); /* so few tell nothing of the clocks */
+	assert_false(s->has_one_way); /* so few tell nothing of the clocks */
 	np_stations_free(s);
 }
 
@@ -172,7 +172,7 @@ TEST(a_far_end_without_stamps_joins_nothing)
 	s = np_stations_join(&near->run, bag);
 	assert_non_null(s);
 	assert_int_equal(s->joined, 0);
-	assert_false(s->told);
+	assert_false(s->has_one_way);
 	np_stations_free(s);
 }
 
