@@ -21,7 +21,7 @@
 #include "sys/affinity.h"
 #include "sys/host.h"
 
-/* The ctx of the functions of np_leave. */
+/* The ctx of the functions of np_admission. */
 struct to_daemon {
 	int fd;
 	const struct np_signals *signals;
@@ -39,7 +39,7 @@ fail_waiting(int sys, struct np_err *err)
 	return np_fail(err, NP_ESYS, sys, "wait for permission to begin the test");
 }
 
-/* np_leave.ask: ask the daemon, and wait for its answer. */
+/* np_admission.ask: ask the daemon, and wait for its answer. */
 static int
 ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 {
@@ -222,7 +222,7 @@ struct means {
 	struct np_bag *lasting;   /* facts of the host; NULL: none */
 	struct np_cgroup *cgroup; /* open files; NULL: none */
 	struct ns_permit permit;
-	const struct np_leave *leave; /* NULL: everything is granted */
+	const struct np_admission *admission; /* NULL: everything is granted */
 };
 
 /* What a confined process can't look up or open any more. */
@@ -269,8 +269,8 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 	struct np_event e;
 	int rc;
 
-	if (by->leave != NULL) {
-		server.leave = *by->leave;
+	if (by->admission != NULL) {
+		server.admission = *by->admission;
 	}
 	server.caps |= by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0;
 	server.caps |= by->evidence && c->capture != NULL ? NP_CAP_WIRE : 0;
@@ -317,10 +317,10 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 	int keep[] = { c->chan.fd, fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
 	struct ns_relay relay = { .fd = fd, .type = NS_LOG_LINE };
 	struct to_daemon to = { .fd = fd, .signals = &d->signals };
-	const struct np_leave leave = {
+	const struct np_admission admission = {
 		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &to
 	};
-	struct means by = { .evidence = ns_gathers_evidence(d, c), .leave = &leave };
+	struct means by = { .evidence = ns_gathers_evidence(d, c), .admission = &admission };
 	const struct ns_sandbox box = sandbox_of(d, is_here, by.evidence);
 	struct np_err err = { .code = NP_OK };
 	int rc = NP_OK;

@@ -165,12 +165,12 @@ bind_to_processor(struct np_server *s, int cpu)
 	}
 }
 
-/* Serve a request for a test: decode it, ask for leave, run it. A refusal is answered. */
+/* Serve a request for a test: decode it, ask for admission, run it. A refusal is answered. */
 static int
 serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	   struct np_err *err)
 {
-	const struct np_leave *leave = &s->leave;
+	const struct np_admission *admission = &s->admission;
 	struct np_err why = { .code = NP_OK };
 	struct np_served served = { .failed = false };
 	struct np_terms terms;
@@ -196,13 +196,13 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 				      np_engine_of(&p)->name, why_not);
 	}
 	if (rc != NP_OK) {
-		if (leave->refused != NULL) {
-			leave->refused(leave->ctx, why.sys != 0 ? why.sys : EINVAL);
+		if (admission->refused != NULL) {
+			admission->refused(admission->ctx, why.sys != 0 ? why.sys : EINVAL);
 		}
 		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
 		goto out;
 	}
-	if (leave->ask != NULL && leave->ask(leave->ctx, &wish, c->fd, &why) != NP_OK) {
+	if (admission->ask != NULL && admission->ask(admission->ctx, &wish, c->fd, &why) != NP_OK) {
 		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
 		goto out;
 	}
@@ -222,8 +222,8 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	if (terms.data_fd > 0) {
 		close(terms.data_fd);
 	}
-	if (leave->done != NULL) {
-		leave->done(leave->ctx, &served);
+	if (admission->done != NULL) {
+		admission->done(admission->ctx, &served);
 	}
 out:
 	np_plan_free(&p);

@@ -97,7 +97,7 @@ struct np_served {
  * reports a test that the session itself refused. If functions are NULL, everything is granted.
  */
 enum { NP_MOVED_S = 3 };
-struct np_leave {
+struct np_admission {
 	int (*ask)(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err);
 	void (*moved)(void *ctx);
 	void (*done)(void *ctx, const struct np_served *served);
@@ -112,7 +112,7 @@ struct np_server {
 	bool quiet;       /* the client may not raise the log level (-N) */
 	int fill_dir;     /* descriptor of the directory of files to fill buffers from; 0: none */
 	struct np_limits limits;
-	struct np_leave leave;
+	struct np_admission admission;
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx; /* see np_terms */
 	struct np_signals signals;

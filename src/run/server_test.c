@@ -68,9 +68,9 @@ plan_drive(const struct np_server *s, struct np_chan *c, struct np_run *run)
 	};
 }
 
-/* For np_leave.moved(). */
+/* For np_admission.moved(). */
 struct progress {
-	const struct np_leave *leave;
+	const struct np_admission *admission;
 	uint64_t seen;
 };
 
@@ -83,7 +83,7 @@ tell_progress(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	uint64_t now = np_counts_bytes(&c) + c.transactions;
 
 	if (now != p->seen) {
-		p->leave->moved(p->leave->ctx);
+		p->admission->moved(p->admission->ctx);
 	}
 	p->seen = now;
 }
@@ -92,12 +92,12 @@ tell_progress(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 static int
 run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct np_err *err)
 {
-	struct progress progress = { .leave = &s->leave };
+	struct progress progress = { .admission = &s->admission };
 	struct np_run *run = d->run;
 	int rc;
 
 	np_evidence_watches(ev, &d->watch[1]);
-	if (s->leave.moved != NULL) {
+	if (s->admission.moved != NULL) {
 		d->watch[0] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
 						 .look = tell_progress,
 						 .ctx = &progress,

@@ -72,7 +72,7 @@ open_limited(struct session *s, const struct np_limits *limits, struct book *b)
 	struct np_server server = { .limits = *limits };
 
 	if (b != NULL) {
-		server.leave = (struct np_leave){
+		server.admission = (struct np_admission){
 			.ask = on_ask, .done = on_done, .refused = on_refused, .ctx = b
 		};
 	}

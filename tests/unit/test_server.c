@@ -183,7 +183,7 @@ TEST(engines_are_told_of_and_no_test_begins)
 	struct np_server server = {
 		.caps = NP_CAP_PLAN,
 		.limits = { .message = 100 },
-		.leave = { .ask = no_turn, .refused = no_refusal, .ctx = &asked },
+		.admission = { .ask = no_turn, .refused = no_refusal, .ctx = &asked },
 	};
 	struct np_plan_message m = five_by_plan();
 	struct np_plan p;

@@ -155,13 +155,13 @@ pass_sockets(const struct taken *t)
 static int
 begin_a_test(const struct taken *t)
 {
-	const struct np_leave *leave = &t->server->leave;
+	const struct np_admission *admission = &t->server->admission;
 	struct np_wish wish = { .test = "TCP_STREAM",
 				.seconds = 10,
 				.takes = { [NP_RES_MEMORY] = MIB } };
 	struct np_err err;
 
-	return leave->ask(leave->ctx, &wish, t->control, &err) == NP_OK ? 0 : 1;
+	return admission->ask(admission->ctx, &wish, t->control, &err) == NP_OK ? 0 : 1;
 }
 
 static int
