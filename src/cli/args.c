@@ -91,7 +91,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list
 	}
 	if (np_options_parse(np_global_options, np_global_options_count, 0, split, argv, cli,
 			     &cli->notes, err) != NP_OK) {
-		np_stray_unparsed(cli, err);
+		np_stray_unparsed(err);
 		return err->code;
 	}
 	np_stray_words(cli, argv, 0, split, given);

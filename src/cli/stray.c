@@ -146,9 +146,8 @@ np_stray_settled(struct np_cli *cli)
 }
 
 void
-np_stray_unparsed(struct np_cli *cli, struct np_err *err)
+np_stray_unparsed(struct np_err *err)
 {
-	static const char *const moved[] = { "--show", "--merge", "--prometheus" };
 	int letter = -err->sys;
 
 	for (size_t i = 0; i < np_test_options_count && letter != 0; i++) {
@@ -158,17 +157,6 @@ np_stray_unparsed(struct np_cli *cli, struct np_err *err)
 				 "lists them)",
 				 letter, letter);
 			err->sys = -letter;
-			return;
-		}
-	}
-	for (size_t i = 0; i < sizeof(moved) / sizeof(moved[0]); i++) {
-		size_t n = strlen(moved[i]);
-
-		if (strncmp(err->msg, moved[i], n) == 0 &&
-		    (err->msg[n] == ':' || err->msg[n] == '=')) {
-			cli->notes.wrong = NP_OPT_RIGHT; /* netperf has no words for it */
-			np_usage(err, "%s: documents are read by netreport (netreport %s FILE)",
-				 moved[i], moved[i]);
 			return;
 		}
 	}

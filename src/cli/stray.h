@@ -33,8 +33,8 @@ void np_stray_options(struct np_cli *cli);
 /* Note options that have no effect in this test, once it is settled. */
 void np_stray_settled(struct np_cli *cli);
 
-/* If options could not be parsed: err says if one is a test's, or has become netreport's. */
-void np_stray_unparsed(struct np_cli *cli, struct np_err *err);
+/* If an option could not be parsed: let err say so if it is one of tests. */
+void np_stray_unparsed(struct np_err *err);
 
 /* Note unknown selectors and an unknown unit. */
 void np_stray_names(struct np_cli *cli);

@@ -515,10 +515,6 @@ TEST(people_get_one_table_and_no_other_style)
 	assert_wrong("--human -- -k", "--human: together with -k, -o or -O (choose one of them)");
 	assert_wrong("--human -- -o THROUGHPUT", "--human: together with -k, -o or -O");
 	assert_wrong("--human --json", "--human: --json prints the document in its place");
-	assert_wrong("--show x.json",
-		     "--show: documents are read by netreport (netreport --show FILE)");
-	assert_wrong("--merge a b", "--merge: documents are read by netreport");
-	assert_wrong("--prometheus=x", "--prometheus: documents are read by netreport");
 }
 
 TEST(latency_is_a_table_where_no_figures_are_selected)
