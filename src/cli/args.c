@@ -80,8 +80,7 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 
 /* Parse the options before and after --, and note the words that are none. given: before that. */
 static int
-parse_words(struct np_cli *cli, int argc, char **argv, const struct np_word_list *given,
-	    struct np_err *err)
+parse_words(struct np_cli *cli, int argc, char **argv, char *const *given, struct np_err *err)
 {
 	int split = 1; /* the first "--", or argc */
 	unsigned scope;
@@ -143,7 +142,7 @@ int
 np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 {
 	/* The parser permutes the words and overwrites secrets. */
-	char **words = malloc((size_t)argc * sizeof(*words));
+	char **words = calloc((size_t)argc + 1, sizeof(*words));
 	const struct np_cli_target *t = &cli->target;
 	struct np_cli_output *o = &cli->output;
 	int rc;
@@ -164,7 +163,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 		return np_fail(err, NP_ESYS, 0, "memory for a copy of the command line");
 	}
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
-	rc = parse_words(cli, argc, argv, &(const struct np_word_list){ argc, words }, err);
+	rc = parse_words(cli, argc, argv, words, err);
 	if (rc == NP_OK) {
 		rc = np_check_options(cli, err);
 	}

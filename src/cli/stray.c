@@ -24,15 +24,15 @@ static const struct {
 
 /* Why a word was ignored, from the option before it; `given` has the order of the user. */
 static const char *
-remedy_of(const struct np_cli *cli, const char *word, const struct np_word_list *given)
+remedy_of(const struct np_cli *cli, const char *word, char *const *given)
 {
 	static const char count[] = "0123456789kKmMgG";
 	size_t first = strspn(word, count);
 	const char *before = "";
 
 	/* Compare pointers: the same word may occur twice. */
-	for (int i = 1; i < given->count; i++) {
-		before = given->at[i] == word ? given->at[i - 1] : before;
+	for (size_t i = 1; given[i] != NULL; i++) {
+		before = given[i] == word ? given[i - 1] : before;
 	}
 	for (size_t i = 0; i < sizeof(no_argument) / sizeof(no_argument[0]); i++) {
 		if (strcmp(before, no_argument[i].option) == 0) {
@@ -48,7 +48,7 @@ remedy_of(const struct np_cli *cli, const char *word, const struct np_word_list 
 }
 
 void
-np_stray_words(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given)
+np_stray_words(struct np_cli *cli, char **argv, int from, int to, char *const *given)
 {
 	/* Not after an unknown or withdrawn option, which has a line already: this may be its
 	 * argument. */

@@ -15,17 +15,11 @@ struct np_cli_target;
 struct np_client;
 struct np_option_notes;
 
-struct np_word_list {
-	int count;
-	char **at;
-};
-
 /*
  * Note words of argv, between from and to, that the parser did not take for options. from: 0, or
- * the first --. given: all words in their original order.
+ * the first --. given: all words in their original order, NULL after the last.
  */
-void
-np_stray_words(struct np_cli *cli, char **argv, int from, int to, const struct np_word_list *given);
+void np_stray_words(struct np_cli *cli, char **argv, int from, int to, char *const *given);
 
 /* Note values of options that only make sense after a --, where the letter is another option. */
 void np_stray_options(struct np_cli *cli);
