@@ -78,15 +78,15 @@ match_family(struct np_addr *a, int family)
 }
 
 /*
- * The source address of a datagram, or an address in a request, can be forged. So datagrams are
- * only exchanged with the address of the control connection, whose handshake has proved it.
+ * Only the address of the control connection, which its handshake has proved: the source address of
+ * a datagram can be forged, and so can an address in a request.
  */
 static int
-only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
-	       struct np_err *err)
+only_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
+	    struct np_err *err)
 {
 	*only = *client;
-	if (!match_family(only, p->family)) {
+	if (p->transport->admit == NP_ADMIT_IP && !match_family(only, p->family)) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
 		    "datagrams of family %s: the daemon exchanges them only with the address "
@@ -96,8 +96,9 @@ only_datagrams(const struct np_plan *p, const struct np_addr *client, struct np_
 	if (p->far_bind.len != 0 && !np_addr_same_host(only, &p->far_bind)) {
 		return np_fail_verbatim(
 		    err, NP_EUNSUP, EACCES,
-		    "datagrams of %s: the daemon exchanges them only with the address of the "
-		    "control connection, %s",
+		    "%s of %s: the daemon exchanges them only with the address of the control "
+		    "connection, %s",
+		    p->transport->connected ? "connections" : "datagrams",
 		    NP_HOST_STR(&p->far_bind), NP_HOST_STR(client));
 	}
 	return NP_OK;
@@ -144,22 +145,6 @@ only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 	return NP_OK;
 }
 
-/* The control connection has proved the client's address: accept only that. */
-static int
-only_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
-	    struct np_err *err)
-{
-	if (p->far_bind.len != 0 && !np_addr_same_host(client, &p->far_bind)) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EACCES,
-		    "%s connections from %s: the daemon accepts them only from the address of "
-		    "the control connection, %s",
-		    p->transport->name, NP_HOST_STR(&p->far_bind), NP_HOST_STR(client));
-	}
-	*only = *client;
-	return NP_OK;
-}
-
 /*
  * Choose the peers that the data socket accepts. A TCP handshake proves an address, so the client
  * may name another one of its own, and further ones. If the data use another family than the
@@ -186,7 +171,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 								: only_named(p, only, err);
 	}
 	if (!p->transport->connected) {
-		return only_datagrams(p, &client, only, err);
+		return only_client(p, &client, only, err);
 	}
 	if (p->far_bind.len != 0) {
 		*only = p->far_bind;
