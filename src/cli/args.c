@@ -182,7 +182,6 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	o->times = o->times && o->style == NP_STYLE_CLASSIC;
 	if (o->human) {
 		o->style = NP_STYLE_HUMAN;
-		o->limits = cli->evidence.explain;
 		o->selection.evidence = true; /* of loss, and of what disturbed the test */
 	}
 	if (rc == NP_OK) {

@@ -98,7 +98,6 @@ struct np_cli_output {
 	char unit;    /* letter of -f, '\0' not chosen */
 	bool latency; /* -j */
 	bool human;   /* --human */
-	bool limits;  /* --human with --explain */
 	bool times;   /* --latency: a table of latencies below the result */
 	bool histogram;
 	bool json;        /* --json */

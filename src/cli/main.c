@@ -196,7 +196,8 @@ print_human(struct session *s, const struct np_repeat *repeat, const struct np_o
 	    const struct np_figures *figures)
 {
 	const struct np_cli *cli = &s->cli;
-	struct np_bag *limits = cli->output.limits ? np_cli_explain(cli, last, repeat->done) : NULL;
+	struct np_bag *limits =
+	    cli->evidence.explain ? np_cli_explain(cli, last, repeat->done) : NULL;
 	const struct np_addr *local = &last->tally.local, *remote = &last->tally.peer;
 	struct np_human human = { .test = cli->bench.name,
 				  .host = cli->target.host.text,

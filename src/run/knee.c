@@ -15,7 +15,7 @@ static const double LATE_S = 0.03; /* a late wake-up at the end of a stream is n
 
 enum { RUNS = 3 /* at most, if P99 is near the limit */ };
 
-const double np_knee_shares[NP_KNEE_SHARES] = { 0.5, 0.99, 0.999 };
+static const double shares[NP_KNEE_SHARES] = { 0.5, 0.99, 0.999 };
 
 static double
 end_ratio(const struct np_knee *k)
@@ -144,8 +144,8 @@ add_run(struct np_knee_step *s, const struct np_trial_result *r, const struct np
 	s->far_cpu = measured(&r->record, NP_M_REMOTE_CPU_UTIL);
 	s->timed = t->plan->rate > 0 && np_hist_count(all) > 0;
 	for (int i = 0; i < NP_KNEE_SHARES; i++) {
-		s->ns[i] = np_hist_percentile(all, np_knee_shares[i]);
-		if (!np_hist_interval(all, np_knee_shares[i], &s->low[i], &s->high[i])) {
+		s->ns[i] = np_hist_percentile(all, shares[i]);
+		if (!np_hist_interval(all, shares[i], &s->low[i], &s->high[i])) {
 			s->low[i] = s->high[i] = 0;
 		}
 	}

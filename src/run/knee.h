@@ -52,8 +52,6 @@ struct np_knee {
 	double good, too_high;
 };
 
-extern const double np_knee_shares[NP_KNEE_SHARES];
-
 /*
  * Search. Afterwards the trial's plan has the rate that was found, and r is the result of that, as
  * by np_trial(). If the lowest rate is too high, it is that one.

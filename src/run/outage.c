@@ -25,8 +25,8 @@ struct np_outages {
 	struct flow flow[MOST];
 };
 
-bool
-np_outages_wanted(const struct np_plan *p)
+static bool
+is_wanted(const struct np_plan *p)
 {
 	bool paced = p->pattern->offers ? p->near.call.offered > 0 : p->rate > 0;
 
@@ -37,7 +37,7 @@ np_outages_wanted(const struct np_plan *p)
 struct np_outages *
 np_outages_new(const struct np_run *run)
 {
-	return np_outages_wanted(run->plan) ? calloc(1, sizeof(struct np_outages)) : NULL;
+	return is_wanted(run->plan) ? calloc(1, sizeof(struct np_outages)) : NULL;
 }
 
 void

@@ -10,7 +10,6 @@
 #ifndef NP_RUN_OUTAGE_H
 #define NP_RUN_OUTAGE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bag.h"
@@ -20,10 +19,8 @@ enum { NP_OUTAGE_MS = 2 }; /* between two looks; subtracted from the length of a
 
 struct np_outages;
 
-/* Does this end send, at a rate, in a test that outages can be found in? */
-bool np_outages_wanted(const struct np_plan *p);
-
-/* NULL if not wanted, or memory ran out. Free with free(). */
+/* NULL unless this end sends, at a rate, in a test that outages can be found in. Free with free().
+ */
 struct np_outages *np_outages_new(const struct np_run *run);
 
 /* np_watch.look: look at all flows, every NP_OUTAGE_MS. */

@@ -511,7 +511,7 @@ TEST(selectors_before_the_dashes_change_nothing)
 TEST(people_get_one_table_and_no_other_style)
 {
 	assert_int_equal(parsed("--human")->output.style, NP_STYLE_HUMAN);
-	assert_true(parsed("--human --explain")->output.limits);
+	assert_int_equal(parsed("--human --explain")->output.style, NP_STYLE_HUMAN);
 	assert_wrong("--human -- -k", "--human: together with -k, -o or -O (choose one of them)");
 	assert_wrong("--human -- -o THROUGHPUT", "--human: together with -k, -o or -O");
 	assert_wrong("--human --json", "--human: --json prints the document in its place");

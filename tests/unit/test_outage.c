@@ -122,11 +122,11 @@ TEST(who_looks_for_them)
 	begin(&b);
 	free(b.o);
 	b.plan.role = NP_FOLLOW;
-	assert_false(np_outages_wanted(&b.plan));
+	assert_false(np_outages_new(&b.run) != NULL);
 	b.plan.role = NP_LEAD;
 	b.plan.near.call.offered = 0;
 	b.plan.rate = 100;
-	assert_false(np_outages_wanted(&b.plan));
+	assert_false(np_outages_new(&b.run) != NULL);
 	np_outages_put(NULL, NULL);
 }
 
