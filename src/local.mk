@@ -217,7 +217,7 @@ src_netperf_SOURCES = \
 	%D%/cli/stray.c %D%/cli/stray.h \
 	%D%/cli/preflight.c \
 	%D%/cli/progress.c %D%/cli/progress.h \
-	%D%/cli/progress_text.c %D%/cli/progress_text.h \
+	%D%/cli/progress_text.c \
 	%D%/cli/show.c %D%/cli/show.h \
 	%D%/cli/tests.c
 src_netperf_LDADD = src/libnetperf.a $(netperf_libs)

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/progress_text.h"
 
 static const uint64_t redraw_ns = 250 * NP_MSEC;
 enum {

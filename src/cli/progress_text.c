@@ -1,4 +1,4 @@
-#include "cli/progress_text.h"
+#include "cli/progress.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * The progress line's text: what it says of each step, what is left out where there is no room.
  */
 
-#include "cli/progress_text.h"
+#include "cli/progress.h"
 #include "tests/lib/check.h"
 
 static const struct np_progress measuring = {
