@@ -32,7 +32,7 @@ run_probe(void *arg)
 		b->rc = np_client_run(c, t->plan, t->terms, t->peer, &b->out, &b->err);
 	}
 	if (b->gate != NULL) {
-		b->first = b->rc != NP_OK && np_gate_state(b->gate) == 0;
+		b->first = b->rc != NP_OK && np_gate_state(b->gate) == NP_GATE_SHUT;
 		np_gate_fail(
 		    b->gate); /* so that the load does not wait; no effect once it is open */
 	}

@@ -283,7 +283,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	if (d->cause == NP_BY_SILENCE) {
 		return silent_flow(d, err);
 	}
-	if (d->gate != NULL && np_gate_state(d->gate) < 0) {
+	if (d->gate != NULL && np_gate_state(d->gate) == NP_GATE_FAILED) {
 		return np_fail(err, NP_ETIME, 0,
 			       d->cause == NP_BY_SIGNAL
 				   ? "interrupted before the test began"

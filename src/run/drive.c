@@ -441,10 +441,10 @@ keep_gate(struct control *c)
 			np_gate_arrive(c->d->gate);
 		}
 		state = np_gate_state(gate);
-		if (state == 0 && !c->d->opens_first) {
+		if (state == NP_GATE_SHUT && !c->d->opens_first) {
 			return;
 		}
-		run->window.started_ns = state == 0 ? np_now() : np_gate_opened_ns(gate);
+		run->window.started_ns = state == NP_GATE_SHUT ? np_now() : np_gate_opened_ns(gate);
 	}
 	c->let_go = true;
 	np_team_go_on(c->team);

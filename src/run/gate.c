@@ -7,8 +7,6 @@
 
 #include "base/clock.h"
 
-enum { SHUT = 0, OPEN = 1, FAILED = -1 };
-
 struct np_gate {
 	_Atomic uint32_t missing;
 	_Atomic int state;
@@ -47,7 +45,7 @@ static void
 settle(struct np_gate *g, int state)
 {
 	static const uint64_t one = 1;
-	int shut = SHUT;
+	int shut = NP_GATE_SHUT;
 
 	if (atomic_compare_exchange_strong(&g->state, &shut, state)) {
 		(void)!write(g->fd, &one, sizeof(one)); /* it can't overflow */
@@ -60,14 +58,14 @@ np_gate_arrive(struct np_gate *g)
 	if (atomic_fetch_sub(&g->missing, 1) == 1) {
 		/* Set before the state, at which others read it. */
 		atomic_store(&g->opened_ns, np_now());
-		settle(g, OPEN);
+		settle(g, NP_GATE_OPEN);
 	}
 }
 
 void
 np_gate_fail(struct np_gate *g)
 {
-	settle(g, FAILED);
+	settle(g, NP_GATE_FAILED);
 }
 
 int
@@ -91,5 +89,5 @@ np_gate_missing(const struct np_gate *g)
 uint64_t
 np_gate_opened_ns(const struct np_gate *g)
 {
-	return np_gate_state(g) == OPEN ? atomic_load(&g->opened_ns) : 0;
+	return np_gate_state(g) == NP_GATE_OPEN ? atomic_load(&g->opened_ns) : 0;
 }

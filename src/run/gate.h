@@ -9,6 +9,8 @@
 
 struct np_gate;
 
+enum { NP_GATE_SHUT = 0, NP_GATE_OPEN = 1, NP_GATE_FAILED = -1 };
+
 /* A gate that opens when `count` have arrived. NULL with errno: no memory or descriptors. */
 struct np_gate *np_gate_new(uint32_t count);
 
@@ -24,7 +26,7 @@ void np_gate_fail(struct np_gate *g);
 /* Readable when the gate is open or has failed; nothing has to be read. */
 int np_gate_fd(const struct np_gate *g);
 
-/* 0: shut, 1: open, -1: failed. Any thread may ask. */
+/* NP_GATE_*. Any thread may ask. */
 int np_gate_state(const struct np_gate *g);
 
 /* How many have not arrived. Any thread may ask. */

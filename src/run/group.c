@@ -232,7 +232,7 @@ arrive_and_wait(struct session *s, struct np_gate *gate, uint64_t until)
 	struct timespec left;
 
 	np_gate_arrive(gate);
-	while (np_gate_state(gate) == 0 && np_signalled(&s->client->signals) == 0 &&
+	while (np_gate_state(gate) == NP_GATE_SHUT && np_signalled(&s->client->signals) == 0 &&
 	       np_now() < until) {
 		ppoll(&open, 1, np_left(until, &left), &s->group->let_in);
 	}
@@ -249,7 +249,7 @@ await_sender(const struct session *s, uint64_t until)
 	static const struct timespec pause = { .tv_nsec = NP_MSEC };
 	const struct group *g = s->group;
 
-	while (np_gate_missing(g->gate) > 1 && np_gate_state(g->gate) == 0 &&
+	while (np_gate_missing(g->gate) > 1 && np_gate_state(g->gate) == NP_GATE_SHUT &&
 	       np_signalled(&s->client->signals) == 0 && np_now() < until) {
 		ppoll(NULL, 0, &pause, &g->let_in);
 	}
@@ -267,12 +267,13 @@ await_others(void *ctx, const struct np_run *run)
 		g->was.hooks.agreed(g->was.hooks.ctx, run);
 	}
 	g->granted++;
-	if (arrive_and_wait(s, g->agreed, until) == 0 && np_signalled(&s->client->signals) == 0) {
+	if (arrive_and_wait(s, g->agreed, until) == NP_GATE_SHUT &&
+	    np_signalled(&s->client->signals) == 0) {
 		g->late_ns = np_now();
 		g->in_time = g->granted;
 		wake(g);
 	}
-	if (np_gate_state(g->agreed) != 1) {
+	if (np_gate_state(g->agreed) != NP_GATE_OPEN) {
 		fail_gates(g);
 	} else if (s->client->opens_first) {
 		await_sender(s, until);
