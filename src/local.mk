@@ -31,7 +31,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/opt/doc.c %D%/opt/doc.h \
 	%D%/opt/help.c %D%/opt/help.h \
 	%D%/opt/option.c %D%/opt/option.h \
-	%D%/opt/tidy.c %D%/opt/tidy.h \
+	%D%/opt/tidy.c \
 	%D%/stats/ceiling.c %D%/stats/ceiling.h \
 	%D%/stats/confidence.c %D%/stats/confidence.h \
 	%D%/stats/counters.h \
@@ -140,7 +140,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/group.c \
 	%D%/run/live.c %D%/run/live.h \
 	%D%/run/repeat.c %D%/run/repeat.h \
-	%D%/run/report.c %D%/run/report.h \
+	%D%/run/report.c \
 	%D%/run/server.c %D%/run/server.h %D%/run/server_parts.h \
 	%D%/run/server_answer.c \
 	%D%/run/server_limits.c \

@@ -6,7 +6,6 @@
 
 #include "base/secret.h"
 #include "base/units.h"
-#include "opt/tidy.h"
 
 enum { LONG_ONLY = 256, MAX_OPTIONS = 160 };
 

@@ -132,7 +132,7 @@ int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
  * moved after the options. Options outside the scope (0: there is no scope) are unknown. Values go
  * into *ctx. NP_EUSAGE names the option and what to try instead.
  *
- * Numbers that only netperf accepts (opt/tidy.h), and arguments gone astray, are read as netperf
+ * Numbers that only netperf accepts (below), and arguments gone astray, are read as netperf
  * does, and *notes tells what was ignored. notes NULL: they are errors.
  */
 int np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc,
@@ -156,5 +156,24 @@ bool np_option_is_number(const struct np_option *o);
 
 /* Is the row known in that scope? */
 bool np_option_in(const struct np_option *o, unsigned scope);
+
+/*
+ * ---- Whole numbers in scripts that were written for netperf (tidy.c) ----
+ *
+ * netperf reads an option's argument by atoi(3): "1.0", "1.5", and "0-t", where a blank is missing.
+ */
+enum np_tidy {
+	NP_TIDY_AS_IS,  /* nothing to do: don't use out */
+	NP_TIDY_SAME,   /* written differently, 1 for 1.0 */
+	NP_TIDY_CUT,    /* a fraction was cut off */
+	NP_TIDY_RUN_ON, /* an option without a blank before it was cut off */
+};
+
+/*
+ * Write a number, or several separated by commas, so that the parsers of base/units.h accept them,
+ * and return how that changed them. Two kinds stay as they are, for these parsers to refuse: "1.5K"
+ * means different things to people and to netperf, and "0.5" must not become 0.
+ */
+enum np_tidy np_tidy_numbers(const char *word, char *out, size_t size);
 
 #endif

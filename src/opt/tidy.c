@@ -1,4 +1,4 @@
-#include "opt/tidy.h"
+#include "opt/option.h"
 
 #include <ctype.h>
 #include <stdbool.h>

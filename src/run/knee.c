@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/report.h"
 #include "stats/hist.h"
 
 /* Lowest and highest rate, factor between steps, and ratio at which the search ends. */

@@ -1,4 +1,4 @@
-#include "run/report.h"
+#include "run/trial.h"
 
 #include <math.h>
 #include <stddef.h>

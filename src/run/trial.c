@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "run/report.h"
-
 int
 np_trial_connect(const struct np_trial *t, struct np_err *err)
 {

@@ -47,6 +47,13 @@ int np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err 
 void np_trial_result_free(struct np_trial_result *r);
 
 /*
+ * From a test's outcome to named results: fill every row of the metric table that the outcome has a
+ * value for, in `unit`'s terms (report.c). Not latency, means and confidence, which belong to all
+ * iterations: see run/repeat.h. The texts stay the outcome's own.
+ */
+void np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_record *r);
+
+/*
  * A trial may need several sessions with a daemon, whose windows open at the same moment and which
  * have one result: a group. It is how a test has many flows with a daemon that serves one flow in a
  * session, as netperf's does, and how it has a stream in each direction (run/group.c). Each session

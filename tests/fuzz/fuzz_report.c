@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "out/format.h"
 #include "run/repeat.h"
-#include "run/report.h"
+#include "run/trial.h"
 #include "tests/fuzz/fuzz.h"
 #include "wire/tagged.h"
 

@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "cli/show.h"
-#include "run/report.h"
 #include "tests/lib/check.h"
 
 enum { FLOWS = 3 };

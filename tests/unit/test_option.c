@@ -8,7 +8,6 @@
 
 #include "netserver/args.h"
 #include "opt/help.h"
-#include "opt/tidy.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
 #include "tests/lib/words.h"

@@ -1,7 +1,7 @@
 /*
  * The figures of a run, from what both ends counted.
  */
-#include "run/report.h"
+#include "run/trial.h"
 
 #include "base/clock.h"
 #include "out/format.h"
