@@ -16,8 +16,7 @@ enum {
 	/* For the response to a test's request: a daemon may first run other tests, and is silent
 	 * meanwhile, as netperf's clients expect. Keep-alive notices a dead one. */
 	NP_RESPONSE_MS = 120000,
-	NP_ESTABLISH_MS = 10000, /* for the data connection */
-	NP_SPARED_MS = 500       /* for results that are not needed */
+	NP_SPARED_MS = 500 /* for results that are not needed */
 };
 
 static inline uint64_t

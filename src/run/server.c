@@ -28,6 +28,9 @@ enum {
  */
 enum { QUESTIONS = 16, QUESTION_MS = 10, DOUBLINGS = 7 };
 
+/* A peer that sends this many unknown requests is no client: the session ends. */
+enum { UNKNOWN_MOST = 32 };
+
 enum { SAMPLE_MS = 10 }; /* at least, between two samples: each takes some 10 us */
 
 static int
@@ -334,7 +337,7 @@ np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 		} else if (rc == NP_OK) {
 			rc = serve_request(s, c, err);
 		}
-		if (rc == NP_OK && s->unknown >= NP_UNKNOWN_MOST) {
+		if (rc == NP_OK && s->unknown >= UNKNOWN_MOST) {
 			rc = np_fail(err, NP_EPEER, 0, "%u unknown requests: the session ends",
 				     s->unknown);
 		}

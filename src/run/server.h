@@ -17,12 +17,6 @@ struct np_engine;
 /* Memory of a session in addition to a test's buffers: its process, counters, a histogram. */
 enum { NP_SESSION_BYTES = 512 << 10 };
 
-/*
- * How much longer than np_limits.seconds a test may run if its request has no time: the client
- * needs a moment to end it.
- */
-enum { NP_LIMIT_GRACE_S = 5 };
-
 /* What a session's tests may have. 0: no limit beyond those of the code. */
 struct np_limits {
 	uint64_t seconds;            /* of a test, also of one by count */
@@ -127,9 +121,6 @@ struct np_server {
 	unsigned unknown;                 /* unknown requests so far, a line in the log each */
 	bool unbound;                     /* a processor that is not available was logged */
 };
-
-/* A peer that sends this many unknown requests is no client: the session ends. */
-enum { NP_UNKNOWN_MOST = 32 };
 
 /*
  * Serve until the client closes, a deadline passes or a signal comes. The channel may hold a first

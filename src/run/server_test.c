@@ -8,11 +8,12 @@
 #include "net/tcpinfo.h"
 #include "run/server_parts.h"
 
-/* Time-outs for the data connection, in seconds. */
+/* Time-outs in seconds, the first ones for the data connection. */
 enum {
 	ESTABLISH_S = 120,
 	PLAIN_S = 10, /* --one-port without a token; and at least */
 	ECHO_S = 10,  /* for the echo of a token */
+	GRACE_S = 5,  /* beyond np_limits.seconds, for the client to end a test without a time */
 	BEHIND_S = 4  /* after the length of a test: netperf's client then waits for results */
 };
 
@@ -47,7 +48,7 @@ plan_drive(const struct np_server *s, struct np_chan *c, struct np_run *run)
 	uint64_t establish_s = limits->establish_s != 0 ? limits->establish_s : ESTABLISH_S;
 	uint64_t trips_ns =
 	    limits->establish_s != 0 ? 0 : NP_ESTABLISH_TRIPS * np_tcp_round_trip_ns(c->fd);
-	uint64_t limit_s = limits->seconds + (run->plan->length == 0 ? NP_LIMIT_GRACE_S : 0);
+	uint64_t limit_s = limits->seconds + (run->plan->length == 0 ? GRACE_S : 0);
 
 	if (limits->establish_s == 0 && run->plan->length > 0) {
 		establish_s =
