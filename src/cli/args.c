@@ -22,7 +22,6 @@ enum {
 	CLEAN_TIMES = 4  /* default of --at-most, in lengths of --clean */
 };
 
-/* Join the words of the command line with blanks. */
 static int
 keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 {

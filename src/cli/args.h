@@ -124,16 +124,17 @@ struct np_cli {
 	/* for the user: arguments that were ignored or changed */
 	struct np_option_notes notes;
 	char gone; /* letter of an option that netperf no longer has; '\0': none */
-	bool usage, test_usage, help, help_all, version, program;
-	bool preflight;    /* --preflight: look at the hosts, run no test */
-	bool dry_run;      /* --dry-run: check the options, run no test */
-	bool list_engines; /* --engine list */
-	bool list_figures; /* --list-figures */
-	bool list_tests;   /* --list-tests */
-	bool ceilings;     /* --ceiling: read lines and compute limits, run no test */
-	double rate;       /* --rate, operations or bits a second, by the test; 0: not given */
-	double far_rate;   /* with --both, what the far end sends; 0: the same */
-	bool rate_bits;    /* it was given in bits */
+	bool usage, test_usage, help, help_all; /* -h, -- -h, --help, --help=all */
+	bool version, program;                  /* -V, --version */
+	bool preflight;                         /* --preflight: look at the hosts, run no test */
+	bool dry_run;                           /* --dry-run: check the options, run no test */
+	bool list_engines;                      /* --engine list */
+	bool list_figures;                      /* --list-figures */
+	bool list_tests;                        /* --list-tests */
+	bool ceilings;   /* --ceiling: read lines and compute limits, run no test */
+	double rate;     /* --rate, operations or bits a second, by the test; 0: not given */
+	double far_rate; /* with --both, what the far end sends; 0: the same */
+	bool rate_bits;  /* it was given in bits */
 	/* --rate auto: at the knee P99 is this multiple of the lowest rate's; 0: no search. */
 	double knee_times;
 	bool no_loss;          /* --rate ndr */

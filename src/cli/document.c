@@ -290,7 +290,6 @@ address(const struct np_addr *a)
 	return np_json_text(NP_ADDR_STR(a));
 }
 
-/* A row for each data connection. */
 static json_t *
 flow_rows(struct np_document *d, const struct np_tally *t)
 {
@@ -419,7 +418,6 @@ stations_json(struct np_document *d, const struct np_stations *s)
 	return o;
 }
 
-/* A row for each worker. */
 static json_t *
 worker_rows(struct np_document *d, const struct np_tally *t)
 {

@@ -17,7 +17,6 @@ session_plan(const struct np_cli *cli)
 	return p;
 }
 
-/* Ask the daemon which engines it has for this test. */
 static int
 ask_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
 {

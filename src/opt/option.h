@@ -70,7 +70,7 @@ struct np_option {
 	const char *arg;  /* what the usage text calls the argument; NULL: there is none */
 	const char *help; /* one line */
 	size_t to, to2;   /* offsets into the context: of the value, and a pair's second */
-	int64_t min, max; /* range of numbers; both 0: that of the type */
+	int64_t min, max; /* range of numbers; both 0: that of int32_t */
 	int (*set)(const struct np_setting *set); /* NULL: no effect */
 	/* Instead of set(), for a word: fill the member, or return false if it is not `what`. */
 	bool (*read)(const char *word, void *to);

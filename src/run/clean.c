@@ -115,14 +115,14 @@ mark(struct end *e, size_t i, enum np_reason r)
 	e->clean_work[i] = 0;
 }
 
-/* Withdraw a reason. Work is clean again as far as no other reason marks its time. */
+/* Withdraw foreign traffic. Work is clean again as far as no other reason marks its time. */
 static void
-unmark(struct end *e, enum np_reason out)
+unmark_foreign(struct end *e)
 {
 	for (size_t i = 0; i < e->count; i++) {
 		double was = e->marked[NP_R_ANY][i], rest = 0;
 
-		e->marked[out][i] = 0;
+		e->marked[NP_R_FOREIGN][i] = 0;
 		for (int r = 0; r < NP_REASONS; r++) {
 			rest += e->marked[r][i];
 		}
@@ -141,14 +141,16 @@ overlap(const struct end *a, size_t i, const struct end *b, size_t j)
 	return fmin(a->end_s[i], b->end_s[j]) - fmax(begin_of(a, i), begin_of(b, j));
 }
 
-/* The first interval that ends after that time, from `from` on. */
+/* The first interval that ends after that time. */
 static size_t
-seek(const struct end *e, size_t from, double s)
+seek(const struct end *e, double s)
 {
-	while (from < e->count && e->end_s[from] <= s) {
-		from++;
+	size_t i = 0;
+
+	while (i < e->count && e->end_s[i] <= s) {
+		i++;
 	}
-	return from;
+	return i;
 }
 
 /* Set the marks that need both ends' figures. other: the far end if on this machine, or NULL. */
@@ -169,7 +171,7 @@ mark_waits(struct end *e, const struct end *other)
 
 		if (other != NULL) {
 			/* How much the other end's threads ran and waited in this interval. */
-			for (size_t j = seek(other, 0, begin_of(e, i));
+			for (size_t j = seek(other, begin_of(e, i));
 			     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
 				double part = overlap(e, i, other, j) / length_of(other, j);
 
@@ -200,7 +202,7 @@ other_share(const struct end *e, size_t i, const struct end *other, int reason)
 {
 	double most = 0;
 
-	for (size_t j = seek(other, 0, begin_of(e, i));
+	for (size_t j = seek(other, begin_of(e, i));
 	     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
 		double least = fmin(length_of(e, i), length_of(other, j));
 
@@ -244,7 +246,7 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 {
 	double work = 0, clean_work = 0;
 
-	for (size_t i = seek(e, 0, 0); i < e->count; i++) {
+	for (size_t i = seek(e, 0); i < e->count; i++) {
 		double length = length_of(e, i), others = other_share(e, i, other, NP_R_ANY);
 		double from_s = begin_of(e, i), to_s = e->end_s[i];
 		uint32_t marks = add_reasons(c, e, other, i);
@@ -311,8 +313,8 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 		    "the other sessions' threads cannot be distinguished from other programs";
 		c->foreign_why =
 		    "the other sessions' bytes cannot be distinguished from other traffic";
-		unmark(&end[0], NP_R_FOREIGN);
-		unmark(&end[1], NP_R_FOREIGN);
+		unmark_foreign(&end[0]);
+		unmark_foreign(&end[1]);
 	} else if (!c->far_reported && np_bag_number(near, "disturbed.peer_here") > 0) {
 		c->switches_why = "the far end is on this machine, and does not report the time of "
 				  "its threads";

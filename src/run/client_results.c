@@ -20,7 +20,6 @@ enum {
 	QUIET_MS = 500 /* of silence at the end of a connection test: is the daemon alive? */
 };
 
-/* The time of the last transaction. */
 static uint64_t
 last_ns(const struct np_run *run)
 {

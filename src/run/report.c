@@ -93,6 +93,7 @@ report_transactions(const struct sums *s, struct np_record *r)
 	np_record_int(r, NP_M_BURST_SIZE, s->p->burst);
 }
 
+/* Rates of what each end sent and received: of --both each direction has its own seconds. */
 static void
 report_rates(const struct sums *s, struct np_record *r)
 {

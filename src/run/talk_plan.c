@@ -13,7 +13,6 @@
 
 /* --- what both halves share ------------------------------------------------------------------- */
 
-/* Clamp a value to the range of its field. */
 static int64_t
 clamp(int64_t v, int64_t least, int64_t most)
 {

@@ -27,7 +27,6 @@ np_witness_done(struct np_witness *w, uint64_t now_ns)
 	w->looked_ns = now_ns;
 }
 
-/* Note the longest time between two looks. */
 static void
 note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
 {
