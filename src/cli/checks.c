@@ -305,11 +305,8 @@ np_check_no_flows(const struct np_cli *cli, struct np_err *err)
 			 : cli->segment_size > 0        ? "--segment-size"
 							: NULL;
 	}
-	/* an unknown test is reported after the control connection, as in netperf */
-	if (option == NULL || np_cli_test(cli) == NP_TEST_UNKNOWN) {
-		return NP_OK;
-	}
-	return np_usage(err, "%s: %s has no data connection", option, cli->test);
+	return option == NULL ? NP_OK
+			      : np_usage(err, "%s: %s has no data connection", option, cli->test);
 }
 
 /* The kernel chooses local ports from a range: are there enough for a connection each? */

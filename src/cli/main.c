@@ -460,17 +460,6 @@ print_cpu_rate(const struct np_cli *cli, const char *which, double rate, int cpu
 	}
 }
 
-/* Refuse an unknown test only when connected, as netperf: a missing daemon comes first. */
-static int
-refuse_test(const struct session *s, struct np_err *err)
-{
-	char like[NP_NEAREST_TEXT];
-
-	np_phrases_unknown_test(s->out, &s->cli);
-	return np_usage(err, "-t: %s is not a test of this netperf%s (--help lists them)",
-			s->cli.test, np_stray_test(s->cli.test, like));
-}
-
 static int
 run_test(struct session *s, struct np_err *err)
 {
@@ -487,20 +476,18 @@ run_test(struct session *s, struct np_err *err)
 		print_cpu_rate(cli, "local", np_cpu_rate(), np_cpu_count());
 		return NP_OK;
 	case NP_TEST_REM_CPU:
-		if (cli->plan.no_control) {
-			return np_fail(
-			    err, NP_ECONTROL, 0,
-			    "-N: REM_CPU asks the daemon, and needs a control connection");
-		}
-		if (np_client_calibrate(&s->client, &m, err) != NP_OK) {
-			return err->code;
-		}
-		print_cpu_rate(cli, "remote", (double)m.rate, m.num_cpus);
-		return NP_OK;
-	case NP_TEST_UNKNOWN:
+	case NP_TEST_UNKNOWN: /* settle() has refused it */
 		break;
 	}
-	return refuse_test(s, err);
+	if (cli->plan.no_control) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "-N: REM_CPU asks the daemon, and needs a control connection");
+	}
+	if (np_client_calibrate(&s->client, &m, err) != NP_OK) {
+		return err->code;
+	}
+	print_cpu_rate(cli, "remote", (double)m.rate, m.num_cpus);
+	return NP_OK;
 }
 
 /* Print those that were not printed yet. */
@@ -517,9 +504,12 @@ settle(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
 	enum np_test test = np_cli_test(cli);
+	char like[NP_NEAREST_TEXT];
 
 	if (test == NP_TEST_UNKNOWN) {
-		return refuse_test(s, err);
+		np_phrases_unknown_test(s->out, cli);
+		return np_usage(err, "-t: %s is not a test of this netperf%s (--help lists them)",
+				cli->test, np_stray_test(cli->test, like));
 	}
 	if ((test == NP_TEST_BENCH ? np_cli_settle(cli, err) : np_check_no_flows(cli, err)) !=
 		NP_OK ||
