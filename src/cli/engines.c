@@ -6,6 +6,7 @@
 #include "bench/engine/engine.h"
 #include "cli/aim.h"
 #include "cli/document.h"
+#include "cli/stray.h"
 
 /* The plan of one of the test's sessions. */
 static struct np_plan
@@ -119,6 +120,9 @@ np_engines_list(struct np_cli *cli, struct np_client *c, struct np_err *err)
 	struct np_engine_lists lists = { .near = NULL };
 	int rc;
 
+	if (np_cli_test(cli) == NP_TEST_UNKNOWN) {
+		return np_stray_refuse_test(cli->test, err);
+	}
 	if (np_cli_test(cli) != NP_TEST_BENCH) {
 		return np_usage(err, "--engine list: %s has no data connection", cli->test);
 	}

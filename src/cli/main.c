@@ -504,12 +504,10 @@ settle(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
 	enum np_test test = np_cli_test(cli);
-	char like[NP_NEAREST_TEXT];
 
 	if (test == NP_TEST_UNKNOWN) {
 		np_phrases_unknown_test(s->out, cli);
-		return np_usage(err, "-t: %s is not a test of this netperf%s (--help lists them)",
-				cli->test, np_stray_test(cli->test, like));
+		return np_stray_refuse_test(cli->test, err);
 	}
 	if ((test == NP_TEST_BENCH ? np_cli_settle(cli, err) : np_check_no_flows(cli, err)) !=
 		NP_OK ||

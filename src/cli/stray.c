@@ -205,6 +205,15 @@ np_stray_test(const char *name, char out[NP_NEAREST_TEXT])
 }
 
 int
+np_stray_refuse_test(const char *name, struct np_err *err)
+{
+	char like[NP_NEAREST_TEXT];
+
+	return np_usage(err, "-t: %s is not a test of this netperf%s (--help lists them)", name,
+			np_stray_test(name, like));
+}
+
+int
 np_stray_selectors(const char *list, enum np_errc code, struct np_err *err)
 {
 	static const char separators[] = ", \t;";

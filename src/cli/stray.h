@@ -39,6 +39,9 @@ int np_stray_selectors(const char *list, enum np_errc code, struct np_err *err);
 /* A hint at the test with the most similar name, by np_nearest_text(). */
 const char *np_stray_test(const char *name, char out[NP_NEAREST_TEXT]);
 
+/* Fail for an unknown test: NP_EUSAGE. */
+int np_stray_refuse_test(const char *name, struct np_err *err);
+
 /*
  * ---- netperf's own messages for failures (phrases.c) ----
  *

@@ -263,6 +263,7 @@ FAULTS = (
     fault("-t SCTP_STREAM --beside TCP_RR -- -N 5 -m 100", "--beside", "by time"),
     fault("-t TCP_RR -- --also-bind ::1", "--also-bind", "TCP", "try SCTP_STREAM"),
     fault("-t SCTP_RR -N -- --also-bind ::1", "--also-bind", "-N"),
+    fault("-t TCP_STRAEM --engine list", "-t", "TCP_STRAEM", "TCP_STREAM"),
     fault("-t SCTP_RR -- --also-bind +::1", "--also-bind", "missing before +"),
     fault("-t DCCP_STREAM -- --ccid 2 -K ,cubic", "-K", "try --ccid 2"),
     fault("-t omni -- -T tcp -t dgram", "-t", "tcp", "try -T udp"),
