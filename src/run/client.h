@@ -110,8 +110,8 @@ int np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, 
 /*
  * Run one test: near endpoint, request, loop, results. peer is the data address; its port comes
  * with the daemon's response. With no_control peer is complete, and c is only needed for its
- * signals and watch. Every wait has a deadline: the test ends within 15 s if the peer dies or the
- * link is silent. Always call np_outcome_free().
+ * signals and watch. Every wait has a deadline, which is put off while the path is silent, up to
+ * p->silence_s. Always call np_outcome_free().
  */
 int np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 		  const struct np_addr *peer, struct np_outcome *out, struct np_err *err);
