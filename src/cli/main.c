@@ -613,14 +613,14 @@ run(struct session *s, struct np_err *err)
 	return rc;
 }
 
-/* Returns the exit status. Failing to write results is an error. */
+/* status: of what was done. Returns the exit status: failing to write the output is an error, too.
+ */
 static int
-conclude(int rc, struct session *s, const struct np_err *err)
+conclude(int rc, int status, struct session *s, const struct np_err *err)
 {
 	const struct np_verdict verdict = {
 		.rc = rc, .err = err, .partial = s->partial, .signal = signal_last
 	};
-	int status = np_errc_status((enum np_errc)rc);
 	struct np_err unwritten;
 	bool plain = rc == NP_EPLAIN && (s->document == NULL || s->out != NULL);
 
@@ -635,8 +635,7 @@ conclude(int rc, struct session *s, const struct np_err *err)
 	np_show_interim_free(&s->interim);
 	np_document_free(s->document);
 	if (fflush(stdout) != 0 || ferror(stdout)) {
-		fprintf(stderr, "netperf: write the results to standard output: %s\n",
-			strerror(errno));
+		fprintf(stderr, "netperf: write to standard output: %s\n", strerror(errno));
 		status = status != 0 ? status : 1;
 	}
 	if (rc != NP_OK && !plain) {
@@ -710,5 +709,5 @@ main(int argc, char **argv)
 	}
 	np_cli_beside_free(s.beside);
 	np_cli_free(&s.cli);
-	return status >= 0 ? (fflush(stdout) == 0 ? status : 1) : conclude(rc, &s, &err);
+	return conclude(rc, status < 0 ? np_errc_status((enum np_errc)rc) : status, &s, &err);
 }
