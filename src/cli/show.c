@@ -213,8 +213,6 @@ np_show_interim_free(struct np_show_interim *s)
 {
 	free(s->flow_work);
 	free(s->flow_rate);
-	s->flow_work = s->flow_rate = NULL;
-	s->flows = 0;
 }
 
 /* Each flow's work so far, into flow_rate: of a run, or (NULL) of a tally. False: unknown. */

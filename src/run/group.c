@@ -410,7 +410,6 @@ make_session(struct group *g, uint32_t i)
 	} else {
 		snprintf(s->name, sizeof(s->name), "the %shalf", way);
 	}
-	/* The session's client is set up like the first one's was, except for its connection. */
 	c = s->client;
 	c->hooks = (struct np_client_hooks){
 		.ctx = s,
