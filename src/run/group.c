@@ -138,18 +138,13 @@ check_ports(const struct np_plan *p, const struct np_target *t, uint32_t session
 	    struct np_err *err)
 {
 	const char *option = p->both ? "--both" : "--flows";
+	uint32_t port = p->far.sock.port != 0 ? p->far.sock.port : p->near.sock.port;
 
-	if (p->far.sock.port != 0) {
+	if (port != 0) {
 		return np_fail(err, NP_EUSAGE, 0,
-			       "%s: the far ends of %u sessions cannot all listen at port %u "
-			       "(leave out -- -P ,PORT)",
-			       option, sessions, p->far.sock.port);
-	}
-	if (p->near.sock.port != 0) {
-		return np_fail(err, NP_EUSAGE, 0,
-			       "%s: %u sessions cannot all come from port %u (leave the local port "
-			       "out: -- -P ,PORT)",
-			       option, sessions, p->near.sock.port);
+			       "%s: the data connections of %u sessions cannot share port %u "
+			       "(leave out -- -P)",
+			       option, sessions, port);
 	}
 	if (t->local_port != NULL) {
 		return np_fail(err, NP_EUSAGE, 0,
