@@ -392,6 +392,9 @@ ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, enum ns_lo
 	struct ns_session *s;
 	int token_size = NP_TOKEN_SIZE;
 
+		if (np_sock_peer_closed(fd)) {
+			return NS_DATA_NONE; /* the rest won't come, and each wait would return */
+		}
 	if (n > 0 && np_token_begins(bytes, (size_t)n)) {
 		if (n == NP_TOKEN_SIZE) {
 			return take_token(d, fd, when, owner);

@@ -50,7 +50,7 @@ uint64_t ns_handover_tick(struct ns_daemon *d, struct ns_session *s, uint64_t no
 /* ---- Connections ---- */
 
 enum ns_data {
-	NS_DATA_NONE,   /* a control connection */
+	NS_DATA_NONE,   /* a control connection, or one that was closed too early */
 	NS_DATA_MORE,   /* not known yet: more has to come */
 	NS_DATA_PASSED, /* passed on to its session: close the descriptor */
 	NS_DATA_FULL,   /* belongs to a session, but too many descriptors are in flight */

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "net/sock.h"
+
 enum {
 	HEAD = 16,      /* bytes before the addresses */
 	LENGTH_AT = 14, /* of what follows them */
@@ -43,10 +45,14 @@ ns_proxied_read(int fd, struct np_addr *peer)
 	if (have >= HEAD) {
 		whole += short_at(header + LENGTH_AT);
 	}
-	if (n == 0 || whole > sizeof(header)) {
+	if (whole > sizeof(header)) {
 		return NS_PROXIED_WRONG;
 	}
 	if (have < HEAD || have < whole) {
+		if (np_sock_peer_closed(fd)) {
+			return NS_PROXIED_WRONG; /* the rest won't come, and each wait would return
+						  */
+		}
 		wait_for(fd, (int)whole);
 		return NS_PROXIED_MORE;
 	}

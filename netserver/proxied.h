@@ -11,7 +11,8 @@
 enum ns_proxied {
 	NS_PROXIED_MORE, /* its header is not there yet */
 	NS_PROXIED_DONE, /* it was read */
-	NS_PROXIED_WRONG /* it is no header, or one of another version */
+	NS_PROXIED_WRONG /* it is no header, one of another version, or not whole at the stream's
+			    end */
 };
 
 /* Read the header. *peer: the client's address; for the proxy's own connections, the proxy's. */

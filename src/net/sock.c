@@ -6,6 +6,7 @@
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -200,6 +201,14 @@ np_sock_memory(int fd, int part)
 	socklen_t len = sizeof(memory);
 
 	return getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &len) == 0 ? memory[part] : 0;
+}
+
+bool
+np_sock_peer_closed(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
+
+	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP)) != 0;
 }
 
 void

@@ -91,6 +91,9 @@ int np_sock_queued(int fd, unsigned long which);
  */
 uint32_t np_sock_memory(int fd, int part);
 
+/* Has the peer closed its direction of a stream? Then nothing follows what it has sent. */
+bool np_sock_peer_closed(int fd);
+
 /* Make its calls block, or return at once. */
 void np_sock_block(int fd, bool block);
 

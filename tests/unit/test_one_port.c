@@ -146,6 +146,29 @@ TEST(who_shows_the_token_has_the_connection_from_anywhere)
 	assert_int_equal(show(&b, NP_TOKEN_SHOWN, &b.session.handover.token), NS_DATA_UNKNOWN);
 }
 
+/* The daemon would otherwise be woken by its end again and again. */
+TEST(half_a_token_before_the_end_of_a_connection_is_none)
+{
+	const struct np_handover handover = { .wanted = true, .tokens = true, .count = 1 };
+	uint8_t bytes[NP_TOKEN_SIZE];
+	FREED_BY(bed_free) struct bed b;
+	struct ns_session *of;
+
+	bed_make(&b, &handover);
+	np_token_put(bytes, NP_TOKEN_SHOWN, &b.session.handover.token);
+	for (int when = NS_LOOK_NEW; when <= NS_LOOK_LATE; when++) {
+		int pair[2];
+
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+		assert_true(put_bytes(pair[1], bytes, 8));
+		assert_int_equal(ns_data_look(&b.daemon, pair[0], &b.far, when, &of), NS_DATA_MORE);
+		assert_int_equal(shutdown(pair[1], SHUT_WR), 0);
+		assert_int_equal(ns_data_look(&b.daemon, pair[0], &b.far, when, &of), NS_DATA_NONE);
+		close(pair[0]);
+		close(pair[1]);
+	}
+}
+
 TEST(who_shows_none_is_known_by_his_address)
 {
 	const struct np_handover handover = { .wanted = true, .count = 1 };
@@ -599,8 +622,9 @@ TEST(the_next_test_may_name_the_same_port)
 
 /* ---- Proxies ---- */
 
+/* What a proxy's bytes are, also if it has closed its direction after them. */
 static enum ns_proxied
-proxied(const void *bytes, size_t n, struct np_addr *peer, size_t *left)
+proxied_then(bool closed, const void *bytes, size_t n, struct np_addr *peer, size_t *left)
 {
 	enum ns_proxied got;
 	char rest[100];
@@ -609,12 +633,19 @@ proxied(const void *bytes, size_t n, struct np_addr *peer, size_t *left)
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	assert_true(put_bytes(pair[1], bytes, n));
+	assert_true(!closed || shutdown(pair[1], SHUT_WR) == 0);
 	got = ns_proxied_read(pair[0], peer);
 	n_left = recv(pair[0], rest, sizeof(rest), MSG_DONTWAIT);
 	*left = n_left > 0 ? (size_t)n_left : 0;
 	close(pair[0]);
 	close(pair[1]);
 	return got;
+}
+
+static enum ns_proxied
+proxied(const void *bytes, size_t n, struct np_addr *peer, size_t *left)
+{
+	return proxied_then(false, bytes, n, peer, left);
 }
 
 TEST(a_proxy_says_whose_it_is)
@@ -629,7 +660,10 @@ TEST(a_proxy_says_whose_it_is)
 		make_addr(&peer, 1);
 		assert_int_equal(proxied(four, n, &peer, &left), NS_PROXIED_MORE);
 		assert_int_equal(left, n);
+		assert_int_equal(proxied_then(true, four, n, &peer, &left), NS_PROXIED_WRONG);
 	}
+	assert_int_equal(proxied_then(true, four, 0, &peer, &left), NS_PROXIED_WRONG);
+	assert_int_equal(proxied_then(true, four, whole, &peer, &left), NS_PROXIED_DONE);
 	assert_int_equal(proxied(four, whole + 4, &peer, &left), NS_PROXIED_DONE);
 	assert_int_equal(left, 4);
 	assert_true(np_addr_same_host(&peer, &seven) && np_addr_port(&peer) == 0x1267);
