@@ -564,7 +564,7 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
 	if (c->full) {
 		pass_again(d, c, now_ns);
-	} else if (c->queued && c->room_tried != 0) {
+	} else if (c->queued && c->room_tried != 0 && c->deadline_ns <= now_ns) {
 		char words[100];
 
 		snprintf(words, sizeof(words), "there was no room in time (netserver %s)",

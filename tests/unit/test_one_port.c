@@ -16,6 +16,7 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "netserver/caller.h"
+#include "netserver/front.h"
 #include "netserver/passed.h"
 #include "netserver/proxied.h"
 #include "netserver/sessions.h"
@@ -618,6 +619,34 @@ TEST(the_next_test_may_name_the_same_port)
 		bed_free(&t.bed);
 		let_wait(&t.bed, &client);
 	}
+}
+
+/* A caller is looked at again when it has been quiet for a while, which may be while it waits. */
+TEST(a_caller_has_its_whole_time_to_wait_for_room)
+{
+	struct ns_daemon *d = calloc(1, sizeof(*d));
+	struct ns_caller *c = calloc(1, sizeof(*c));
+	uint64_t now_ns = np_now();
+	int pair[2];
+
+	assert_true(d != NULL && c != NULL);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	c->chan.fd = pair[0];
+	c->queued = true;
+	c->room_tried = 1;
+	c->lack = NS_SESSIONS;
+	c->quiet_ns = now_ns;
+	c->deadline_ns = now_ns + NP_SEC;
+	d->callers = c;
+	d->callers_end = &c->next;
+	d->stats.silent_now = 1;
+	assert_int_equal(ns_front_tick(d, now_ns), c->deadline_ns);
+	assert_ptr_equal(d->callers, c);
+	ns_front_tick(d, now_ns + NP_SEC);
+	assert_null(d->callers);
+	ns_front_free_dropped(d);
+	close(pair[1]);
+	free(d);
 }
 
 /* ---- Proxies ---- */
