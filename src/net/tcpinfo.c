@@ -234,6 +234,7 @@ add(struct np_tcp_sum *s, size_t n, int64_t v, uint32_t limits)
 	s->limits[n] += limits;
 }
 
+/* Add a connection's TCP_INFO; len: bytes that the kernel filled. */
 static void
 add_info(struct np_tcp_sum *s, const struct tcp_info *info, size_t len)
 {
@@ -269,7 +270,7 @@ np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from)
 	}
 }
 
-/* -1, "no limit", if no connection has one. */
+/* A field of `conns` connections, of which some were added; -1 if none has a value. */
 static int64_t
 summed(const struct np_tcp_sum *s, size_t n, uint32_t conns)
 {
@@ -306,6 +307,7 @@ np_tcp_sum_clocks(const struct np_tcp_sum *s, int64_t v[NP_TCP_SAMPLED])
 void
 np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before)
 {
+	s->others = before->count > 0 && before->count != s->count;
 	for (size_t n = 0; n < FIELDS && before->count > 0; n++) {
 		bool known = s->limits[n] == before->limits[n] && s->total[n] >= before->total[n];
 
@@ -329,8 +331,11 @@ np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *in
 	}
 	for (size_t n = 0; n < FIELDS; n++) {
 		if (fields[n].grows && s->limits[n] == 0) {
-			np_bag_unread(into, "the kernel counts them by 32 bits", "tcp.%s",
-				      fields[n].name);
+			np_bag_unread(into,
+				      fields[n].kind == SEGMENTS && !s->others
+					  ? "the kernel counts them by 32 bits"
+					  : "connections were opened or closed since the warm-up",
+				      "tcp.%s", fields[n].name);
 		} else if (fields[n].at == offsetof(struct tcp_info, tcpi_min_rtt) &&
 			   s->limits[n] == 0) {
 			np_bag_unread(into, "no round trip was measured", "tcp.%s", fields[n].name);

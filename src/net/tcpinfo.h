@@ -58,16 +58,18 @@ const char *np_tcp_sampled(size_t i, size_t len);
 enum { NP_TCP_FIELDS = 40 };
 struct np_tcp_sum {
 	int64_t total[NP_TCP_FIELDS];
-	uint32_t limits[NP_TCP_FIELDS]; /* connections with a value other than "no limit" */
-	uint32_t count;
-	size_t len; /* bytes that the kernel filled */
+	uint32_t limits[NP_TCP_FIELDS]; /* connections that have a value */
+	uint32_t count;                 /* connections that were added */
+	size_t len;                     /* bytes that the kernel filled */
+	bool others; /* np_tcp_sum_since() found another number of connections before */
 };
 
 /* Add a connection, or those of another sum. False if there is no TCP_INFO. */
 bool np_tcp_sum_add(struct np_tcp_sum *s, int fd);
 void np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from);
 
-/* Leave in its counters what they counted since `before`, a sum over the same connections. */
+/* Leave in its counters what they counted since `before`, a sum over the same connections. Of other
+ * connections, they have no value. */
 void np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before);
 
 /*

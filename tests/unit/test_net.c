@@ -776,4 +776,24 @@ TEST(tcp_counters_begin_with_an_earlier_look)
 	assert_int_equal(np_bag_number(later, "tcp.mss"), np_bag_number(whole, "tcp.mss"));
 }
 
+TEST(tcp_counters_of_other_connections_have_no_difference)
+{
+	static const char *const names[] = { "tcp.bytes_sent", "tcp.segments_out" };
+	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
+	struct np_tcp_sum before = { .count = 0 }, sum = { .count = 0 };
+	struct np_bag_item item;
+	struct np_addr at;
+	FREED_BY(close_fd) int listener = bound_socket(AF_INET, SOCK_STREAM, &at);
+	FREED_BY(close_fd) int one = connected_to(&at), closed_later = connected_to(&at);
+
+	assert_true(np_tcp_sum_add(&before, one) && np_tcp_sum_add(&before, closed_later));
+	assert_true(np_tcp_sum_add(&sum, one));
+	np_tcp_sum_since(&sum, &before);
+	np_tcp_put(&sum, 1, one, b);
+	for (size_t i = 0; i < LEN(names); i++) {
+		assert_true(np_bag_find(b, names[i], &item) && item.kind == NP_BAG_UNREAD);
+		assert_non_null(strstr(item.text, "opened or closed"));
+	}
+}
+
 TEST_MAIN()
