@@ -88,8 +88,8 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *reques
 {
 	struct ns_fork_answer a;
 
-	if (!np_fds_pass(f->fd, request, sizeof(*request), fds, NS_FORK_FDS, MSG_DONTWAIT) &&
-	    errno != EPIPE && errno != ECONNRESET) {
+	if (!np_fds_pass(f->fd, request, sizeof(*request), fds, NS_FORK_FDS) && errno != EPIPE &&
+	    errno != ECONNRESET) {
 		return np_fail(err, NP_ESYS, errno, "no process for a session: request one");
 	}
 	if (!receive_answer(f, &a)) {

@@ -67,8 +67,7 @@ ns_handovers_begin(struct ns_daemon *d)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return;
 	}
-	if (np_fds_pass(pair[0], &h, sizeof(h), NULL, 0, MSG_DONTWAIT) &&
-	    ioctl(pair[0], SIOCOUTQ, &bytes) == 0) {
+	if (np_fds_pass(pair[0], &h, sizeof(h), NULL, 0) && ioctl(pair[0], SIOCOUTQ, &bytes) == 0) {
 		d->handed_bytes = (uint32_t)bytes;
 	}
 	close(pair[0]);
@@ -158,7 +157,7 @@ ns_handover_make_free(struct ns_daemon *d, const struct ns_session *s)
 	if (other != NULL && np_now() - other->handover.since > HOLD_S * NP_SEC) {
 		const struct np_handed h = { .error = ETIMEDOUT };
 
-		if (!np_fds_pass(other->handover.fd, &h, sizeof(h), NULL, 0, MSG_DONTWAIT)) {
+		if (!np_fds_pass(other->handover.fd, &h, sizeof(h), NULL, 0)) {
 			/* The session sees the end once it has received what is queued. */
 			shutdown(other->handover.fd, SHUT_WR);
 		}
@@ -282,7 +281,7 @@ pass_on(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_hande
 	if (!has_room(d, s)) {
 		return NS_DATA_FULL;
 	}
-	if (!np_fds_pass(s->handover.fd, h, sizeof(*h), &fd, 1, MSG_DONTWAIT)) {
+	if (!np_fds_pass(s->handover.fd, h, sizeof(*h), &fd, 1)) {
 		return errno == EPIPE || errno == ECONNRESET ? NS_DATA_UNKNOWN : NS_DATA_FULL;
 	}
 	set_in_flight(d, s, s->holds[NP_RES_PASSED] + 1);

@@ -176,7 +176,7 @@ answer(struct ns_session *s, enum ns_message_type type, int error, const char *t
 	reply.wish = s->wish;
 	reply.wish.token = s->handover.token;
 	snprintf(reply.text, sizeof(reply.text), "%.*s", (int)sizeof(reply.text) - 1, text);
-	return np_fds_pass(s->fd, &reply, sizeof(reply), &data_fd, data_fd > 0, MSG_DONTWAIT);
+	return np_fds_pass(s->fd, &reply, sizeof(reply), &data_fd, data_fd > 0);
 }
 
 static void

@@ -51,9 +51,9 @@ np_fds_to_null(void)
 	return 0;
 }
 
-/* Close descriptors first to last. Returns -1 if the system can't do that in one call. */
+/* Close descriptors first to last by one system call. Returns -1 if the system can't do that. */
 static int
-close_all(unsigned first, unsigned last)
+close_range_at_once(unsigned first, unsigned last)
 {
 #ifdef SYS_close_range
 	return first > last ? 0 : (int)syscall(SYS_close_range, first, last, 0U);
@@ -62,14 +62,16 @@ close_all(unsigned first, unsigned last)
 #endif
 }
 
-/* The same one by one, up to the largest number that a descriptor can have. */
+/* Close descriptors first to last, one by one if need be. */
 static void
-close_each(unsigned first, unsigned last)
+close_all(unsigned first, unsigned last)
 {
-	long most = sysconf(_SC_OPEN_MAX);
+	long most = sysconf(_SC_OPEN_MAX); /* no descriptor has this number, or a higher one */
 
-	for (unsigned fd = first; fd <= last && (long)fd < most; fd++) {
-		close((int)fd);
+	if (close_range_at_once(first, last) != 0) {
+		for (long fd = first; fd <= (long)last && fd < most; fd++) {
+			close((int)fd);
+		}
 	}
 }
 
@@ -86,31 +88,27 @@ np_fds_drop_but(int *keep, size_t count)
 
 	qsort(keep, count, sizeof(*keep), by_number);
 	for (size_t i = 0; i <= count; i++) {
-		bool end = i == count;
-
-		if (!end && keep[i] < (int)first) {
-			continue;
+		if (i == count) {
+			close_all(first, INT_MAX);
+		} else if (keep[i] >= (int)first) {
+			close_all(first, (unsigned)keep[i] - 1);
+			first = (unsigned)keep[i] + 1;
 		}
-		if (close_all(first, end ? ~0U : (unsigned)keep[i] - 1) != 0) {
-			close_each(first, end ? ~0U - 1 : (unsigned)keep[i] - 1);
-		}
-		first = end ? first : (unsigned)keep[i] + 1;
 	}
 }
 
 void
 np_fds_drop(int last)
 {
-	if (close_all((unsigned)last + 1, ~0U) != 0) {
-		close_each((unsigned)last + 1, ~0U - 1);
-	}
+	close_all((unsigned)last + 1, INT_MAX);
 }
 
 bool
 np_fds_own(int *keep, size_t count)
 {
 	/* ThreadSanitizer knows only one table for all threads. */
-	if (NP_THREAD_SANITIZED || close_all(~0U, ~0U) != 0 || unshare(CLONE_FILES) != 0) {
+	if (NP_THREAD_SANITIZED || close_range_at_once(~0U, ~0U) != 0 ||
+	    unshare(CLONE_FILES) != 0) {
 		return false;
 	}
 	np_fds_drop_but(keep, count);
@@ -143,7 +141,7 @@ union passed {
 };
 
 bool
-np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t count, int flags)
+np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t count)
 {
 	struct iovec part = { .iov_len = size };
 	union passed passed = { .room = { 0 } };
@@ -158,7 +156,7 @@ np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t cou
 		m.msg_control = &passed;
 		m.msg_controllen = CMSG_SPACE(count * sizeof(int));
 	}
-	return sendmsg(over, &m, flags | MSG_NOSIGNAL) == (ssize_t)size;
+	return sendmsg(over, &m, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size;
 }
 
 ssize_t

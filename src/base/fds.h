@@ -12,7 +12,7 @@
  */
 void np_fds_fill(void);
 
-/* Close a descriptor, unless it is negative. */
+/* close(2) a descriptor, unless it is negative. */
 void np_fds_close(int fd);
 
 /* Replace 0, 1 and 2 by /dev/null. Returns 0, or -1 with errno. */
@@ -44,10 +44,10 @@ unsigned np_fds_allow(unsigned count);
 
 /*
  * Send a packet with copies of up to NP_FDS_PASSED descriptors over a socket of the UNIX domain
- * (SCM_RIGHTS of unix(7)). False, with errno, if it was not sent.
+ * (SCM_RIGHTS of unix(7)), without waiting. False, with errno, if it was not sent.
  */
 enum { NP_FDS_PASSED = 2 };
-bool np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t count, int flags);
+bool np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t count);
 
 /* recv(2) such a packet: fds[count] gets its descriptors, close-on-exec, then -1 to the end. */
 ssize_t np_fds_receive(int over, void *bytes, size_t size, int *fds, size_t count, int flags);
