@@ -15,13 +15,11 @@
 #endif
 
 struct item {
+	struct np_bag_item value; /* its pointers are those below */
 	char *name;
 	size_t length; /* of the name; comparing it first is fast, since most differ */
-	enum np_bag_kind kind;
-	int64_t i;
-	double r;
-	void *data; /* a text or a list */
-	size_t count, bytes;
+	void *data;    /* a text or a list */
+	size_t bytes;  /* of data */
 };
 
 struct np_bag {
@@ -33,15 +31,6 @@ struct np_bag *
 np_bag_new(void)
 {
 	return calloc(1, sizeof(struct np_bag));
-}
-
-static void
-drop_value(struct np_bag *b, struct item *it)
-{
-	b->bytes -= it->bytes;
-	it->bytes = 0;
-	free(it->data);
-	it->data = NULL;
 }
 
 void
@@ -63,18 +52,21 @@ np_bag_drop(struct np_bag *b, const char *prefix)
 {
 	size_t left = 0;
 
-	for (size_t i = 0; b != NULL && i < b->count; i++) {
-		if (strncmp(b->items[i].name, prefix, strlen(prefix)) != 0) {
-			b->items[left++] = b->items[i];
+	if (b == NULL) {
+		return;
+	}
+	for (size_t i = 0; i < b->count; i++) {
+		struct item *it = &b->items[i];
+
+		if (strncmp(it->name, prefix, strlen(prefix)) != 0) {
+			b->items[left++] = *it;
 			continue;
 		}
-		b->bytes -= strlen(b->items[i].name) + 1;
-		drop_value(b, &b->items[i]);
-		free(b->items[i].name);
+		b->bytes -= it->length + 1 + it->bytes;
+		free(it->data);
+		free(it->name);
 	}
-	if (b != NULL) {
-		b->count = left;
-	}
+	b->count = left;
 }
 
 static bool
@@ -108,30 +100,31 @@ find(const struct np_bag *b, const char *name)
 static struct item *
 append(struct np_bag *b, const char *name)
 {
-	size_t bytes = strlen(name) + 1;
+	struct item new = { .name = strdup(name), .length = strlen(name) };
 
+	if (new.name == NULL) {
+		return NULL;
+	}
 	if (b->count == b->room) {
 		size_t room = b->room == 0 ? 64 : 2 * b->room;
 		struct item *items = realloc(b->items, room * sizeof(*items));
 
 		if (items == NULL) {
+			free(new.name);
 			return NULL;
 		}
 		b->items = items;
 		b->room = room;
 	}
-	memset(&b->items[b->count], 0, sizeof(b->items[0]));
-	b->items[b->count].name = strdup(name);
-	if (b->items[b->count].name == NULL) {
-		return NULL;
-	}
-	b->bytes += bytes;
+	b->bytes += new.length + 1;
+	b->items[b->count] = new;
 	return &b->items[b->count++];
 }
 
-/* Put the value v, with a copy of its v.bytes bytes of data. */
+/* Put the value v, with a copy of its data: `bytes` bytes of text or list, or 0. */
 __attribute__((format(printf, 2, 0))) static void
-put(struct np_bag *b, const char *name, va_list args, struct item v, const void *data)
+put(struct np_bag *b, const char *name, va_list args, struct np_bag_item v, const void *data,
+    size_t bytes)
 {
 	char full[NP_BAG_NAME];
 	int len = vsnprintf(full, sizeof(full), name, args);
@@ -144,17 +137,17 @@ put(struct np_bag *b, const char *name, va_list args, struct item v, const void 
 	it = len > 0 && len < NP_BAG_NAME ? find(b, full) : NULL;
 	if (len <= 0 || len >= NP_BAG_NAME || !name_is_good(full) ||
 	    (it == NULL && b->count >= NP_BAG_ITEMS) ||
-	    b->bytes - (it != NULL ? it->bytes : 0) + v.bytes + (size_t)len + 1 > NP_BAG_BYTES) {
+	    b->bytes - (it != NULL ? it->bytes : 0) + bytes + (size_t)len + 1 > NP_BAG_BYTES) {
 		b->left_out++;
 		return;
 	}
-	if (v.bytes > 0) {
-		copy = malloc(v.bytes);
+	if (bytes > 0) {
+		copy = malloc(bytes);
 		if (copy == NULL) {
 			b->left_out++;
 			return;
 		}
-		memcpy(copy, data, v.bytes);
+		memcpy(copy, data, bytes);
 	}
 	it = it != NULL ? it : append(b, full);
 	if (it == NULL) {
@@ -162,12 +155,15 @@ put(struct np_bag *b, const char *name, va_list args, struct item v, const void 
 		b->left_out++;
 		return;
 	}
-	drop_value(b, it);
+	free(it->data);
+	b->bytes += bytes - it->bytes;
+	it->data = copy;
+	it->bytes = bytes;
 	v.name = it->name;
-	v.length = (size_t)len;
-	v.data = copy;
-	b->bytes += v.bytes;
-	*it = v;
+	v.text = v.kind == NP_BAG_STRING || v.kind == NP_BAG_UNREAD ? copy : NULL;
+	v.reals = v.kind == NP_BAG_REALS ? copy : NULL;
+	v.ints = v.kind == NP_BAG_INTS ? copy : NULL;
+	it->value = v;
 }
 
 void
@@ -176,7 +172,7 @@ np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
 	va_list args;
 
 	va_start(args, name);
-	put(b, name, args, (struct item){ .kind = NP_BAG_INT, .i = v }, NULL);
+	put(b, name, args, (struct np_bag_item){ .kind = NP_BAG_INT, .i = v }, NULL, 0);
 	va_end(args);
 }
 
@@ -192,7 +188,7 @@ np_bag_real(struct np_bag *b, double v, const char *name, ...)
 		return;
 	}
 	va_start(args, name);
-	put(b, name, args, (struct item){ .kind = NP_BAG_REAL, .r = v }, NULL);
+	put(b, name, args, (struct np_bag_item){ .kind = NP_BAG_REAL, .r = v }, NULL, 0);
 	va_end(args);
 }
 
@@ -209,7 +205,7 @@ put_text(struct np_bag *b, enum np_bag_kind kind, const char *v, const char *nam
 	}
 	text[len] = '\0';
 	np_text_clean(text); /* much of it comes from the far end, and goes to terminals */
-	put(b, name, args, (struct item){ .kind = kind, .bytes = len + 1 }, text);
+	put(b, name, args, (struct np_bag_item){ .kind = kind }, text, len + 1);
 }
 
 void
@@ -246,8 +242,8 @@ np_bag_reals(struct np_bag *b, const double *v, size_t count, const char *name, 
 		}
 	}
 	va_start(args, name);
-	put(b, name, args,
-	    (struct item){ .kind = NP_BAG_REALS, .count = count, .bytes = count * sizeof(*v) }, v);
+	put(b, name, args, (struct np_bag_item){ .kind = NP_BAG_REALS, .count = count }, v,
+	    count * sizeof(*v));
 	va_end(args);
 }
 
@@ -257,8 +253,8 @@ np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *name, 
 	va_list args;
 
 	va_start(args, name);
-	put(b, name, args,
-	    (struct item){ .kind = NP_BAG_INTS, .count = count, .bytes = count * sizeof(*v) }, v);
+	put(b, name, args, (struct np_bag_item){ .kind = NP_BAG_INTS, .count = count }, v,
+	    count * sizeof(*v));
 	va_end(args);
 }
 
@@ -274,30 +270,13 @@ np_bag_count(const struct np_bag *b)
 	return b != NULL ? b->count : 0;
 }
 
-static void
-show(const struct item *it, struct np_bag_item *out)
-{
-	bool text = it->kind == NP_BAG_STRING || it->kind == NP_BAG_UNREAD;
-
-	*out = (struct np_bag_item){
-		.name = it->name,
-		.kind = it->kind,
-		.i = it->i,
-		.r = it->r,
-		.text = text ? it->data : NULL,
-		.reals = it->kind == NP_BAG_REALS ? it->data : NULL,
-		.ints = it->kind == NP_BAG_INTS ? it->data : NULL,
-		.count = it->count,
-	};
-}
-
 bool
 np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item)
 {
 	if (i >= np_bag_count(b)) {
 		return false;
 	}
-	show(&b->items[i], item);
+	*item = b->items[i].value;
 	return true;
 }
 
@@ -309,7 +288,7 @@ np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item)
 	if (it == NULL) {
 		return false;
 	}
-	show(it, item);
+	*item = it->value;
 	return true;
 }
 
@@ -334,10 +313,10 @@ np_bag_number(const struct np_bag *b, const char *name)
 {
 	const struct item *it = find(b, name);
 
-	if (it == NULL || (it->kind != NP_BAG_INT && it->kind != NP_BAG_REAL)) {
+	if (it == NULL || (it->value.kind != NP_BAG_INT && it->value.kind != NP_BAG_REAL)) {
 		return (double)NAN;
 	}
-	return it->kind == NP_BAG_INT ? (double)it->i : it->r;
+	return it->value.kind == NP_BAG_INT ? (double)it->value.i : it->value.r;
 }
 
 const char *
@@ -345,5 +324,5 @@ np_bag_string(const struct np_bag *b, const char *name)
 {
 	const struct item *it = find(b, name);
 
-	return it != NULL && it->kind == NP_BAG_STRING ? it->data : NULL;
+	return it != NULL && it->value.kind == NP_BAG_STRING ? it->value.text : NULL;
 }

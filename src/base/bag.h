@@ -70,9 +70,11 @@ void np_bag_unread(struct np_bag *b, const char *why, const char *name, ...)
 /* Remove all values with names that begin with the prefix. */
 void np_bag_drop(struct np_bag *b, const char *prefix);
 
+/* How many values were left out since the bag was made. */
 size_t np_bag_left_out(const struct np_bag *b);
 
-/* Values in the order in which their names were first put. False: there is no such value. */
+/* Number of values; value i, in the order in which their names were first put; a value by its name.
+ * False: there is no such value. */
 size_t np_bag_count(const struct np_bag *b);
 bool np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item);
 bool np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item);
