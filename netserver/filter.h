@@ -16,8 +16,8 @@
 const char *ns_filter_lacks(void);
 
 /*
- * Make the filter, a program for the kernel, to be freed; *size in bytes, 0 without seccomp. Takes
- * a millisecond or two. NP_ESYS.
+ * Make the filter, a program for the kernel: *code, to be freed on failure, too, and *size in
+ * bytes, 0 without seccomp. Takes a millisecond or two. NP_ESYS.
  */
 int ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_err *err);
 

@@ -143,9 +143,10 @@ struct test {
 	unsigned arg;
 	uint32_t mask, value;
 };
+enum { TESTS = 3 }; /* of a rule; unused ones have mask 0 */
 struct rule {
 	const char *name;
-	struct test test[3]; /* unused ones have mask 0 */
+	struct test test[TESTS];
 };
 
 #define ALL UINT32_MAX
@@ -288,24 +289,28 @@ static const struct rule fatal_if[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Returns 0 or a negative errno, as libseccomp does. */
+/* Add a rule for a call by its number. Returns 0 or a negative errno, as libseccomp does. */
+static int
+add_by_number(scmp_filter_ctx ctx, uint32_t action, int call, const struct test test[TESTS])
+{
+	struct scmp_arg_cmp cmp[TESTS];
+	unsigned count = 0;
+
+	for (; count < TESTS && test[count].mask != 0; count++) {
+		cmp[count] = (struct scmp_arg_cmp){ .arg = test[count].arg,
+						    .op = SCMP_CMP_MASKED_EQ,
+						    .datum_a = test[count].mask,
+						    .datum_b = test[count].value };
+	}
+	return seccomp_rule_add_array(ctx, action, call, count, cmp);
+}
+
 static int
 add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 {
-	struct scmp_arg_cmp cmp[COUNT(r->test)];
-	int call = seccomp_syscall_resolve_name(r->name), rc;
-	unsigned tests = 0;
+	int call = seccomp_syscall_resolve_name(r->name);
+	int rc = call == __NR_SCMP_ERROR ? 0 : add_by_number(ctx, action, call, r->test);
 
-	if (call == __NR_SCMP_ERROR) {
-		return 0;
-	}
-	for (; tests < COUNT(r->test) && r->test[tests].mask != 0; tests++) {
-		cmp[tests] = (struct scmp_arg_cmp){ .arg = r->test[tests].arg,
-						    .op = SCMP_CMP_MASKED_EQ,
-						    .datum_a = r->test[tests].mask,
-						    .datum_b = r->test[tests].value };
-	}
-	rc = seccomp_rule_add_array(ctx, action, call, tests, cmp);
 	/* Not on this architecture, or only by calls that the filter can't tell apart. */
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
 }
@@ -314,22 +319,11 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 static int
 add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 {
-	struct scmp_arg_cmp cmp[COUNT(seal_blanks) + 1];
-	unsigned tests = 0;
+	const struct test sealed[TESTS] = { { FIRST_WORD, ALL, seal_blanks[0] },
+					    { FIRST_WORD + 1, ALL, seal_blanks[1] },
+					    { CLONE_FLAGS, forks ? ALL : 0, NS_FORK } };
 
-	for (; tests < COUNT(seal_blanks); tests++) {
-		cmp[tests] = (struct scmp_arg_cmp){ .arg = FIRST_WORD + tests,
-						    .op = SCMP_CMP_MASKED_EQ,
-						    .datum_a = ALL,
-						    .datum_b = seal_blanks[tests] };
-	}
-	if (forks) {
-		cmp[tests++] = (struct scmp_arg_cmp){ .arg = CLONE_FLAGS,
-						      .op = SCMP_CMP_MASKED_EQ,
-						      .datum_a = ALL,
-						      .datum_b = NS_FORK };
-	}
-	return seccomp_rule_add_array(ctx, SCMP_ACT_ALLOW, (int)call, tests, cmp);
+	return add_by_number(ctx, SCMP_ACT_ALLOW, (int)call, sealed);
 }
 
 static int
@@ -387,6 +381,7 @@ add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_t
 
 #define NAMES(list) .names = (list), .name_count = COUNT(list)
 #define RULES(list) .rules = (list), .rule_count = COUNT(list)
+#define IF(kind) .mask = (kind), .value = (kind)
 
 /* Calls for filters of some kinds: (kind & mask) == value. */
 static const struct list {
@@ -398,24 +393,16 @@ static const struct list {
 	size_t rule_count;
 } lists[] = {
 	{ .action = SCMP_ACT_ALLOW, NAMES(allowed), RULES(allowed_if) },
-	{ .mask = NS_FILTER_EVIDENCE,
-	  .value = NS_FILTER_EVIDENCE,
-	  .action = SCMP_ACT_ALLOW,
+	{ .action = SCMP_ACT_ALLOW,
+	  IF(NS_FILTER_EVIDENCE),
 	  NAMES(allowed_evidence),
 	  RULES(allowed_evidence_if) },
-	{ .mask = NS_FILTER_UNIX,
-	  .value = NS_FILTER_UNIX,
-	  .action = SCMP_ACT_ALLOW,
-	  NAMES(allowed_unix) },
-	{ .mask = NS_FILTER_URING,
-	  .value = NS_FILTER_URING,
-	  .action = SCMP_ACT_ALLOW,
+	{ .action = SCMP_ACT_ALLOW, IF(NS_FILTER_UNIX), NAMES(allowed_unix) },
+	{ .action = SCMP_ACT_ALLOW,
+	  IF(NS_FILTER_URING),
 	  NAMES(allowed_uring),
 	  RULES(allowed_uring_if) },
-	{ .mask = NS_FILTER_URING,
-	  .value = 0,
-	  .action = SCMP_ACT_KILL_PROCESS,
-	  NAMES(fatal_without_rings) },
+	{ .action = SCMP_ACT_KILL_PROCESS, .mask = NS_FILTER_URING, NAMES(fatal_without_rings) },
 	{ .action = SCMP_ACT_KILL_PROCESS, NAMES(fatal), RULES(fatal_if) },
 };
 
@@ -488,7 +475,7 @@ ns_filter_lacks(void)
 		   : "no system call filters (seccomp) in this kernel or container";
 }
 
-/* libseccomp writes the program to a descriptor. Returns 0 or a negative errno. */
+/* Allocate the program, which libseccomp writes to a descriptor. Returns 0 or a negative errno. */
 static int export(scmp_filter_ctx ctx, void **code, size_t *size)
 {
 	int fd = memfd_create("netserver-filter", MFD_CLOEXEC);
@@ -520,17 +507,9 @@ ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_
 		return np_fail(err, NP_ESYS, ENOMEM, "make a filter of system calls");
 	}
 	rc = add_rules(ctx, s);
-	if (rc == 0) {
-		rc = export(ctx, code, size);
-	}
+	rc = rc == 0 ? export(ctx, code, size) : rc;
 	seccomp_release(ctx);
-	if (rc != 0) {
-		free(*code);
-		*code = NULL;
-		*size = 0;
-		return np_fail(err, NP_ESYS, -rc, "make a filter of system calls");
-	}
-	return NP_OK;
+	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, -rc, "make a filter of system calls");
 }
 
 /* Draw the seal's 64 random bits, and replace the blanks by them. */
@@ -636,7 +615,6 @@ forbid_reconnecting(scmp_filter_ctx ctx)
 	return rc;
 }
 
-/* Refuse calls for that descriptor, and whatever would make a copy of it. */
 int
 ns_filter_socket(int fd, bool sends, struct np_err *err)
 {
@@ -648,8 +626,9 @@ ns_filter_socket(int fd, bool sends, struct np_err *err)
 	const size_t left_out = sends ? 2 : 0;
 	static const uint32_t socketcalls[] = { SYS_BIND,   SYS_CONNECT, SYS_LISTEN,  SYS_SEND,
 						SYS_SENDTO, SYS_SENDMSG, SYS_SENDMMSG };
-	scmp_filter_ctx ctx = NULL;
-	int rc = 0;
+	const struct rule spliced = { "splice", { { 2, ALL, (uint32_t)fd } } };
+	scmp_filter_ctx ctx;
+	int rc;
 
 	if (ns_filter_lacks() != NULL) {
 		return NP_OK;
@@ -667,14 +646,8 @@ ns_filter_socket(int fd, bool sends, struct np_err *err)
 
 		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &r);
 	}
-	if (rc == 0) {
-		const struct rule spliced = { "splice", { { 2, ALL, (uint32_t)fd } } };
-
-		rc = add(ctx, SCMP_ACT_ERRNO(EPERM), &spliced);
-	}
-	if (rc == 0) {
-		rc = seccomp_load(ctx);
-	}
+	rc = rc == 0 ? add(ctx, SCMP_ACT_ERRNO(EPERM), &spliced) : rc;
+	rc = rc == 0 ? seccomp_load(ctx) : rc;
 	seccomp_release(ctx);
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, -rc, "install a filter for a packet socket");
 }
