@@ -161,9 +161,7 @@ change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
 
 	*changed = false;
 	if (user == NULL) {
-		struct np_err none;
-
-		if (find_user("nobody", w, &none) != NP_OK) {
+		if (find_user("nobody", w, NULL) != NP_OK) {
 			*w = (struct who){ .uid = NOBODY, .gid = NOBODY, .own_group = true };
 		}
 		if (geteuid() != 0 || !is_mapped("/proc/self/uid_map", w->uid) ||

@@ -46,12 +46,9 @@ enum {
 static uint64_t
 unreceived(const struct ns_daemon *d, int fd)
 {
-	int bytes = 0;
+	uint64_t bytes = (uint64_t)np_sock_queued(fd, SIOCOUTQ);
 
-	if (d->handed_bytes == 0 || ioctl(fd, SIOCOUTQ, &bytes) != 0) {
-		return 0;
-	}
-	return ((uint64_t)bytes + d->handed_bytes - 1) / d->handed_bytes;
+	return d->handed_bytes > 0 ? (bytes + d->handed_bytes - 1) / d->handed_bytes : 0;
 }
 
 void
@@ -59,7 +56,7 @@ ns_handovers_begin(struct ns_daemon *d)
 {
 	const struct np_handed h = { .error = 0 };
 	struct rlimit files = { .rlim_cur = 0 };
-	int pair[2], bytes = 0;
+	int pair[2];
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	d->limits.all[NP_RES_PASSED] = np_max(1, np_min(files.rlim_cur / PART, PASSED));
@@ -67,8 +64,8 @@ ns_handovers_begin(struct ns_daemon *d)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
 		return;
 	}
-	if (np_fds_pass(pair[0], &h, sizeof(h), NULL, 0) && ioctl(pair[0], SIOCOUTQ, &bytes) == 0) {
-		d->handed_bytes = (uint32_t)bytes;
+	if (np_fds_pass(pair[0], &h, sizeof(h), NULL, 0)) {
+		d->handed_bytes = (uint32_t)np_sock_queued(pair[0], SIOCOUTQ);
 	}
 	close(pair[0]);
 	close(pair[1]);
@@ -391,12 +388,12 @@ ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, enum ns_lo
 	struct ns_session *s;
 	int token_size = NP_TOKEN_SIZE;
 
-		if (np_sock_peer_closed(fd)) {
-			return NS_DATA_NONE; /* the rest won't come, and each wait would return */
-		}
 	if (n > 0 && np_token_begins(bytes, (size_t)n)) {
 		if (n == NP_TOKEN_SIZE) {
 			return take_token(d, fd, when, owner);
+		}
+		if (np_sock_peer_closed(fd)) {
+			return NS_DATA_NONE; /* the rest won't come, and each wait would return */
 		}
 		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &token_size, sizeof(token_size));
 		return NS_DATA_MORE;
@@ -425,7 +422,7 @@ struct datagram {
 	uint8_t bytes[NP_TOKEN_SIZE]; /* its beginning */
 };
 
-/* Receive a datagram with both addresses; c->to.len 0: its destination is not known. */
+/* Receive a datagram with both addresses; c->to.len 0: its destination is not known. port: fd's. */
 static bool
 receive(int fd, uint32_t port, struct datagram *c)
 {
@@ -616,11 +613,10 @@ void
 ns_datagrams_receive(struct ns_daemon *d, int fd)
 {
 	struct others others = { .count = 0 };
-	struct np_err ignored;
 	struct np_addr here;
 	struct datagram c;
 
-	if (np_sock_local(fd, &here, &ignored) != NP_OK) {
+	if (np_sock_local(fd, &here, NULL) != NP_OK) {
 		return;
 	}
 	for (int i = 0; i < AT_ONCE && receive(fd, np_addr_port(&here), &c); i++) {
@@ -664,7 +660,6 @@ sorts_by_peer(void)
 {
 	struct ns_daemon trial = { .listener_count = 1 };
 	struct datagram c = { .size = 0 };
-	struct np_err ignored;
 	struct np_addr any;
 	int one = -1, other = -1, back = -1;
 	struct pollfd p = { .events = POLLIN };
@@ -675,9 +670,8 @@ sorts_by_peer(void)
 	one = bind_datagrams(&any, 0);
 	other = bind_datagrams(&any, 0);
 	if (trial.datagrams[0] >= 0 && one >= 0 && other >= 0 &&
-	    np_sock_local(trial.datagrams[0], &c.to, &ignored) == NP_OK &&
-	    np_sock_local(one, &c.from, &ignored) == NP_OK &&
-	    (back = connect_back(&trial, &c)) >= 0) {
+	    np_sock_local(trial.datagrams[0], &c.to, NULL) == NP_OK &&
+	    np_sock_local(one, &c.from, NULL) == NP_OK && (back = connect_back(&trial, &c)) >= 0) {
 		const struct sockaddr *to = (const struct sockaddr *)&c.to.sa;
 		uint8_t byte = 1;
 
@@ -700,13 +694,12 @@ ns_datagrams_open(struct ns_daemon *d)
 {
 	const char *why =
 	    sorts_by_peer() ? NULL : "this system does not deliver datagrams by their sender";
-	struct np_err ignored;
 	struct np_addr at;
 
 	for (size_t i = 0; i < d->listener_count && why == NULL; i++) {
 		int only_six = np_sock_int(d->listeners[i], IPPROTO_IPV6, IPV6_V6ONLY);
 
-		if (np_sock_local(d->listeners[i], &at, &ignored) != NP_OK ||
+		if (np_sock_local(d->listeners[i], &at, NULL) != NP_OK ||
 		    np_family_of(&at)->version == 0) {
 			continue; /* not an IP listener: no UDP */
 		}

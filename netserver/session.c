@@ -137,22 +137,20 @@ open_raw(void *ctx)
 {
 	struct raw *raw = ctx;
 	struct ns_caller *c = raw->caller;
-	struct np_addr near = { .len = sizeof(near.sa) };
+	struct np_addr near;
+	bool has_near = np_sock_local(c->chan.fd, &near, NULL) == NP_OK;
 
-	if (raw->capture) {
-		struct np_capture_place place = { .far = c->peer, .lock = true };
-
+	if (raw->capture && has_near) {
 		/* Only of packets between these two hosts; the lock keeps it so. */
-		place.near.len = sizeof(place.near.sa);
-		if (getsockname(c->chan.fd, (struct sockaddr *)&place.near.sa, &place.near.len) ==
-		    0) {
-			(void)np_capture_open(&c->capture, &place, &c->uncaptured);
-		}
+		const struct np_capture_place place = { .near = near,
+							.far = c->peer,
+							.lock = true };
+
+		(void)np_capture_open(&c->capture, &place, &c->uncaptured);
 	}
 	if (raw->link) {
 		/* If it names no interface, take the one that it came by. */
-		if (raw->device[0] == '\0' &&
-		    getsockname(c->chan.fd, (struct sockaddr *)&near.sa, &near.len) == 0) {
+		if (raw->device[0] == '\0' && has_near) {
 			(void)np_addr_device(&near, raw->device);
 		}
 		c->linked = np_eth_open(&c->eth, raw->device, &c->unlinked) == NP_OK;
@@ -230,7 +228,7 @@ static void
 read_host(struct ns_daemon *d, struct means *by)
 {
 	by->lasting = np_bag_new();
-	np_host_lasting("", by->lasting);
+	np_host_lasting(by->lasting);
 	by->cgroup = np_cgroup_open("", &d->cgroups);
 }
 
@@ -275,9 +273,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 	server.caps |= by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0;
 	server.caps |= by->evidence && c->capture != NULL ? NP_CAP_WIRE : 0;
 	server.caps |= c->linked ? NP_CAP_LINK : 0;
-	near->len = sizeof(near->sa);
-	if (getsockname(c->chan.fd, (struct sockaddr *)&near->sa, &near->len) != 0 ||
-	    np_family_of(near)->is_here) {
+	if (np_sock_local(c->chan.fd, near, NULL) != NP_OK || np_family_of(near)->is_here) {
 		near->len = 0;
 	} else {
 		np_addr_unmap(near);

@@ -18,6 +18,7 @@
 #include "bench/engine/uring.h"
 #include "bench/transport/unix.h"
 #include "net/capture.h"
+#include "net/sock.h"
 #include "netserver/confine.h"
 #include "netserver/launch.h"
 #include "netserver/one_port.h"
@@ -399,24 +400,16 @@ reason_of(int error)
 	}
 }
 
-/* Has the session received all answers, and the descriptors in them? */
-static bool
-has_received(const struct ns_session *s)
-{
-	int bytes = 0;
-
-	return ioctl(s->fd, SIOCOUTQ, &bytes) != 0 || bytes == 0;
-}
-
-/* A session may be compromised by what it reads: trust its messages only about itself. False:
- * wrong. */
+/* Handle a message of a session, which may be compromised by what it reads: it is trusted only
+ * about itself. False: no correct session sends that now. */
 static bool
 handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *m)
 {
 	switch (m->type) {
 	case NS_ASK:
 		if (s->test_ns != 0 || s->waiting_ns != 0 || s->room_until_ns != 0 ||
-		    !ns_guard_plausible(&d->limits, &m->wish) || !has_received(s)) {
+		    !ns_guard_plausible(&d->limits, &m->wish) ||
+		    np_sock_queued(s->fd, SIOCOUTQ) > 0) { /* has yet to receive an answer */
 			return false;
 		}
 		s->wish = m->wish;

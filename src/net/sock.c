@@ -72,7 +72,27 @@ is_congestion(const struct np_sockopts *o, size_t i)
 	return o->at[i].level == IPPROTO_TCP && o->at[i].name == TCP_CONGESTION;
 }
 
+/* Option i of the list was refused, by errno. */
+static int
+refused(const struct np_sockopts *o, size_t i, struct np_err *err)
+{
 #define ALLOWED "net.ipv4.tcp_allowed_congestion_control"
+	const char *value = o->at[i].value, *label = o->at[i].label, *shown = o->at[i].shown;
+
+	if (is_congestion(o, i) && errno == ENOENT) {
+		return np_fail(err, NP_ESYS, errno,
+			       "set %s to %s (available: see sysctl "
+			       "net.ipv4.tcp_available_congestion_control)",
+			       label, shown);
+	}
+	if (is_congestion(o, i) && errno == EPERM) { /* it exists, but is restricted */
+		return np_fail(err, NP_ESYS, errno,
+			       "set %s to %s (as root: sysctl -w " ALLOWED "=\"$(sysctl -n " ALLOWED
+			       ") %.*s\")",
+			       label, shown, (int)o->at[i].len, value);
+	}
+	return np_fail(err, NP_ESYS, errno, "set %s to %s", label, shown);
+}
 
 int
 np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
@@ -84,22 +104,7 @@ np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 					  o->at[i].len);
 
 		if (rc != 0 && !o->at[i].optional) {
-			if (is_congestion(o, i) && errno == ENOENT) {
-				return np_fail(err, NP_ESYS, errno,
-					       "set %s to %s (available: see sysctl "
-					       "net.ipv4.tcp_available_congestion_control)",
-					       o->at[i].label, o->at[i].shown);
-			}
-			if (is_congestion(o, i) &&
-			    errno == EPERM) { /* it exists, but is restricted */
-				return np_fail(err, NP_ESYS, errno,
-					       "set %s to %s (as root: sysctl -w " ALLOWED
-					       "=\"$(sysctl -n " ALLOWED ") %.*s\")",
-					       o->at[i].label, o->at[i].shown, (int)o->at[i].len,
-					       (const char *)o->at[i].value);
-			}
-			return np_fail(err, NP_ESYS, errno, "set %s to %s", o->at[i].label,
-				       o->at[i].shown);
+			return refused(o, i, err);
 		}
 	}
 	return NP_OK;
@@ -148,12 +153,9 @@ np_sock_trial(int family, int socktype, int protocol, struct np_err *err)
 	static const struct np_sockopts none = { .count = 0 };
 	int fd = np_sock_open(np_family_or(family, AF_INET), socktype, protocol, &none, NULL, err);
 
-	if (fd < 0 && family == AF_UNSPEC) {
-		struct np_err ignored;
-
-		fd = np_sock_open(AF_INET6, socktype, protocol, &none, NULL, &ignored);
-	}
-	return fd;
+	return fd < 0 && family == AF_UNSPEC
+		   ? np_sock_open(AF_INET6, socktype, protocol, &none, NULL, NULL)
+		   : fd;
 }
 
 int

@@ -100,7 +100,7 @@ void np_sock_block(int fd, bool block);
 /* Discard received datagrams, up to a fixed number: the peer may still be sending. */
 void np_sock_forget(int fd);
 
-/* The local address of a socket; its port is what matters to most callers. */
+/* The local address of a socket (getsockname(2)). NP_ESYS; err may be NULL. */
 int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
 
 /*

@@ -37,11 +37,10 @@ np_cpus_leave_out(struct np_cpu_turns *t)
 	uint32_t kept = 0;
 	int missing = -1;
 	struct np_cpulist before;
-	struct np_err err;
 
 	np_cpus_save(&before);
 	for (uint32_t i = 0; i < t->count; i++) {
-		if (np_bind_cpu(t->cpu[i], &err) == NP_OK) {
+		if (np_bind_cpu(t->cpu[i], NULL) == NP_OK) {
 			t->cpu[kept++] = t->cpu[i];
 		} else if (missing < 0) {
 			missing = t->cpu[i];

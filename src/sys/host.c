@@ -31,6 +31,7 @@ enum {
 	CPUINFO = 8192    /* bytes of /proc/cpuinfo: enough for the first processor */
 };
 
+/* Put why a value could not be read: the file and its errno. */
 static void
 unread(struct np_bag *into, const char *name, int error, const char *path)
 {
@@ -40,6 +41,7 @@ unread(struct np_bag *into, const char *name, int error, const char *path)
 	np_bag_unread(into, why, "%s", name);
 }
 
+/* Put the first line of a file. */
 static void
 put_line(struct np_bag *into, const char *root, const char *name, const char *path)
 {
@@ -207,6 +209,7 @@ hypervisor_facts(const char *root, const char *info, struct np_bag *into)
 	np_bag_text(into, guest ? text : "none", "host.hypervisor");
 }
 
+/* The lowest number in the set; the highest possible one if it is empty. */
 static unsigned
 first_online(const struct np_cpulist *online)
 {
@@ -341,12 +344,12 @@ lasting_facts(const char *root, char info[CPUINFO], struct np_bag *into)
 }
 
 void
-np_host_lasting(const char *root, struct np_bag *into)
+np_host_lasting(struct np_bag *into)
 {
 	char info[CPUINFO];
 
-	lasting_facts(root != NULL ? root : "", info, into);
-	np_host_boot(root, into);
+	lasting_facts("", info, into);
+	np_host_boot("", into);
 }
 
 /* Put host.cpu.*, the load, the processors of this process, and the clock sources. */

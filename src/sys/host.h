@@ -22,7 +22,7 @@ void np_host_facts(const char *root, const char *device, int fd, struct np_bag *
  * Put the facts that don't change, and that a confined process may be unable to read:
  * host.irqbalance, host.cpu.model, host.hypervisor and clock.boot.
  */
-void np_host_lasting(const char *root, struct np_bag *into);
+void np_host_lasting(struct np_bag *into);
 
 /*
  * Put clock.boot, a part of the boot id with the time namespace. Two ends with the same value read
@@ -30,7 +30,7 @@ void np_host_lasting(const char *root, struct np_bag *into);
  */
 void np_host_boot(const char *root, struct np_bag *into);
 
-/* The range from which the kernel picks local ports. False: it could not be read. */
+/* The range from which the kernel picks local ports (ip(7)). False: it could not be read. */
 bool np_host_ports(unsigned long *first, unsigned long *last);
 
 #endif
