@@ -18,8 +18,8 @@
 #include "wire/plan.h"
 
 enum {
-	LINE_S = 60, /* how long a client waits for its turn by default */
-	TURN_S = 10  /* for a client to connect when its turn has come: ours needs no longer */
+	EXCLUSIVE_S = 60, /* how long a client waits for its turn by default */
+	TURN_S = 10       /* for a client to connect when its turn has come: ours needs no longer */
 };
 
 static int
@@ -126,7 +126,7 @@ set_exclusive(const struct np_setting *set)
 		.name = "exclusive",
 		.kind = NP_OPT_COUNT,
 		.arg = "s",
-		.to = offsetof(struct ns_args, line),
+		.to = offsetof(struct ns_args, exclusive_s),
 		.min = 1,
 		.max = 86400,
 	};
@@ -349,7 +349,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	if (np_host_ports(&first_port, &last_port)) {
 		a->limits.all[NP_RES_PORTS] = last_port - first_port + 1;
 	}
-	a->line = LINE_S;
+	a->exclusive_s = EXCLUSIVE_S;
 	a->family = AF_UNSPEC;
 	a->verbose = 1;
 	/* Ignore what follows "--", as netperf's daemon does. */

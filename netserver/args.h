@@ -27,7 +27,7 @@ struct ns_args {
 
 	struct ns_limits limits;
 	bool exclusive, nat, one_port;
-	int32_t line; /* seconds that a client waits for its turn */
+	int32_t exclusive_s; /* that a client waits for its turn */
 
 	struct ns_access rules;   /* --allow, --deny */
 	struct ns_access proxies; /* --proxy-protocol */

@@ -42,7 +42,7 @@ struct ns_daemon {
 	bool evidence;                  /* clients may ask for this host's counters and settings */
 	struct np_cgroup_trees cgroups; /* found before privileges were dropped; may be empty */
 	bool exclusive;                 /* one test at a time */
-	int32_t line_s;                 /* how long the others wait for their turn */
+	int32_t exclusive_s;            /* how long the others wait for their turn */
 	/* Overwritten in a session's process, which has no more use for them. */
 	char *passphrase;        /* that clients must send first; NULL: none */
 	struct np_auth_key *key; /* that clients must prove to have; NULL: none */

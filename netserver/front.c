@@ -20,8 +20,9 @@ enum {
 	AT_ONCE = 256,  /* connections accepted in one call */
 	PAUSE_MS = 100, /* after accept() has run out of descriptors or memory */
 	EVENTS = EPOLLIN | EPOLLRDHUP,
-	LINE_S = 60, /* in the queue for a session: a busy machine may need that for many clients */
-	ROOM_S = 5,  /* for another session to make room */
+	QUEUE_S =
+	    60,     /* in the queue for a session: a busy machine may need that for many clients */
+	ROOM_S = 5, /* for another session to make room */
 	SCARCE_S = 60,  /* between two log lines about scarce resources */
 	FULL_MS = 1,    /* before a data connection is passed on again */
 	NUDGE_MS = 100, /* between two attempts to make room for data connections */
@@ -414,7 +415,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 			refuse(d, c, NS_RATE, refusal.msg);
 		} else {
 			c->queued = true;
-			c->deadline_ns = now + LINE_S * NP_SEC;
+			c->deadline_ns = now + QUEUE_S * NP_SEC;
 			watch(d, c, 0);
 		}
 		return false;

@@ -349,7 +349,7 @@ take_settings(struct ns_daemon *d, struct ns_args *a)
 	d->urings = (uint32_t)a->uring;
 	d->evidence = !a->no_evidence;
 	d->exclusive = a->exclusive;
-	d->line_s = a->line;
+	d->exclusive_s = a->exclusive_s;
 	d->owner = getuid();
 	d->stats.started_ns = np_now();
 	d->stats.started_at_s = np_clock(CLOCK_REALTIME) / NP_SEC;

@@ -416,7 +416,7 @@ handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *m)
 		s->wish.test[sizeof(s->wish.test) - 1] = '\0';
 		if (d->exclusive && test_runs(d)) {
 			s->waiting_ns = np_now();
-			s->end_ns = s->waiting_ns + ((uint64_t)d->line_s + BETWEEN_S) * NP_SEC;
+			s->end_ns = s->waiting_ns + ((uint64_t)d->exclusive_s + BETWEEN_S) * NP_SEC;
 			d->stats.waiting_now++;
 		} else {
 			grant_test(d, s);
@@ -590,7 +590,7 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 	uint64_t next = try_again(d, now_ns);
 
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		uint64_t turn_until = s->waiting_ns + (uint64_t)d->line_s * NP_SEC;
+		uint64_t turn_until = s->waiting_ns + (uint64_t)d->exclusive_s * NP_SEC;
 
 		if (s->waiting_ns != 0 && turn_until <= now_ns) {
 			refuse_test(d, s, NS_LINE,
