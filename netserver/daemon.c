@@ -294,9 +294,7 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 		d->accept_paused = pause;
 		watch_listeners(d, pause ? 0 : EPOLLIN, EPOLL_CTL_MOD);
 	}
-	next = sessions < next ? sessions : next;
-	next = begin < next ? begin : next;
-	return metrics < next ? metrics : next;
+	return np_min(np_min(next, sessions), np_min(begin, metrics));
 }
 
 /*

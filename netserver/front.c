@@ -29,6 +29,7 @@ enum {
 	BEGIN = 8       /* sessions started in one call */
 };
 
+/* Take a caller, whose descriptor is closed or a session's, off the list. It is freed later. */
 static void
 forget(struct ns_daemon *d, struct ns_caller *c)
 {

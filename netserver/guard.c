@@ -433,6 +433,7 @@ room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
 	return np_max(open, np_max(to_address, to_network));
 }
 
+/* Refuse for lack of a resource: *why, and how much of it is in use, for the client. */
 static int
 no_room(const struct ns_limits *l, const struct usage *u, enum np_resource g, uint64_t wants,
 	enum ns_refusal *why, struct np_err *err)

@@ -136,7 +136,8 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* To be called before the daemon changes its directory and user. */
+/* Open the files that options name: before the daemon changes its directory and user. Returns 0, or
+ * the exit status. */
 static int
 open_files(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -154,20 +155,17 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 			return fault("--metrics-file: %s", err.msg);
 		}
 	}
-	if (a->access_file != NULL) {
-		if (np_trusted_path(d->access_file, sizeof(d->access_file), a->access_file, &err) !=
-		    NP_OK) {
-			return fault("--access-file: %s", err.msg);
-		}
-	}
 	d->rules = a->rules;
-	if (ns_daemon_read_rules(d, &err) != NP_OK) {
+	if ((a->access_file != NULL && np_trusted_path(d->access_file, sizeof(d->access_file),
+						       a->access_file, &err) != NP_OK) ||
+	    ns_daemon_read_rules(d, &err) != NP_OK) {
 		return fault("--access-file: %s", err.msg);
 	}
 	return 0;
 }
 
-/* Load the kernel modules that the operator names. Clients can't have any loaded later. */
+/* Load the kernel modules that the operator names. Clients can't have any loaded later. Returns 0,
+ * or the exit status. */
 static int
 find_transports(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -214,7 +212,6 @@ go_unprivileged(const struct ns_args *a)
 		   : fault("--user: %s (--user root stays root)", err.msg);
 }
 
-/* Log what this system lacks. */
 static void
 log_lacks(const struct ns_daemon *d)
 {

@@ -11,13 +11,13 @@
 #endif
 
 enum {
-	PATIENCE_US = 5000
-}; /* after this long the first signal ends a lingering close, then further ones */
+	INTERVAL_US = 5000
+}; /* before the first signal that ends a lingering close, and after each */
 
 static void
 on_alarm(int sig)
 {
-	(void)sig; /* nothing to do: the signal itself ends the wait in the kernel */
+	(void)sig; /* the signal itself ends the wait in the kernel */
 }
 
 void
@@ -40,7 +40,7 @@ ns_passed_begin(void)
 static void
 interrupt_linger(bool on)
 {
-	const struct timeval each = { .tv_usec = on ? PATIENCE_US : 0 };
+	const struct timeval each = { .tv_usec = on ? INTERVAL_US : 0 };
 	const struct itimerval timer = { .it_interval = each, .it_value = each };
 
 	setitimer(ITIMER_REAL, &timer, NULL);
@@ -53,7 +53,6 @@ ns_passed_refuse(int fd)
 	const int on = 0;
 
 	setsockopt(fd, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on));
-#else
 #endif
 }
 

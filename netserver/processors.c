@@ -9,10 +9,7 @@
 #include "base/clock.h"
 #include "sys/affinity.h"
 
-enum {
-	SHARED_S =
-	    60 /* after addresses were seen to share the processors, they are taken to do so */
-};
+enum { SHARED_S = 60 }; /* how long addresses that had tests at once count as sharing processors */
 
 static const uint64_t slice_ns[] = {
 	[NS_SLICE_USUAL] = 0,
