@@ -2,17 +2,13 @@
 
 #include <stddef.h>
 
-uint64_t
-np_deadline(uint64_t ns)
-{
-	return np_now() + ns;
-}
+#include "base/units.h"
 
 struct timespec *
 np_left(uint64_t deadline, struct timespec *out)
 {
 	uint64_t now = np_now();
-	uint64_t left = deadline > now ? deadline - now : 0;
+	uint64_t left = np_beyond(deadline, now);
 
 	if (deadline == NP_NEVER) {
 		return NULL;

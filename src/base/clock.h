@@ -7,7 +7,7 @@
 
 #define NP_SEC UINT64_C(1000000000)
 #define NP_MSEC UINT64_C(1000000)
-#define NP_NEVER UINT64_MAX
+#define NP_NEVER UINT64_MAX /* a deadline that does not pass */
 
 static inline uint64_t
 np_clock_ns(const struct timespec *t)
@@ -25,6 +25,7 @@ np_clock(clockid_t which)
 	return np_clock_ns(&t);
 }
 
+/* CLOCK_MONOTONIC in ns: all times named _ns and all deadlines, unless something else is said. */
 static inline uint64_t
 np_now(void)
 {
@@ -32,7 +33,11 @@ np_now(void)
 }
 
 /* The time `ns` from now. */
-uint64_t np_deadline(uint64_t ns);
+static inline uint64_t
+np_deadline(uint64_t ns)
+{
+	return np_now() + ns;
+}
 
 /*
  * The time left until a deadline, for ppoll(2): 0 when it has passed. Returns out, or NULL ("wait

@@ -20,14 +20,15 @@ np_cpulist_has(const struct np_cpulist *l, unsigned cpu)
 	       (l->words[cpu / NP_CPULIST_BITS] >> cpu % NP_CPULIST_BITS & 1) != 0;
 }
 
-/* Read a number of one to four digits. Returns the text after it; NULL: there is none. */
+/* Read a number of one to four digits. Returns the text after it; NULL, and *n is 0: none. */
 static const char *
 take_number(const char *text, unsigned *n)
 {
 	size_t digits = strspn(text, "0123456789");
+	bool fits = digits > 0 && digits <= 4;
 
-	*n = digits > 0 && digits <= 4 ? (unsigned)strtoul(text, NULL, 10) : 0;
-	return digits > 0 && digits <= 4 ? text + digits : NULL;
+	*n = fits ? (unsigned)strtoul(text, NULL, 10) : 0;
+	return fits ? text + digits : NULL;
 }
 
 /* Read "3", "0-3" or "0-6:2". Returns the text after it; NULL: it is none of these. */
@@ -140,15 +141,11 @@ np_cpu_turns_text(const struct np_cpu_turns *t, char *out, size_t size)
 			run++;
 		}
 		run = step > 1 && run < 3 ? 1 : run;
-		if (run == 1) {
-			len = np_text_add(out, size, len, "%s%d", plus, t->cpu[i]);
-		} else if (step == 1) {
-			len = np_text_add(out, size, len, "%s%d-%d", plus, t->cpu[i],
-					  t->cpu[i + run - 1]);
-		} else {
-			len = np_text_add(out, size, len, "%s%d-%d:%d", plus, t->cpu[i],
-					  t->cpu[i + run - 1], step);
-		}
+		len = np_text_add(out, size, len,
+				  run == 1    ? "%s%d"
+				  : step == 1 ? "%s%d-%d"
+					      : "%s%d-%d:%d",
+				  plus, t->cpu[i], t->cpu[i + run - 1], step);
 		if (len == before) {
 			out[0] = '\0';
 			return false;

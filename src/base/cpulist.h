@@ -8,7 +8,8 @@
 
 enum { NP_CPULIST_MOST = 8192, NP_CPULIST_BITS = 8 * sizeof(unsigned long) };
 
-/* Like cpu_set_t of sched_setaffinity(2), but larger. */
+/* Like cpu_set_t of sched_setaffinity(2), but for numbers below NP_CPULIST_MOST; others are
+ * ignored. */
 struct np_cpulist {
 	unsigned long words[NP_CPULIST_MOST / NP_CPULIST_BITS];
 };

@@ -32,7 +32,7 @@ new_buffer(size_t size, char **begin)
 	return memory;
 }
 
-/* The first aligned address at or after `begin`, plus the offset. `align` is a power of two. */
+/* The first aligned address from `begin` on, plus the offset. `align` is a power of two. */
 static char *
 aligned(char *begin, size_t align, size_t offset)
 {
@@ -175,8 +175,8 @@ np_ring_zero(struct np_ring *ring, size_t alignment, size_t offset, struct np_er
 	if (zeros == MAP_FAILED) {
 		return np_fail(err, NP_ESYS, errno, "map %zu bytes of zeros", bytes);
 	}
-	(void)madvise(zeros, bytes,
-		      MADV_NOHUGEPAGE); /* 2 MiB of zeros are too large for a first-level cache */
+	/* A huge page of zeros, 2 MiB, is too large for a first-level cache. */
+	(void)madvise(zeros, bytes, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < ring->width; i++) {
 		free(ring->slots[i].memory);
 		ring->slots[i].memory = NULL;

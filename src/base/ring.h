@@ -17,8 +17,8 @@ enum { NP_RING_MAX = 256 << 20 }; /* bytes of a whole ring */
 
 struct np_slot {
 	char *buf;
-	struct np_slot *next;
-	void *memory; /* the allocation that holds buf; NULL: that of the slots does */
+	struct np_slot *next; /* the last one's is the first */
+	void *memory;         /* the allocation that holds buf; NULL: that of the slots does */
 };
 
 struct np_ring {

@@ -27,8 +27,8 @@ parse_digits(const char *text, int64_t *out, const char **end)
 int
 np_parse_count(const char *text, int64_t *out)
 {
-	static const char letters[] =
-	    "kmgKMG"; /* of 1000, and of 1024, to the 1st, 2nd, 3rd power */
+	/* Powers of 1000, and of 1024: the 1st, 2nd and 3rd. */
+	static const char letters[] = "kmgKMG";
 	const char *end, *letter;
 	int64_t n;
 
