@@ -270,6 +270,7 @@ np_family_of(const struct np_addr *a)
 	return np_family(a->sa.ss_family);
 }
 
+/* getaddrinfo(3), tried again up to five times if the resolver asks for it. Returns its error. */
 static int
 lookup(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **list)
 {
@@ -283,7 +284,7 @@ lookup(const char *host, const char *service, const struct addrinfo *hints, stru
 	return rc;
 }
 
-/* An address of a family that the resolver does not know. */
+/* np_resolve() for a family that the resolver does not know. */
 static int
 read_address(const char *host, const char *service, int family, struct np_addrs *out,
 	     struct np_err *err)
@@ -318,7 +319,7 @@ read_address(const char *host, const char *service, int family, struct np_addrs 
 	return NP_OK;
 }
 
-/* What to try for a host that is neither a name nor an address. A single ':' is that of a port. */
+/* What to try for a host that can't be resolved: a single ':' stands before a port. */
 static const char *
 advice(const char *host, bool has_port)
 {
@@ -358,13 +359,13 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 		return read_address(host, service, family, out, err);
 	}
 	rc = lookup(host, service != NULL ? service : "0", &hints, &list);
+	if (rc == EAI_SERVICE) {
+		np_fail(err, NP_ECONTROL, 0, "port '%s' is neither a number nor a service",
+			service);
+		err->sys = rc;
+		return err->code;
+	}
 	if (rc != 0) {
-		if (rc == EAI_SERVICE) {
-			np_fail(err, NP_ECONTROL, 0, "port '%s' is neither a number nor a service",
-				service);
-			err->sys = rc;
-			return err->code;
-		}
 		np_fail(err, NP_ECONTROL, rc == EAI_SYSTEM ? errno : 0,
 			"could not resolve host '%s' service '%s' family %s: %s%s",
 			host != NULL ? host : "*", service != NULL ? service : "0",
@@ -626,12 +627,15 @@ np_addr_from(struct np_addr *a, const struct sockaddr *sa)
 	}
 }
 
-/* The interface with this address. (With net.ipv4.ip_nonlocal_bind, bind(2) takes any address.) */
-static int
-device_of(const struct np_addr *a, char device[NP_ADDR_DEVICE])
+/* bind(2) would not tell: with net.ipv4.ip_nonlocal_bind it takes any address. */
+int
+np_addr_device(const struct np_addr *address, char device[NP_ADDR_DEVICE])
 {
+	struct np_addr plain = *address;
+	const struct np_addr *a = &plain;
 	struct ifaddrs *list;
 
+	np_addr_unmap(&plain);
 	device[0] = '\0';
 	if (np_addr_is_loopback(a)) { /* lo has all of 127.0.0.0/8, though it lists only one */
 		snprintf(device, NP_ADDR_DEVICE, "lo");
@@ -656,21 +660,12 @@ device_of(const struct np_addr *a, char device[NP_ADDR_DEVICE])
 	return device[0] != '\0' ? 0 : -ENODEV;
 }
 
-int
-np_addr_device(const struct np_addr *a, char device[NP_ADDR_DEVICE])
-{
-	struct np_addr plain = *a;
-
-	np_addr_unmap(&plain);
-	return device_of(&plain, device);
-}
-
 bool
 np_addr_is_here(const struct np_addr *a)
 {
 	char device[NP_ADDR_DEVICE];
 
-	return np_family_of(a)->is_here || device_of(a, device) == 0;
+	return np_family_of(a)->is_here || np_addr_device(a, device) == 0;
 }
 
 void

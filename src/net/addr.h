@@ -130,12 +130,12 @@ bool np_addr_same_family(const struct np_addr *a, const struct np_addr *b);
 /* Make an AF_UNIX address (unix(7)). NP_EUSAGE when the path is empty or too long for one. */
 int np_addr_make_path(struct np_addr *a, const char *path, struct np_err *err);
 
-/* Is it an address of this machine (getifaddrs(3), or loopback)? True for the UNIX domain. */
+/* Is it an address of this machine (np_addr_device())? True for the UNIX domain. */
 bool np_addr_is_here(const struct np_addr *a);
 
 /*
- * The interface with this address, mapped or not; lo for a loopback address. 0, or a negative errno
- * and "": -ENODEV: none.
+ * The name of the interface with this address (getifaddrs(3)), IPv4-mapped or not; "lo" for a
+ * loopback address. Returns 0, or a negative errno and "": -ENODEV if there is none.
  */
 int np_addr_device(const struct np_addr *a, char device[NP_ADDR_DEVICE]);
 
@@ -163,7 +163,7 @@ uint32_t np_family_ports(int family);
 /* Is the text a service, or a valid port for that host? NP_EUSAGE. */
 int np_port_check(const char *port, const char *host, struct np_err *err);
 
-/* The family, or the other one if it is AF_UNSPEC. */
+/* family, unless it is AF_UNSPEC: then other. */
 int np_family_or(int family, int other);
 
 #endif

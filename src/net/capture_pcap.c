@@ -1,7 +1,6 @@
 #include "net/capture.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <pcap/pcap.h>
 #include <poll.h>
@@ -22,19 +21,18 @@
 #include "net/ledger.h"
 
 enum {
-	SNAPLEN = 128,       /* Ethernet, a VLAN, IPv6 and TCP with all options: 118 */
-	RETIRE_MS = 20,      /* time-out of a block that is not full */
-	DRAIN_MS = 2000,     /* longest wait for the rest at the end */
-	STACK = 256 << 10,   /* of the thread */
-	NICE = 5,            /* the threads of the test come first */
-	DEVICE = IF_NAMESIZE /* bytes of a name, with NUL */
+	SNAPLEN = 128,     /* Ethernet, a VLAN, IPv6 and TCP with all options: 118 */
+	RETIRE_MS = 20,    /* time-out of a block that is not full */
+	DRAIN_MS = 2000,   /* longest wait for the rest at the end */
+	STACK = 256 << 10, /* of the thread */
+	NICE = 5           /* the threads of the test come first */
 };
 
 struct np_capture {
 	pcap_t *pcap;
 	pcap_dumper_t *dump; /* NULL: no file is written */
 	const char *file;
-	char device[DEVICE];
+	char device[NP_ADDR_DEVICE];
 	bool is_any, is_loopback, locked;
 	struct np_addr far; /* as opened for; len 0: any */
 	enum np_ledger_link link;
@@ -102,7 +100,8 @@ discard(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char 
 {
 }
 
-/* Let packets of these hosts and ports pass. An address without length matches any. */
+/* Let packets of these hosts pass, and of these ports unless protocol is 0. An address without
+ * length matches any. */
 static int
 set_filter(struct np_capture *c, const struct np_addr *near, const struct np_addr *far,
 	   int protocol, struct np_err *err)

@@ -23,10 +23,9 @@ struct np_cidr {
 int np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err);
 
 /*
- * Parse successive addresses, "192.0.2.10-192.0.2.19": the first one, and their number. They may
- * differ in the last byte only. NP_EUSAGE.
+ * Parse successive addresses, "192.0.2.10-192.0.2.19": the first one, and their number, 1 to 256.
+ * They may differ in the last byte only. NP_EUSAGE.
  */
-enum { NP_RANGE_MOST = 256 };
 int np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct np_err *err);
 
 /* The address `number` places after the first one. Its port is the first one's. */

@@ -30,6 +30,7 @@ struct np_follow_mark {
 	bool stamped, has_id;
 };
 
+/* A packet of this direction, which may have no data. */
 struct np_follow_packet {
 	struct np_follow_mark mark;
 	uint32_t seq; /* of the first byte of data */
@@ -51,6 +52,7 @@ struct np_follow_hole {
 	struct np_follow_mark after; /* of the packet after it */
 };
 
+/* Data that were seen recently: bytes begin <= n < end, as in a packet. */
 struct np_follow_copy {
 	uint64_t begin, end;
 	struct np_follow_mark mark;
@@ -61,8 +63,8 @@ struct np_follow_copy {
 /* Zeroed: nothing was seen yet. */
 struct np_follow {
 	struct np_follow_counts count;
-	bool at_sender; /* the tap is at the sender: only equal marks mean doubled */
-	bool follows;
+	bool at_sender;               /* the tap is at the sender: only equal marks mean doubled */
+	bool follows;                 /* a first packet was seen, which set `next` */
 	uint64_t next;                /* number after the highest one seen, extended to 64 bits */
 	struct np_follow_mark newest; /* of the packet that was sent last, as far as known */
 	struct np_follow_mark oldest; /* of the first data */
@@ -72,7 +74,7 @@ struct np_follow {
 	struct np_follow_hole hole[NP_FOLLOW_HOLES];
 	uint32_t holes;
 	struct np_follow_copy recent[NP_FOLLOW_RECENT]; /* a ring */
-	uint64_t seen;
+	uint64_t seen; /* packets with data; recent[seen % NP_FOLLOW_RECENT] is overwritten next */
 };
 
 /* Handle a packet; rtt_ns: a round trip, 0 if unknown. */

@@ -274,7 +274,6 @@ is_extension(unsigned protocol)
 	       protocol == IPPROTO_AH;
 }
 
-/* Take an IPv6 header with its extensions off the packet. False: it is malformed. */
 static bool
 ipv6(struct packet *p)
 {
@@ -368,7 +367,7 @@ np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port)
 	ports->count++;
 }
 
-/* port -1: not known. */
+/* Are a packet's host and port (-1: not known) those of an end of the flow, *a? */
 static bool
 is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct packet *p,
        const uint8_t *host, int port)
@@ -681,12 +680,6 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 	return owner != OTHERS;
 }
 
-static double
-us(uint64_t ns)
-{
-	return (double)ns / 1e3;
-}
-
 /* How long 99 % of the gaps last at most, in ns, as exactly as the buckets are. */
 static uint64_t
 gap_p99(const struct side *s)
@@ -745,8 +738,12 @@ put_side(const struct np_ledger *l, const struct side *s, const char *way, struc
 		/* Outgoing duplicates were sent twice. */
 		{ "duplicated", s == &l->side[IN] ? c->duplicated : c->doubled, followed },
 		{ "doubled", c->doubled, followed },
+		{ "warm_up.data_segments", s->warm_up_segments, l->restarted },
+		{ "warm_up.doubled", s->warm_up.doubled, l->restarted && followed },
+		{ "warm_up.retransmitted_segments", s->warm_up.retransmitted_segments,
+		  l->restarted && followed },
 	};
-	uint64_t zero_ns = s->zero_ns;
+	uint64_t open_zero_ns = s->zero_since_ns != 0 ? l->last_ns - s->zero_since_ns : 0;
 	int64_t sizes[NP_LEDGER_SIZES];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -754,24 +751,13 @@ put_side(const struct np_ledger *l, const struct side *s, const char *way, struc
 			np_bag_int(into, (int64_t)rows[i].value, "wire.%s.%s", way, rows[i].name);
 		}
 	}
-	if (l->restarted) {
-		np_bag_int(into, (int64_t)s->warm_up_segments, "wire.%s.warm_up.data_segments",
-			   way);
-	}
-	if (l->restarted && followed) {
-		np_bag_int(into, (int64_t)s->warm_up.doubled, "wire.%s.warm_up.doubled", way);
-		np_bag_int(into, (int64_t)s->warm_up.retransmitted_segments,
-			   "wire.%s.warm_up.retransmitted_segments", way);
-	}
-	if (s->zero_since_ns != 0) {
-		zero_ns += l->last_ns - s->zero_since_ns;
-	}
 	if (tcp) {
-		np_bag_real(into, (double)zero_ns / 1e9, "wire.%s.zero_window_s", way);
+		np_bag_real(into, (double)(s->zero_ns + open_zero_ns) / 1e9,
+			    "wire.%s.zero_window_s", way);
 	}
 	if (s->gaps > 0) {
-		np_bag_real(into, us(s->gap_max_ns), "wire.%s.gap_max_us", way);
-		np_bag_real(into, us(gap_p99(s)), "wire.%s.gap_p99_us", way);
+		np_bag_real(into, (double)s->gap_max_ns / 1e3, "wire.%s.gap_max_us", way);
+		np_bag_real(into, (double)gap_p99(s) / 1e3, "wire.%s.gap_p99_us", way);
 	}
 	for (int i = 0; i < NP_LEDGER_SIZES; i++) {
 		sizes[i] = (int64_t)s->sizes[i];

@@ -54,7 +54,6 @@ np_llc_open(const struct np_eth *l, struct np_err *err)
 	int fd;
 
 	if (l->loopback) {
-		errno = 0;
 		np_fail(err, NP_EUSAGE, EOPNOTSUPP,
 			"LLC2 has no loopback (name two interfaces with --device LOCAL,REMOTE)");
 		return -1;

@@ -12,9 +12,8 @@
 #include "net/eth.h"
 
 enum {
-	NP_LLC_HEADER = 4,     /* bytes of a frame before the data */
-	NP_SOL_LLC = 268,      /* only in the kernel's <linux/socket.h> */
-	NP_LLC_MOST_SENT = 127 /* frames before an acknowledgement */
+	NP_LLC_HEADER = 4, /* bytes of a frame before the data */
+	NP_SOL_LLC = 268   /* only in the kernel's <linux/socket.h> */
 };
 
 /*

@@ -144,7 +144,6 @@ np_mptcp_acked(int fd, struct np_acked *p)
 	return true;
 }
 
-/* An address of a subflow. */
 static void
 put_address(const struct sockaddr_storage *sa, uint32_t number, const char *end,
 	    struct np_bag *into)

@@ -1,6 +1,7 @@
 /*
  * Connect to a host that has several addresses, some of which may not work. The next one is tried
- * before the one before has failed (RFC 8305), and the first one that answers is used.
+ * before the one before has failed, and the first one that answers is used ("Happy Eyeballs", RFC
+ * 8305).
  */
 #ifndef NP_NET_RACE_H
 #define NP_NET_RACE_H
@@ -11,8 +12,8 @@
 #include "net/addr.h"
 
 enum {
-	NP_RACE_GAP_MS = 250,
-	NP_RACE_TICK_MS = 250,
+	NP_RACE_GAP_MS = 250,  /* between the beginnings of two attempts */
+	NP_RACE_TICK_MS = 250, /* between two calls of tick() */
 	NP_RACE_TEXT = 160,
 	/* MSS of the control connection, so that it works on a path that drops large packets. A
 	 * message of netperf's, 656 bytes, fits into one segment. */
@@ -20,7 +21,7 @@ enum {
 };
 
 struct np_race {
-	/* In: called several times a second while it waits; may be NULL. */
+	/* In: called each NP_RACE_TICK_MS while it waits; may be NULL. */
 	void (*tick)(void *ctx);
 	void *ctx;
 	const char *device; /* to bind the connection to; NULL or empty: none */
