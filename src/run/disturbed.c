@@ -480,7 +480,7 @@ np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *in
 	if (d->intervals.count > 0) {
 		np_bag_int(into, d->peer_here, "disturbed.peer_here");
 		np_intervals_put(&d->intervals, into);
-		np_meters_put_unread(&d->meters, "disturbed", into);
+		np_meters_put_unread(&d->meters, into);
 		if (d->self_fd < 0) {
 			np_bag_unread(into, strerror(-d->self_fd), "disturbed.switches");
 		}

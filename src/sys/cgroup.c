@@ -84,14 +84,19 @@ group_in(const char *text, const char *controller, char path[PATH_MAX])
 	return false;
 }
 
-/* The part of a path below another one: "/b" for "/a/b" below "/a". NULL: it isn't below it. */
+/*
+ * The part of a path below another one: "/b" for "/a/b" below "/a", "" for the same path. NULL: it
+ * isn't below it.
+ */
 static const char *
 below(const char *path, const char *top)
 {
 	size_t len = strcmp(top, "/") == 0 ? 0 : strlen(top);
 
-	return strncmp(path, top, len) == 0 && (path[len] == '/' || path[len] == '\0') ? path + len
-										       : NULL;
+	if (strncmp(path, top, len) != 0 || (path[len] != '/' && path[len] != '\0')) {
+		return NULL;
+	}
+	return strcmp(path + len, "/") == 0 ? "" : path + len;
 }
 
 /* Replace octal numbers, by which a list of mounts writes blanks and the like: "\040". */
@@ -282,9 +287,8 @@ open_level(struct np_cgroup *c, const struct np_cgroup_tree *tree, const char *g
 static void
 open_quota(struct np_cgroup *c, const struct np_cgroup_tree *tree)
 {
-	char path[PATH_MAX], *slash;
+	char path[PATH_MAX], *group, *slash;
 	const char *own;
-	char *group;
 
 	if (c->self_fd < 0 || !group_in(c->group, c->is_v1 ? "cpu" : "", path)) {
 		snprintf(c->why, sizeof(c->why), "this process's control group is not known");
@@ -296,10 +300,7 @@ open_quota(struct np_cgroup *c, const struct np_cgroup_tree *tree)
 			 "this process's control group is not mounted here");
 		return;
 	}
-	group = path + (own - path);
-	if (strcmp(group, "/") == 0) {
-		*group = '\0';
-	}
+	group = path + strlen(path) - strlen(own);
 	for (int i = 0; i < LEVELS; i++) {
 		open_level(c, tree, group);
 		slash = strrchr(group, '/');
@@ -342,8 +343,7 @@ np_cgroup_open(const char *root, const struct np_cgroup_trees *trees)
 	c->pressure[GROUP].fd = -1;
 	group = v2->fd > 0 && group_in(c->group, "", path) ? below(path, v2->at) : NULL;
 	if (group != NULL) {
-		c->pressure[GROUP].fd =
-		    open_in(v2, strcmp(group, "/") == 0 ? "" : group, "cpu.pressure");
+		c->pressure[GROUP].fd = open_in(v2, group, "cpu.pressure");
 	}
 	np_cgroup_forget(&found);
 	return c;

@@ -169,30 +169,27 @@ where(const struct np_doing *d, enum np_doing_what blocked)
 void
 np_doing_look(struct np_doing *d, enum np_doing_what blocked)
 {
-	enum np_doing_what what;
-	int why;
-	char state;
 	char text[512];
-	long n;
 	const char *at;
+	long n;
 
 	if (d->stat_fd < 0) {
 		return;
 	}
-	/* The state is the letter after the last ")"; the name before it may contain any. */
 	n = np_file_again(text, sizeof(text), d->stat_fd);
+	if (n == -ESRCH) {
+		return; /* the thread has ended */
+	}
+	/* The state is the letter after the last ")"; the name before it may contain any. */
 	at = strrchr(text, ')');
-	why = n < 0 ? (int)-n : at == NULL || at[1] != ' ' ? EINVAL : 0;
-	state = why == 0 ? at[2] : '\0';
-	if (why != 0) {
-		d->why = why == ESRCH ? d->why : why; /* the thread has ended */
+	if (n < 0 || at == NULL || at[1] != ' ') {
+		d->why = n < 0 ? (int)-n : EINVAL;
 		return;
 	}
-	what = state == 'R'                   ? NP_DOING_RUNS
-	       : state == 'T' || state == 't' ? NP_DOING_STOPPED
-					      : where(d, blocked);
 	d->looks++;
-	d->seen[what]++;
+	d->seen[at[2] == 'R'                   ? NP_DOING_RUNS
+		: at[2] == 'T' || at[2] == 't' ? NP_DOING_STOPPED
+					       : where(d, blocked)]++;
 }
 
 bool

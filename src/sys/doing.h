@@ -23,7 +23,7 @@ enum np_doing_what {
 
 struct np_doing {
 	bool is_open;
-	int why;                        /* errno of sampling; 0 */
+	int why;                        /* errno of the last sample that failed; 0: none did */
 	int time_fd, stat_fd, where_fd; /* the thread's files in /proc; negative: not open */
 	bool by_call; /* where_fd names a system call, else a function of the kernel */
 	uint64_t looks, seen[NP_DOING_KINDS];

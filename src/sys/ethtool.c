@@ -22,6 +22,7 @@ np_ethtool_ask(int fd, const char *device, void *request)
 	return ioctl(fd, SIOCETHTOOL, &ifr) == 0 ? 0 : -errno;
 }
 
+/* How many names of a kind the driver has: -EOPNOTSUPP for none. */
 static int
 count_names(int fd, const char *device, uint32_t kind, size_t *count)
 {

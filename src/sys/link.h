@@ -29,6 +29,7 @@ void np_link_close(const struct np_link *l);
 /* Its counters now: 0, or a negative errno. */
 int np_link_count(const struct np_link *l, struct rtnl_link_stats64 *out);
 
+/* The counters that files of /sys/class/net/DEV/statistics show, too. */
 enum { NP_LINK_COUNTERS = 21 };
 extern const struct np_link_counter {
 	const char *name;

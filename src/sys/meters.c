@@ -111,7 +111,7 @@ add_squeezed(void *ctx, const struct np_softnet *s)
 	*(int64_t *)ctx += (int64_t)s->squeezed;
 }
 
-/* The element for a processor, with its files open; NULL: all are used. */
+/* The element for a processor, whose files are opened at its first use; NULL: all are used. */
 static struct np_meters_cpu *
 open_cpu(struct np_meters *m, int cpu)
 {
@@ -137,6 +137,7 @@ open_cpu(struct np_meters *m, int cpu)
 	return NULL;
 }
 
+/* The number in a file; 0 if there is none. */
 static uint64_t
 number_in(int fd)
 {
@@ -216,7 +217,7 @@ np_meters_look(struct np_meters *m, uint64_t near)
 }
 
 void
-np_meters_put_unread(const struct np_meters *m, const char *prefix, struct np_bag *into)
+np_meters_put_unread(const struct np_meters *m, struct np_bag *into)
 {
 	static const char *const names[NP_METERS] = {
 		[NP_METER_CPUS] = "steal",
@@ -227,7 +228,7 @@ np_meters_put_unread(const struct np_meters *m, const char *prefix, struct np_ba
 
 	for (int i = 0; i < NP_METERS; i++) {
 		if (m->why[i] != 0) {
-			np_bag_unread(into, strerror(m->why[i]), "%s.%s", prefix, names[i]);
+			np_bag_unread(into, strerror(m->why[i]), "disturbed.%s", names[i]);
 		}
 	}
 }

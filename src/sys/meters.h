@@ -61,8 +61,8 @@ void np_meters_close(struct np_meters *m);
 /* Take a sample. near: bits of the processors, 0 to 62, whose frequency is read, too (m->cpu). */
 void np_meters_look(struct np_meters *m, uint64_t near);
 
-/* Put why meters failed, as unread values whose names begin with the prefix. */
-void np_meters_put_unread(const struct np_meters *m, const char *prefix, struct np_bag *into);
+/* Put why meters failed, as unread values: disturbed.steal and so on. */
+void np_meters_put_unread(const struct np_meters *m, struct np_bag *into);
 
 /* ---- The same readers, for single readings ---- */
 

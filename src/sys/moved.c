@@ -89,6 +89,7 @@ make_name_good(char *name)
 	}
 }
 
+/* Append a counter. One that has too long a name, or for which there is no memory, is left out. */
 static void __attribute__((format(printf, 3, 4)))
 add(struct list *l, uint64_t value, const char *fmt, ...)
 {
@@ -253,7 +254,6 @@ read_driver(const struct np_moved *m, struct list *l)
 static void
 take_reading(const struct np_moved *m, struct reading *r)
 {
-	bool own_root = m->link.root[0] != '\0';
 	const struct np_tc_item *root = NULL;
 	struct np_err err = { .sys = 0 };
 
@@ -280,7 +280,7 @@ take_reading(const struct np_moved *m, struct reading *r)
 			add(&r->list[NIC], v, "%s", np_link_counters[i].name);
 		}
 	}
-	if (m->link.device[0] != '\0' && !own_root) {
+	if (m->link.device[0] != '\0' && m->link.root[0] == '\0') {
 		struct list *l = &r->list[QDISC];
 
 		if (m->link.rtnl < 0 || m->link.index == 0) {

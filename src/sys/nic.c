@@ -256,10 +256,12 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	put_known(into, d.fw_version, "host.nic.firmware");
 	put_known(into, d.bus_info, "host.nic.bus");
 	rc = np_ethtool_names(n->link.inet, n->link.device, ETH_SS_FEATURES, &names, &count);
-	on = calloc(2 * count + 1, sizeof(*on));
-	rc = rc == 0 && on == NULL ? -ENOMEM : rc;
-	rc =
-	    rc == 0 ? np_ethtool_features(n->link.inet, n->link.device, on, on + count, count) : rc;
+	on = calloc(2 * count + 1, sizeof(*on)); /* and whether it is fixed, for each name */
+	if (rc == 0) {
+		rc = on == NULL
+			 ? -ENOMEM
+			 : np_ethtool_features(n->link.inet, n->link.device, on, on + count, count);
+	}
 	if (rc == 0) {
 		put_offloads(names, on, on + count, count, into);
 	} else {
@@ -310,6 +312,7 @@ add_irq(void *ctx, const struct np_irq *irq)
 	}
 }
 
+/* Queues of a kind, "rx" or "tx", that /sys/class/net shows. */
 static int
 count_queues(const struct np_nic *n, const char *kind)
 {
@@ -325,12 +328,12 @@ count_queues(const struct np_nic *n, const char *kind)
 }
 
 uint32_t
-np_nic_rx_queues(const char *root, const char *device)
+np_nic_rx_queues(const char *device)
 {
 	struct np_rtnl_link link = { .rx_queues = 0 };
 	struct np_nic n;
 
-	np_link_open(&n.link, root, device);
+	np_link_open(&n.link, "", device);
 	if (n.link.in_sysfs) {
 		link.rx_queues = (uint32_t)count_queues(&n, "rx"); /* those in use */
 	} else if (n.link.rtnl >= 0) {
@@ -366,7 +369,6 @@ sysfs_facts(const struct np_nic *n, struct np_bag *into)
 	}
 	if (n->link.rtnl < 0) {
 		rc = np_file_number(&v, n->link.root, "/sys/class/net/%s/mtu", n->link.device);
-
 		if (rc == 0) {
 			np_bag_int(into, v, "host.nic.mtu");
 		} else {

@@ -17,7 +17,7 @@ struct np_nic {
 void np_nic_begin(struct np_nic *n, const char *root, const char *device);
 
 /* How many receive queues an interface has; 0: not known. */
-uint32_t np_nic_rx_queues(const char *root, const char *device);
+uint32_t np_nic_rx_queues(const char *device);
 
 /* Put host.nic.*, except other_packets_per_s. */
 void np_nic_facts(const struct np_nic *n, struct np_bag *into);

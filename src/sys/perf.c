@@ -67,6 +67,7 @@ np_perf_open(struct np_perf *p, const struct np_perf_events *e)
 	}
 }
 
+/* False: they are not open, or can't be read, and are closed then. */
 static bool
 read_counters(struct np_perf *p, struct values *v)
 {

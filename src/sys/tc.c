@@ -427,7 +427,8 @@ class_rate(const struct np_tc *tc, const struct np_tc_item *c)
 
 /* The totals of one direction. */
 struct way {
-	uint64_t rate_bps, drops, overlimits, class_bytes;
+	uint64_t rate_bps, drops, overlimits;
+	uint64_t class_bytes, class_rate_bps; /* of the leaf class with the most bytes so far */
 	char kind[32]; /* of the item with that limit, else of the first counted one; empty: none */
 	bool any;      /* there is an item */
 };
@@ -457,7 +458,7 @@ limit_of(const struct np_tc *tc, const struct np_tc_item *d, struct way *w)
 
 /* Add an item to the sums of its direction. */
 static void
-add(const struct np_tc *to, const struct np_tc_item *d, struct way *w, uint64_t *class_rate_bps)
+add(const struct np_tc *to, const struct np_tc_item *d, struct way *w)
 {
 	uint64_t limit = limit_of(to, d, w);
 
@@ -468,7 +469,7 @@ add(const struct np_tc *to, const struct np_tc_item *d, struct way *w, uint64_t 
 		w->overlimits += d->overlimits;
 	}
 	if (d->is_class && limit > 0) {
-		*class_rate_bps = limit;
+		w->class_rate_bps = limit;
 	} else if (limit > 0 && (w->rate_bps == 0 || limit < w->rate_bps)) {
 		w->rate_bps = limit;
 		memcpy(w->kind, d->kind, sizeof(w->kind));
@@ -485,17 +486,16 @@ put_ways(const struct np_tc *from, const struct np_tc *to, struct np_bag *into)
 
 	for (int in = 0; in < 2; in++) {
 		struct way w = { .kind = "" };
-		uint64_t class_rate_bps = 0;
 
 		for (size_t i = 0; i < to->count; i++) {
 			struct np_tc_item d = difference(from, &to->at[i]);
 
 			if (d.in == (in == 1)) {
-				add(to, &d, &w, &class_rate_bps);
+				add(to, &d, &w);
 			}
 		}
-		if (class_rate_bps > 0 && (w.rate_bps == 0 || class_rate_bps < w.rate_bps)) {
-			w.rate_bps = class_rate_bps;
+		if (w.class_rate_bps > 0 && (w.rate_bps == 0 || w.class_rate_bps < w.rate_bps)) {
+			w.rate_bps = w.class_rate_bps;
 			snprintf(w.kind, sizeof(w.kind), "htb");
 		}
 		if (w.any) {

@@ -491,7 +491,7 @@ TEST_WITH(meters_tell_of_two_looks, root_make, root_remove)
 	np_meters_look(&m, UINT64_C(1) << 3); /* the test has gone elsewhere */
 	assert_true(!m.cpu[0].near && m.cpu[1].near && m.cpu[1].cpu == 3);
 	assert_true(llabs(to->ahead_ns - from->ahead_ns) < 10000000 && !to->has_link);
-	np_meters_put_unread(&m, "disturbed", b);
+	np_meters_put_unread(&m, b);
 	assert_false(np_bag_at(b, 0, &it));
 	np_meters_close(&m);
 }
@@ -553,7 +553,7 @@ TEST_WITH(a_meter_that_is_missing_says_so, root_make, root_remove)
 	np_meters_look(&m, 1);
 	assert_int_equal(m.now.stalled_us, -1);
 	assert_int_equal(m.now.squeezed, -1);
-	np_meters_put_unread(&m, "disturbed", b);
+	np_meters_put_unread(&m, b);
 	assert_unread(b, "disturbed.steal", "No such file");
 	assert_unread(b, "disturbed.pressure", "No such file");
 	assert_unread(b, "disturbed.squeezed", "No such file");

@@ -151,7 +151,7 @@ np_spread_connect(struct np_run *run, struct np_err *err)
 	}
 	run->spread.has = np_sock_local(run->conn->fd, &local, &ignored) == NP_OK &&
 				  np_addr_device(&local, device) == 0
-			      ? np_nic_rx_queues("", device)
+			      ? np_nic_rx_queues(device)
 			      : 0;
 	rc = choose(run, l, err);
 	free(l->again);
