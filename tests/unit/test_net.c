@@ -608,7 +608,8 @@ TEST(a_path_is_an_address_without_a_port)
 TEST(own_addresses_are_told_from_others)
 {
 	static const uint8_t documentation[4] = { 192, 0, 2, 1 },
-			     other_loopback[4] = { 127, 9, 8, 7 };
+			     other_loopback[4] = { 127, 9, 8, 7 },
+			     four_in_six[16] = { [10] = 0xff, 0xff, 127, 0, 0, 1 };
 	struct np_addr a = loopback(AF_INET, 12865);
 	struct np_err err;
 
@@ -621,6 +622,8 @@ TEST(own_addresses_are_told_from_others)
 		a = loopback(AF_INET6, 12865);
 		assert_true(np_addr_is_here(&a));
 	}
+	np_addr_make(&a, AF_INET6, four_in_six, 1);
+	assert_true(np_addr_is_here(&a));
 	assert_int_equal(np_addr_make_path(&a, "/tmp/s", &err), NP_OK);
 	assert_true(np_addr_is_here(&a));
 }
