@@ -181,7 +181,7 @@ static const struct rule allowed_if[] = {
 	{ "mmap2", { { 2, PROT_EXEC, 0 }, { 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE } } },
 	{ "mprotect", { { 2, PROT_EXEC, 0 } } },
 	{ "clone", { { CLONE_FLAGS, THREAD | NAMESPACES, THREAD } } },
-	{ "unshare", { { 0, ALL, CLONE_FILES } } }, /* np_fds_own() */
+	{ "unshare", { { 0, ALL, CLONE_FILES } } }, /* np_fds_unshare() */
 	/* Landlock limits it to the session's threads (Linux 6.12); other processes ignore it. */
 	{ "tgkill", { { 2, ALL, NP_KICK_SIGNAL } } },
 	{ "sched_setaffinity", { { 0, ALL, 0 } } },

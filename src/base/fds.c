@@ -104,7 +104,7 @@ np_fds_drop(int last)
 }
 
 bool
-np_fds_own(int *keep, size_t count)
+np_fds_unshare(int *keep, size_t count)
 {
 	/* ThreadSanitizer knows only one table for all threads. */
 	if (NP_THREAD_SANITIZED || close_range_at_once(~0U, ~0U) != 0 ||

@@ -33,7 +33,7 @@ void np_fds_drop_but(int *keep, size_t count);
  * counts references in every call, which takes a tenth of the time of a small send(2). Other
  * threads don't have what this one opens from now on. Returns false if there is no such table.
  */
-bool np_fds_own(int *keep, size_t count);
+bool np_fds_unshare(int *keep, size_t count);
 
 /*
  * Raise the soft limit (RLIMIT_NOFILE, getrlimit(2)), up to the hard one, so that the process may

@@ -107,7 +107,7 @@ own_table(const struct np_member *m)
 	for (uint32_t i = 0; i < w->conns; i++) {
 		keep[count++] = w->conn[i].fd;
 	}
-	own = np_fds_own(keep, count);
+	own = np_fds_unshare(keep, count);
 	free(keep);
 	return own;
 }

@@ -876,7 +876,7 @@ send_a_word(void *arg)
 {
 	const int *fd = arg;
 
-	/* Half of np_fds_own(), which leaves it at that where it can't be had. */
+	/* Half of np_fds_unshare(), which leaves it at that where it can't be had. */
 	if (unshare(CLONE_FILES) != 0) {
 		return NULL;
 	}
