@@ -300,7 +300,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 static int
 drop_descriptors(int *keep, size_t count, struct np_err *err)
 {
-	np_fds_drop_but(keep, count);
+	np_fds_close_except(keep, count);
 	return NP_SANITIZED || np_fds_to_null() == 0
 		   ? NP_OK
 		   : np_fail(err, NP_ESYS, errno, "open /dev/null");

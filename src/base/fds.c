@@ -82,7 +82,7 @@ by_number(const void *a, const void *b)
 }
 
 void
-np_fds_drop_but(int *keep, size_t count)
+np_fds_close_except(int *keep, size_t count)
 {
 	unsigned first = 3;
 
@@ -111,7 +111,7 @@ np_fds_unshare(int *keep, size_t count)
 	    unshare(CLONE_FILES) != 0) {
 		return false;
 	}
-	np_fds_drop_but(keep, count);
+	np_fds_close_except(keep, count);
 	return true;
 }
 

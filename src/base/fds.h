@@ -25,7 +25,7 @@ int np_fds_to_null(void);
 void np_fds_drop(int last);
 
 /* For a new process: close all descriptors above 2 except those to keep. Sorts keep; skips -1. */
-void np_fds_drop_but(int *keep, size_t count);
+void np_fds_close_except(int *keep, size_t count);
 
 /*
  * Give the calling thread its own table of descriptors, with copies of 0, 1, 2 and those to keep,

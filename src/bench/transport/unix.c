@@ -147,7 +147,7 @@ keep_name(struct name *name, const char *path)
 		sigfillset(&all);
 		sigprocmask(SIG_BLOCK, &all, NULL);
 		setsid();
-		np_fds_drop_but(ends, 1);
+		np_fds_close_except(ends, 1);
 		for (int fd = 0; fd <= 2; fd++) {
 			close(fd);
 		}
