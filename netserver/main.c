@@ -259,7 +259,8 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	}
 	d->listener_count = (size_t)count;
 	if (!a->foreground) {
-		np_fds_drop(2 + count); /* all except those that a service manager has passed */
+		np_fds_close_above(2 +
+				   count); /* all except those that a service manager has passed */
 	}
 	if ((rc = open_files(d, a)) != 0 || (count == 0 && (rc = listen_or_say(d, a)) != 0)) {
 		return rc;

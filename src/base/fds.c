@@ -98,7 +98,7 @@ np_fds_close_except(int *keep, size_t count)
 }
 
 void
-np_fds_drop(int last)
+np_fds_close_above(int last)
 {
 	close_all((unsigned)last + 1, INT_MAX);
 }

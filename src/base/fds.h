@@ -22,7 +22,7 @@ int np_fds_to_null(void);
  * Close all descriptors above `last`: those a daemon has inherited would keep its caller's pipes
  * and locks alive. `last` is 2, or more if sockets were handed down.
  */
-void np_fds_drop(int last);
+void np_fds_close_above(int last);
 
 /* For a new process: close all descriptors above 2 except those to keep. Sorts keep; skips -1. */
 void np_fds_close_except(int *keep, size_t count);
