@@ -181,7 +181,7 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 
 	/* As many as the limits may need. Sessions inherit this. */
 	wanted = np_max(wanted, NP_THREADS_MAX + (flows != 0 ? flows : NP_FLOWS_MAX));
-	(void)np_fds_allow(unlimited ? UINT_MAX : (unsigned)np_min(wanted, UINT_MAX));
+	(void)np_fds_raise_limit(unlimited ? UINT_MAX : (unsigned)np_min(wanted, UINT_MAX));
 	if (getrlimit(RLIMIT_NOFILE, &has) != 0 || has.rlim_cur >= ENOUGH_FDS) {
 		return NP_OK;
 	}

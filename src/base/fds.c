@@ -116,7 +116,7 @@ np_fds_unshare(int *keep, size_t count)
 }
 
 unsigned
-np_fds_allow(unsigned count)
+np_fds_raise_limit(unsigned count)
 {
 	enum { OTHERS = 128 }; /* descriptors for other purposes: evidence alone holds up to 45 */
 	rlim_t wanted = (rlim_t)count + OTHERS;

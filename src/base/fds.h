@@ -40,7 +40,7 @@ bool np_fds_unshare(int *keep, size_t count);
  * have `count` descriptors beside 128 for other purposes. Returns the soft limit as it then is;
  * UINT_MAX: not known.
  */
-unsigned np_fds_allow(unsigned count);
+unsigned np_fds_raise_limit(unsigned count);
 
 /*
  * Send a packet with copies of up to NP_FDS_PASSED descriptors over a socket of the UNIX domain

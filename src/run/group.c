@@ -189,7 +189,7 @@ np_group_check(const struct np_plan *p, const struct np_target *t, const struct 
 			       "or a smaller --flows)",
 			       (long long)p->length, p->flows);
 	}
-	np_fds_allow((uint32_t)wanted);
+	np_fds_raise_limit((uint32_t)wanted);
 	if (getrlimit(RLIMIT_NOFILE, &has) == 0 && has.rlim_cur < wanted) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "--flows %u: %u sessions take %llu descriptors, and %llu are "

@@ -721,7 +721,7 @@ TEST(a_limit_that_can_not_be_raised_stays_as_it_is)
 	assert_int_equal(prlimit(0, RLIMIT_NOFILE, NULL, &at), 0);
 	at.rlim_cur = 64;
 	assert_int_equal(prlimit(0, RLIMIT_NOFILE, &at, NULL), 0);
-	assert_int_equal(np_fds_allow(100), 64);
+	assert_int_equal(np_fds_raise_limit(100), 64);
 }
 #endif
 

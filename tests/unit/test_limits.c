@@ -270,7 +270,7 @@ TEST(wishes_name_what_is_shared)
 	};
 	struct np_limits limits = { .spin = 8 };
 
-	skip_if(np_fds_allow(2000) < 2100, "no more than 2100 descriptors");
+	skip_if(np_fds_raise_limit(2000) < 2100, "no more than 2100 descriptors");
 	for (size_t i = 0; i < LEN(cases); i++) {
 		struct np_plan_message m = five_by_plan();
 		struct book b = { .asked = 0 };

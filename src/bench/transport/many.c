@@ -50,7 +50,7 @@ np_many_open(struct np_run *run, struct np_err *err)
 
 	if (run->plan->pattern->connection_test && run->conns > 1 && run->plan->active) {
 		/* It opens its sockets later: raise the limit of descriptors now, or fail. */
-		unsigned most = np_fds_allow(run->conns);
+		unsigned most = np_fds_raise_limit(run->conns);
 
 		if (most < run->conns + OTHERS) {
 			return np_fail(err, NP_ESYS, EMFILE,
@@ -77,7 +77,8 @@ np_many_open(struct np_run *run, struct np_err *err)
 			       np_plan_most_flows(run->plan));
 	}
 	if (run->plan->active) {
-		np_fds_allow(run->conns); /* a daemon has set the limit of its sessions itself */
+		np_fds_raise_limit(
+		    run->conns); /* a daemon has set the limit of its sessions itself */
 	} else if (note_port(run, run->conn, err) != NP_OK) {
 		return err->code;
 	}
