@@ -16,7 +16,7 @@ static const struct {
 };
 
 int
-np_route_hear(void *bag, const struct nlmsghdr *m)
+np_route_handle(void *bag, const struct nlmsghdr *m)
 {
 	const struct rtattr *at[RTA_METRICS + 1], *set[RTAX_INITRWND + 1];
 	const struct rtmsg *body = NLMSG_DATA(m);
@@ -80,7 +80,7 @@ np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np
 		return;
 	}
 	fd = np_rtnl_open();
-	rc = fd < 0 ? fd : np_rtnl_route(fd, &a, &b, np_route_hear, into);
+	rc = fd < 0 ? fd : np_rtnl_route(fd, &a, &b, np_route_handle, into);
 	if (rc != 0) {
 		np_bag_unread(into, strerror(-rc), "host.route");
 	}

@@ -13,7 +13,7 @@
 /* Put host.route.* for the route to an IP address, nothing for others; `from` may be none. */
 void np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np_bag *into);
 
-/* An np_rtnl_hear that puts the values set for a route into the bag. */
-int np_route_hear(void *bag, const struct nlmsghdr *m);
+/* An np_rtnl_handler that puts the values set for a route into the bag. */
+int np_route_handle(void *bag, const struct nlmsghdr *m);
 
 #endif

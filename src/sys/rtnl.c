@@ -102,11 +102,11 @@ np_rtnl_take_text(const struct rtattr *a, char *out, size_t size)
 }
 
 /*
- * Send a question and hand each message of the answer to `hear`, until the end of a dump or an
- * acknowledgement (NLM_F_ACK). Returns 0, or a negative errno; -ENOENT if `hear` used none.
+ * Send a question and hand each message of the answer to `handle`, until the end of a dump or an
+ * acknowledgement (NLM_F_ACK). Returns 0, or a negative errno; -ENOENT if `handle` used none.
  */
 static int
-ask(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void *ctx)
+ask(int fd, const struct question *q, uint16_t type, np_rtnl_handler *handle, void *ctx)
 {
 	static const int lost = -EIO;
 	_Alignas(struct nlmsghdr) char bytes[ANSWER];
@@ -139,14 +139,14 @@ ask(int fd, const struct question *q, uint16_t type, np_rtnl_hear *hear, void *c
 				return found ? 0 : -ENOENT;
 			}
 			if (m->nlmsg_type == type && m->nlmsg_seq != 0) {
-				found = hear(ctx, m) != 0 || found;
+				found = handle(ctx, m) != 0 || found;
 			}
 		}
 	}
 	return found ? 0 : lost;
 }
 
-/* An np_rtnl_hear into a struct np_rtnl_link. */
+/* An np_rtnl_handler into a struct np_rtnl_link. */
 static int
 read_link(void *ctx, const struct nlmsghdr *m)
 {
@@ -194,7 +194,8 @@ np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out)
 }
 
 int
-np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx)
+np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_handler *handle,
+		void *ctx)
 {
 	struct question q;
 
@@ -202,12 +203,12 @@ np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear 
 	q.body.tc.tcm_ifindex = index;
 	q.body.tc.tcm_parent = parent;
 	/* The answer to RTM_GET... has the type RTM_NEW..., at the same distance for all. */
-	return ask(fd, &q, type - (RTM_GETQDISC - RTM_NEWQDISC), hear, ctx);
+	return ask(fd, &q, type - (RTM_GETQDISC - RTM_NEWQDISC), handle, ctx);
 }
 
 int
 np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
-	      np_rtnl_hear *hear, void *ctx)
+	      np_rtnl_handler *handle, void *ctx)
 {
 	struct question q;
 
@@ -222,5 +223,5 @@ np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_a
 	if (to->zone != 0) {
 		put(&q, RTA_OIF, &to->zone, sizeof(to->zone));
 	}
-	return ask(fd, &q, RTM_NEWROUTE, hear, ctx);
+	return ask(fd, &q, RTM_NEWROUTE, handle, ctx);
 }

@@ -47,14 +47,14 @@ bool np_rtnl_take(const struct rtattr *a, void *out, size_t size);
 void np_rtnl_take_text(const struct rtattr *a, char *out, size_t size);
 
 /* Called for each message of an answer; returns whether it used it. */
-typedef int np_rtnl_hear(void *ctx, const struct nlmsghdr *m);
+typedef int np_rtnl_handler(void *ctx, const struct nlmsghdr *m);
 
 /*
  * Ask for all answers to RTM_GETQDISC, RTM_GETTCLASS or RTM_GETTFILTER (those below `parent`) of an
- * interface; some may be about others. 0, or a negative errno; -ENOENT if `hear` used none.
+ * interface; some may be about others. 0, or a negative errno; -ENOENT if `handle` used none.
  */
-int
-np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_hear *hear, void *ctx);
+int np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_handler *handle,
+		    void *ctx);
 
 /* An IP address. */
 struct np_rtnl_address {
@@ -66,6 +66,6 @@ struct np_rtnl_address {
 
 /* Ask for the route of packets between two addresses. Returns the same as above. */
 int np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
-		  np_rtnl_hear *hear, void *ctx);
+		  np_rtnl_handler *handle, void *ctx);
 
 #endif

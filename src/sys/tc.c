@@ -158,7 +158,7 @@ note_root_rate(struct np_tc *tc, const struct tcmsg *body, const struct rtattr *
 	}
 }
 
-/* A queueing discipline, or a class of htb. Returns 1 if it was used, as an np_rtnl_hear. */
+/* A queueing discipline, or a class of htb. Returns 1 if it was used, as an np_rtnl_handler. */
 static int
 read_queue(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body, bool is_class)
 {
@@ -283,7 +283,7 @@ read_filter(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body
 }
 
 int
-np_tc_hear(void *ctx, const struct nlmsghdr *m)
+np_tc_handle(void *ctx, const struct nlmsghdr *m)
 {
 	const struct tcmsg *body = NLMSG_DATA(m);
 	struct np_tc *tc = ctx;
@@ -318,7 +318,7 @@ has_kind(const struct np_tc *tc, const char *kind)
 static int
 dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
 {
-	int rc = np_rtnl_dump_tc(fd, type, tc->index, parent, np_tc_hear, tc);
+	int rc = np_rtnl_dump_tc(fd, type, tc->index, parent, np_tc_handle, tc);
 
 	return rc == -ENOENT ? 0 : rc;
 }

@@ -57,8 +57,8 @@ int np_tc_queues(int fd, int index, struct np_tc *out);
 /* The root queueing discipline; NULL: none is reported ("noqueue"). */
 const struct np_tc_item *np_tc_root(const struct np_tc *tc);
 
-/* An np_rtnl_hear that reads RTM_NEWQDISC, RTM_NEWTCLASS and RTM_NEWTFILTER. */
-int np_tc_hear(void *tc, const struct nlmsghdr *m);
+/* An np_rtnl_handler that reads RTM_NEWQDISC, RTM_NEWTCLASS and RTM_NEWTFILTER. */
+int np_tc_handle(void *tc, const struct nlmsghdr *m);
 
 /* Put the differences of two readings as moved.tc.*, and totals as tc.out.* and tc.in.* */
 void np_tc_put(const struct np_tc *from, const struct np_tc *to, struct np_bag *into);

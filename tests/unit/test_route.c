@@ -48,7 +48,7 @@ TEST(what_is_set_is_told)
 	struct np_bag_item it;
 
 	compose(room, metric, RTAX_INITRWND);
-	assert_int_equal(np_route_hear(b, (struct nlmsghdr *)room), 1);
+	assert_int_equal(np_route_handle(b, (struct nlmsghdr *)room), 1);
 	assert_bag(b, "host.route.", "window=20000 cwnd=7 advmss=1000 mtu_locked=1");
 	assert_int_equal(np_bag_count(b), 4); /* and nothing of what is not set */
 	assert_false(np_bag_find(b, "host.route.cwnd_locked", &it));
@@ -67,7 +67,7 @@ TEST(an_answer_cut_short_does_no_harm)
 		assert_non_null(cut);
 		memcpy(cut, room, len);
 		cut->nlmsg_len = (uint32_t)len;
-		np_route_hear(b, cut);
+		np_route_handle(b, cut);
 	}
 	assert_number(b, "host.route.initrwnd", 14);
 }

@@ -83,7 +83,7 @@ put_stats(struct message *m, unsigned short type, uint64_t bytes, uint32_t drops
 static void
 hear(struct np_tc *tc, const struct message *m)
 {
-	assert_int_equal(np_tc_hear(tc, &m->head), 1);
+	assert_int_equal(np_tc_handle(tc, &m->head), 1);
 }
 
 static struct np_tc *
@@ -290,14 +290,14 @@ TEST(the_root_is_found_with_its_rate)
 		queue(tc, "htb", 0x10000, TC_H_ROOT, 0, TCA_HTB_INIT, &init, sizeof(init), 1, 0);
 		for (uint32_t n = 0x1000; n < 0x1000 + 2 * NP_TC_ITEMS; n++) {
 			class_message(&m, 0x10000 | n, 0x10001, 1000, 1);
-			np_tc_hear(tc, &m.head); /* for most there is no room */
+			np_tc_handle(tc, &m.head); /* for most there is no room */
 		}
 		class_message(&m, 0x10001, TC_H_ROOT, 20000000, 1);
-		np_tc_hear(tc, &m.head);
+		np_tc_handle(tc, &m.head);
 		class_message(&m, 0x10020, 0x10001, 5000000, 1);
-		np_tc_hear(tc, &m.head);
+		np_tc_handle(tc, &m.head);
 		class_message(&m, 0x20020, TC_H_ROOT, 80000000, 1); /* another tree's */
-		np_tc_hear(tc, &m.head);
+		np_tc_handle(tc, &m.head);
 		assert_int_equal(tc->root_rate_bps, rows[i].bps);
 		free(tc);
 	}
@@ -386,14 +386,14 @@ TEST(others_and_too_many_are_left_out)
 
 	begin(&m, RTM_NEWQDISC, 0x10000, TC_H_ROOT)->tcm_ifindex = DEVICE + 1;
 	put_text(&m, TCA_KIND, "tbf");
-	assert_int_equal(np_tc_hear(tc, &m.head), 0);
+	assert_int_equal(np_tc_handle(tc, &m.head), 0);
 	begin(&m, RTM_NEWLINK, 0x10000, TC_H_ROOT);
 	put_text(&m, TCA_KIND, "tbf");
-	assert_int_equal(np_tc_hear(tc, &m.head), 0);
+	assert_int_equal(np_tc_handle(tc, &m.head), 0);
 	for (uint32_t i = 0; i < NP_TC_ITEMS + 3; i++) {
 		begin(&m, RTM_NEWQDISC, (i + 1) << 16, TC_H_ROOT);
 		put_text(&m, TCA_KIND, "pfifo");
-		np_tc_hear(tc, &m.head);
+		np_tc_handle(tc, &m.head);
 	}
 	assert_int_equal(tc->count, NP_TC_ITEMS);
 	assert_int_equal(tc->left_out, 3);
@@ -409,15 +409,15 @@ TEST(many_queues_leave_room_for_limits)
 
 	begin(&m, RTM_NEWQDISC, 0x10000, TC_H_ROOT);
 	put_text(&m, TCA_KIND, "mq");
-	np_tc_hear(tc, &m.head);
+	np_tc_handle(tc, &m.head);
 	for (uint32_t i = 1; i <= 100; i++) {
 		begin(&m, RTM_NEWQDISC, 0, 0x10000 + i);
 		put_text(&m, TCA_KIND, "fq_codel");
-		np_tc_hear(tc, &m.head);
+		np_tc_handle(tc, &m.head);
 	}
 	begin(&m, RTM_NEWQDISC, 0xffff0000, TC_H_INGRESS);
 	put_text(&m, TCA_KIND, "ingress");
-	np_tc_hear(tc, &m.head);
+	np_tc_handle(tc, &m.head);
 	assert_int_equal(tc->count, NP_TC_ITEMS / 2 + 1);
 	assert_string_equal(tc->at[tc->count - 1].kind, "ingress");
 	np_tc_put(from, tc, b);
@@ -450,13 +450,13 @@ TEST(damaged_messages_do_no_harm)
 		assert_non_null(cut);
 		memcpy(cut, &m, len);
 		cut->head.nlmsg_len = len;
-		np_tc_hear(tc, &cut->head);
+		np_tc_handle(tc, &cut->head);
 	}
 	for (uint32_t at = NLMSG_LENGTH(0); at < m.head.nlmsg_len; at++) {
 		for (int bit = 0; bit < 8; bit++) {
 			damaged = m;
 			damaged.room[at] ^= (char)(1 << bit);
-			np_tc_hear(tc, &damaged.head);
+			np_tc_handle(tc, &damaged.head);
 		}
 	}
 	assert_true(tc->count >= 1);
