@@ -172,7 +172,7 @@ judge_frequency(struct np_disturbed *d, double seconds)
 {
 	uint32_t marks = 0;
 
-	for (int i = 0; i < NP_METERS_CLOSE && d->meters.cpu[i].cpu >= 0; i++) {
+	for (int i = 0; i < NP_METERS_NEAR && d->meters.cpu[i].cpu >= 0; i++) {
 		const struct np_meters_cpu *c = &d->meters.cpu[i];
 		struct np_cpu_ticks did;
 

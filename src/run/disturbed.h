@@ -34,7 +34,7 @@ struct np_disturbed {
 	uint64_t cpus, work; /* bits of processors that workers were on; np_interval.work so far */
 	struct np_carried own;
 	double squeezed; /* sum so far */
-	uint64_t top_khz[NP_METERS_CLOSE], throttled[NP_METERS_CLOSE];
+	uint64_t top_khz[NP_METERS_NEAR], throttled[NP_METERS_NEAR];
 	uint64_t ahead; /* bytes sent that the interface has not counted yet, at most */
 	/* The last interval, which the next look may unmark, and the foreign bytes in it. */
 	struct np_interval held;

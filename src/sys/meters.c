@@ -26,7 +26,7 @@ np_meters_open(struct np_meters *m, const char *root, const char *device)
 {
 	memset(m, 0, sizeof(*m));
 	np_link_open(&m->link, root, device);
-	for (int i = 0; i < NP_METERS_CLOSE; i++) {
+	for (int i = 0; i < NP_METERS_NEAR; i++) {
 		m->cpu[i].cpu = -1;
 	}
 	m->pressure_fd = np_file_open(root, "/proc/pressure/cpu");
@@ -45,7 +45,7 @@ np_meters_close(struct np_meters *m)
 	for (unsigned i = 0; i < m->irqs; i++) {
 		np_fds_close(m->irq[i].fd);
 	}
-	for (int i = 0; i < NP_METERS_CLOSE && m->cpu[i].cpu >= 0; i++) {
+	for (int i = 0; i < NP_METERS_NEAR && m->cpu[i].cpu >= 0; i++) {
 		np_fds_close(m->cpu[i].khz_fd);
 		np_fds_close(m->cpu[i].core_fd);
 		np_fds_close(m->cpu[i].package_fd);
@@ -118,7 +118,7 @@ open_cpu(struct np_meters *m, int cpu)
 	static const char at[] = "/sys/devices/system/cpu/cpu%d/%s";
 	const char *root = m->link.root;
 
-	for (int i = 0; i < NP_METERS_CLOSE; i++) {
+	for (int i = 0; i < NP_METERS_NEAR; i++) {
 		struct np_meters_cpu *c = &m->cpu[i];
 
 		if (c->cpu == cpu) {
@@ -201,7 +201,7 @@ np_meters_look(struct np_meters *m, uint64_t near)
 		memcpy(m->irq[i].on, on, sizeof(on));
 	}
 	now->irqs_moved = m->irqs_moved;
-	for (int i = 0; i < NP_METERS_CLOSE; i++) {
+	for (int i = 0; i < NP_METERS_NEAR; i++) {
 		m->cpu[i].near = false;
 	}
 	for (int cpu = 0; near >> cpu != 0 && cpu < 63; cpu++) {

@@ -12,8 +12,8 @@
 #include "sys/link.h"
 
 enum {
-	NP_METERS_CLOSE = 4, /* processors whose frequency is read */
-	NP_METERS_IRQS = 16  /* interrupts of the interface that are watched */
+	NP_METERS_NEAR = 4, /* processors whose frequency is read */
+	NP_METERS_IRQS = 16 /* interrupts of the interface that are watched */
 };
 
 /* A processor's frequency, and how often it was throttled. */
@@ -48,7 +48,7 @@ struct np_meters {
 	int pressure_fd;    /* or a negative errno */
 	int why[NP_METERS]; /* errno of a meter that failed; 0 */
 	uint64_t irqs_moved;
-	struct np_meters_cpu cpu[NP_METERS_CLOSE];
+	struct np_meters_cpu cpu[NP_METERS_NEAR];
 	struct np_meters_irq irq[NP_METERS_IRQS];
 	unsigned irqs;
 	struct np_meters_seen before, now; /* the last two looks */
