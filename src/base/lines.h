@@ -10,20 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NP_LINE = 64 };
+enum { NP_CACHE_LINE = 64 };
 
 /* Like calloc(3), but every page is in memory already; released with free(). */
 static inline void *
-np_lines_new(size_t count, size_t size)
+np_cache_lines_new(size_t count, size_t size)
 {
 	size_t bytes;
 	void *p;
 
-	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - NP_LINE) {
+	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - NP_CACHE_LINE) {
 		return NULL;
 	}
-	bytes = (bytes + NP_LINE - 1) / NP_LINE * NP_LINE;
-	p = aligned_alloc(NP_LINE, bytes);
+	bytes = (bytes + NP_CACHE_LINE - 1) / NP_CACHE_LINE * NP_CACHE_LINE;
+	p = aligned_alloc(NP_CACHE_LINE, bytes);
 	return p != NULL ? memset(p, 0, bytes) : NULL;
 }
 

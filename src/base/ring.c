@@ -25,7 +25,7 @@ enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096, FILL_S = 5 }
 static void *
 new_buffer(size_t size, char **begin)
 {
-	size_t align = size >= LARGE ? PAGE : NP_LINE, behind = size >= LARGE ? BEHIND : 0;
+	size_t align = size >= LARGE ? PAGE : NP_CACHE_LINE, behind = size >= LARGE ? BEHIND : 0;
 	char *memory = aligned_alloc(align, (size + behind + align - 1) / align * align);
 
 	*begin = memory != NULL ? memory + behind : NULL;
@@ -49,10 +49,10 @@ np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset
 		return UINT64_MAX;
 	}
 	/* The most that new_buffer() adds to align and round up, then what malloc(3) does. */
-	each += each >= LARGE ? 3 * PAGE : each >= PAGE ? 2 * NP_LINE : 0;
+	each += each >= LARGE ? 3 * PAGE : each >= PAGE ? 2 * NP_CACHE_LINE : 0;
 	each += 3 * sizeof(size_t) + sizeof(struct np_slot);
 	return __builtin_mul_overflow(each, width, &all) ||
-		       __builtin_add_overflow(all, 3 * NP_LINE, &all)
+		       __builtin_add_overflow(all, 3 * NP_CACHE_LINE, &all)
 		   ? UINT64_MAX
 		   : all;
 }
@@ -74,9 +74,10 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 	}
 	/* The slots and, in the same memory, buffers of less than a page, as far apart as malloc(3)
 	 * would put them. No other worker uses their cache lines. */
-	slots = (width * sizeof(struct np_slot) + NP_LINE - 1) / NP_LINE * NP_LINE;
+	slots =
+	    (width * sizeof(struct np_slot) + NP_CACHE_LINE - 1) / NP_CACHE_LINE * NP_CACHE_LINE;
 	apart = each < PAGE ? (each + 3 * sizeof(size_t) - 1) / BEHIND * BEHIND : 0;
-	ring->slots = np_lines_new(1, slots + width * apart);
+	ring->slots = np_cache_lines_new(1, slots + width * apart);
 	for (size_t i = 0; ring->slots != NULL && i < width; i++) {
 		struct np_slot *s = &ring->slots[i];
 		char *begin = (char *)ring->slots + slots + i * apart;

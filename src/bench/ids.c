@@ -58,8 +58,8 @@ np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns, struct np_c
 	while (slots < least) {
 		slots *= 2;
 	}
-	ids = np_lines_new(1, sizeof(*ids) + slots * sizeof(ids->slots[0]) +
-				  given_up * slots * sizeof(ids->given_up[0]));
+	ids = np_cache_lines_new(1, sizeof(*ids) + slots * sizeof(ids->slots[0]) +
+					given_up * slots * sizeof(ids->given_up[0]));
 	if (ids == NULL) {
 		np_fail(err, NP_ESYS, ENOMEM, "memory for %u requests in flight", depth);
 		return NULL;

@@ -27,7 +27,7 @@ np_open_make(struct np_worker *w)
 	if (w->run->plan->rate == 0 || w->run->plan->role != NP_LEAD) {
 		return true;
 	}
-	w->open = o = np_lines_new(1, sizeof(*o));
+	w->open = o = np_cache_lines_new(1, sizeof(*o));
 	if (o == NULL) {
 		return false;
 	}

@@ -21,7 +21,7 @@ np_ramp_make(struct np_worker *w)
 	if (run->plan->ramp == 0 || !run->plan->active) {
 		return true;
 	}
-	r = np_lines_new(1, sizeof(*r));
+	r = np_cache_lines_new(1, sizeof(*r));
 	w->ramp = r;
 	if (r == NULL) {
 		return false;

@@ -154,7 +154,7 @@ take_workers(struct np_run *run, struct np_err *err)
 	const struct np_engine *engine = run->engine;
 	uint32_t count = np_plan_workers(p);
 
-	run->worker = np_lines_new(count, sizeof(*run->worker));
+	run->worker = np_cache_lines_new(count, sizeof(*run->worker));
 	if (run->worker == NULL) {
 		return no_memory(p, err);
 	}
@@ -179,7 +179,7 @@ take_workers(struct np_run *run, struct np_err *err)
 		w->depth = 1;
 		w->use.root = p->active && (run->workers > 1 || p->rate > 0) ? "" : NULL;
 		w->engine.fd = w->file.fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
-		w->count = np_lines_new(1, sizeof(*w->count));
+		w->count = np_cache_lines_new(1, sizeof(*w->count));
 		w->hist = np_hist_new();
 		if (w->count == NULL || w->hist == NULL || !np_ramp_make(w) || !np_open_make(w)) {
 			return no_memory(p, err);
@@ -206,8 +206,8 @@ set_up_workers(struct np_run *run, struct np_err *err)
 		if (run->side->setup != NULL && run->side->setup(w, err) != NP_OK) {
 			return err->code;
 		}
-		if (bytes > 0 && (bytes > SIZE_MAX ||
-				  (w->engine.state = np_lines_new(1, (size_t)bytes)) == NULL)) {
+		if (bytes > 0 && (bytes > SIZE_MAX || (w->engine.state = np_cache_lines_new(
+							   1, (size_t)bytes)) == NULL)) {
 			return np_fail(err, NP_ESYS, ENOMEM, "memory for the engine %s",
 				       engine->name);
 		}
@@ -252,7 +252,7 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	if (engine->options != NULL) {
 		engine->options(plan, &run->end.opts);
 	}
-	run->conn = np_lines_new(plan->flows, sizeof(*run->conn));
+	run->conn = np_cache_lines_new(plan->flows, sizeof(*run->conn));
 	run->conns = run->conn != NULL ? plan->flows : 0;
 	for (uint32_t i = 0; i < run->conns; i++) {
 		run->conn[i].fd = -1;

@@ -79,7 +79,7 @@ np_sequence_bytes(const struct np_plan *p)
 struct np_sequence *
 np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err)
 {
-	struct np_sequence *s = np_lines_new(conns, (size_t)np_sequence_bytes(p));
+	struct np_sequence *s = np_cache_lines_new(conns, (size_t)np_sequence_bytes(p));
 	uint32_t window = window_of(p), *skipped_at;
 	uint64_t *arrived;
 

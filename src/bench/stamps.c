@@ -49,7 +49,7 @@ np_stamps_why_none(const struct np_plan *p)
 struct np_stamps *
 np_stamps_new(const struct np_plan *p, struct np_err *err)
 {
-	struct np_stamps *s = np_lines_new(1, sizeof(*s));
+	struct np_stamps *s = np_cache_lines_new(1, sizeof(*s));
 
 	if (s == NULL) {
 		np_fail(err, NP_ESYS, ENOMEM, "memory for the stamps of transactions");

@@ -62,14 +62,14 @@ enum np_need {
  * share no cache line.
  */
 struct np_conn {
-	_Alignas(NP_LINE) int fd;  /* -1: none */
-	enum np_need need;         /* next; for engines with many connections */
-	size_t part;               /* bytes of the current message that are done */
-	uint64_t since_ns;         /* start of the current operation */
-	uint64_t timeout_check_ns; /* next check for requests that timed out */
-	uint64_t number;           /* of the next message, from 0: also its id */
-	uint64_t before;           /* messages of the warm-up, which do not count */
-	uint64_t sent, received;   /* bytes */
+	_Alignas(NP_CACHE_LINE) int fd; /* -1: none */
+	enum np_need need;              /* next; for engines with many connections */
+	size_t part;                    /* bytes of the current message that are done */
+	uint64_t since_ns;              /* start of the current operation */
+	uint64_t timeout_check_ns;      /* next check for requests that timed out */
+	uint64_t number;                /* of the next message, from 0: also its id */
+	uint64_t before;                /* messages of the warm-up, which do not count */
+	uint64_t sent, received;        /* bytes */
 	uint64_t transactions;
 	struct np_ids *ids; /* a requester's, with ids or several in flight; else NULL */
 	uint32_t lost;      /* requests that timed out */
@@ -158,7 +158,7 @@ struct np_steps {
 
 struct np_worker {
 	/* The engine's loop; 0 or -errno. Workers share no cache line. */
-	_Alignas(NP_LINE) int (*loop)(struct np_worker *w);
+	_Alignas(NP_CACHE_LINE) int (*loop)(struct np_worker *w);
 	struct np_run *run;
 	struct np_stop stop; /* set by the controller for each worker */
 	const struct np_steps *steps;

@@ -29,7 +29,7 @@
 /* In cache lines of their own. */
 struct np_counters {
 #define NP_COUNTER(name) _Atomic uint64_t name;
-	_Alignas(NP_LINE) NP_COUNTERS(NP_COUNTER)
+	_Alignas(NP_CACHE_LINE) NP_COUNTERS(NP_COUNTER)
 #undef NP_COUNTER
 };
 

@@ -10,7 +10,7 @@
 struct np_hist *
 np_hist_new(void)
 {
-	struct np_hist *h = np_lines_new(1, sizeof(*h));
+	struct np_hist *h = np_cache_lines_new(1, sizeof(*h));
 
 	if (h != NULL) {
 		h->min = UINT64_MAX;

@@ -115,8 +115,8 @@ add_lines(struct lines *l, const void *at, size_t bytes)
 {
 	if (at != NULL && bytes > 0) {
 		assert_true(l->count < LEN(l->first));
-		l->first[l->count] = (uintptr_t)at / NP_LINE;
-		l->last[l->count++] = ((uintptr_t)at + bytes - 1) / NP_LINE;
+		l->first[l->count] = (uintptr_t)at / NP_CACHE_LINE;
+		l->last[l->count++] = ((uintptr_t)at + bytes - 1) / NP_CACHE_LINE;
 	}
 }
 
@@ -134,7 +134,7 @@ add_ring(struct lines *l, const struct np_ring *r)
 static void
 add_own(struct lines *l, const void *at)
 {
-	assert_int_equal((uintptr_t)at % NP_LINE, 0);
+	assert_int_equal((uintptr_t)at % NP_CACHE_LINE, 0);
 	add_lines(l, at, at != NULL);
 }
 

@@ -150,7 +150,7 @@ np_urings_prepare(uint32_t count, struct np_err *err)
 	prepared.why =
 	    "this session has no rings: start netserver with --uring N, or wait until fewer than "
 	    "--max-filters sessions have some";
-	prepared.ring = count > 0 ? np_lines_new(count, sizeof(*prepared.ring)) : NULL;
+	prepared.ring = count > 0 ? np_cache_lines_new(count, sizeof(*prepared.ring)) : NULL;
 	if (prepared.ring == NULL && count > 0) {
 		prepared.why = explain(ENOMEM);
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for %u rings", count);
@@ -199,7 +199,7 @@ np_uring_take(struct np_err *err)
 			prepared.count);
 		return NULL;
 	}
-	u = np_lines_new(1, sizeof(*u));
+	u = np_cache_lines_new(1, sizeof(*u));
 	if (u != NULL) {
 		rc = make_ring(&u->ring, REQUESTS, 0);
 	}

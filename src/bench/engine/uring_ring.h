@@ -9,7 +9,7 @@
 #include "bench/engine/uring.h"
 
 struct np_uring {
-	_Alignas(NP_LINE) struct io_uring ring;
+	_Alignas(NP_CACHE_LINE) struct io_uring ring;
 	bool prepared; /* by np_urings_prepare(): used again */
 	bool taken;    /* a worker has this prepared ring */
 	bool is_lost;  /* it failed with requests in it: never use it again */

@@ -456,7 +456,7 @@ take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_s
 static struct connector *
 make_state(struct np_worker *w, struct np_err *err)
 {
-	struct connector *c = np_lines_new(1, sizeof(*c));
+	struct connector *c = np_cache_lines_new(1, sizeof(*c));
 
 	w->state = c;
 	if (c == NULL) {
