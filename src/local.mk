@@ -37,7 +37,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/counters.h \
 	%D%/stats/hist.c %D%/stats/hist.h \
 	%D%/stats/oneway.c %D%/stats/oneway.h \
-	%D%/stats/metrics.def \
+	%D%/stats/metrics.c %D%/stats/metrics.def \
 	%D%/stats/record.c %D%/stats/record.h \
 	%D%/net/addr.c %D%/net/addr.h \
 	%D%/net/capture.h \
