@@ -223,7 +223,7 @@ utilisation(const struct talk *t)
 /* Reads v into the meaning's target, or returns the value of its expression. */
 #define MEANS(type, meaning) (t->reads ? (TO meaning = v, v) : (type)(FROM meaning))
 #define ROW(type, name, asked, granted, reported)                                                  \
-	static inline type pass_##name(struct talk *t, type v)                                     \
+	static __attribute__((noinline, unused)) type pass_##name(struct talk *t, type v)          \
 	{                                                                                          \
 		type nothing = v;                                                                  \
                                                                                                    \
