@@ -44,7 +44,7 @@ def figures_of(got: lib.Result, probe: str, idle: int, loaded: int) -> "Dict[str
 
 
 def beside_any_test(port: int, probe: str, *args: str) -> str:
-    got = lib.run(client(port, *args, "-l", "1", "--beside", f"{probe}:{RATE}"), PATIENCE)
+    got = lib.run(client(port, *args, "-l", "1", *lib.PACED, "--beside", f"{probe}:{RATE}"), PATIENCE)
     final = figures_of(got, probe, RATE, RATE)
     assert final["LOAD_DIED"] == "no", final
     if final["LOADED_UNANSWERED"]:

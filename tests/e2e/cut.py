@@ -43,7 +43,7 @@ class Lab(netns.Lab):
 
 def client(lab: Lab, port: int, test: str) -> List[str]:
     return [*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(port), "-t", *test.split(), "-l", "120",
-            "-P", "0", "--silence", str(SILENCE)]
+            "-P", "0", "--silence", str(SILENCE), *(lib.PACED if test == "UDP_STREAM" else ())]
 
 
 def end_of(one: lib.Started) -> Tuple[lib.Result, float]:

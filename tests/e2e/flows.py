@@ -58,13 +58,13 @@ def the_list_says_why_not() -> None:
 
 
 def the_usual_engine_may_be_named(port: int) -> None:
-    plan = lib.document_of(port, "TCP_RR", "--engine", "sync,")["plan"]
+    plan = lib.document_of(port, "TCP_RR", "--engine", "sync,", "-l", "-100")["plan"]
     assert plan["flows"] == 1 and plan["engine"] == {"near": "sync"}, plan
     assert plan["threads"] == {"near": 1}, plan
 
 
 def the_far_end_tells_its_engine(port: int) -> None:
-    document = lib.document_of(port, "TCP_RR", "--engine", "epoll")
+    document = lib.document_of(port, "TCP_RR", "--engine", "epoll", "-l", "-100")
     engine = {"near": "epoll", "far": "epoll"}
     assert document["plan"]["engine"] == engine, document["plan"]
     assert document["plan"]["threads"] == {"near": 1, "far": 1}, document["plan"]
@@ -112,7 +112,7 @@ def the_real_netserver(test: str) -> None:
 
 def threads_add_up(port: int, test: str, threads: str, engine: str, *args: str) -> str:
     """Each worker has a share of the flows, and all have the same window."""
-    document = lib.document_of(port, test, "--flows", "6", "--threads", threads, *args)
+    document = lib.document_of(port, test, "--flows", "6", "--threads", threads, *args, length="0.4")
     one, near = document["iterations"][0], int(threads.split(",")[0])
     workers, rows = one["workers"], one["flows"]
     assert document["plan"]["engine"]["near"] == engine, document["plan"]
@@ -192,7 +192,7 @@ def all_arrives(port: int, test: str, threads: str) -> str:
 
 def each_answers(port: int, test: str, *args: str, flows: int = FLOWS) -> None:
     """Each flow of datagrams is served by a socket of its own."""
-    document = lib.document_of(port, test, "--flows", str(flows), *args)
+    document = lib.document_of(port, test, "--flows", str(flows), "-b", "1", "-w", "100ms", *args)
     rows = document["iterations"][0]["flows"]
     assert document["final"]["LOST_REQUESTS"] == 0 and len(rows) == flows, document["final"]
     assert min(row["transactions"] for row in rows) > 0, document["final"]

@@ -83,7 +83,7 @@ def many_plan() -> Iterator[Kill]:
     for number, (whom, test) in enumerate((("client", "TCP_RR"), ("session", "TCP_RR"), ("client", "TCP_STREAM"),
                                            ("session", "TCP_MAERTS"), ("client", "UDP_RR"), ("session", "UDP_RR"),
                                            ("daemon", "TCP_RR"))):
-        yield Kill(number, whom, test, "timed", 1.5, options=("--flows", str(FLOWS), "--threads", "2"))
+        yield Kill(number, whom, test, "timed", 1.5, options=("--flows", str(FLOWS), "--threads", "2", *(("-b", "1", "-w", "500ms") if "RR" in test else ())))
 
 
 class Mortal(lib.Daemon):

@@ -25,7 +25,7 @@ def listed(cpus: List[int]) -> str:
 
 
 def document_of(port: int, test: str, *args: str) -> Tuple[Any, str]:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1", "--json", *args], PATIENCE)
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "0.4", "--json", *lib.PACED, *args], PATIENCE)
     assert got.rc == 0, got
     return lib.document(got.out), got.err
 

@@ -61,7 +61,7 @@ def it_keeps_a_pace(port: int) -> None:
 def each_datagram_is_accounted_for(port: int) -> None:
     """Sent datagrams are received or lost, including those not yet read when the end mark arrives."""
     for size in ("100", "2000"):
-        doc = lib.document_of(port, f"UDP_STREAM -- -m {size}", "--engine", "uring,uring", "--warm-up", "0")
+        doc = lib.document_of(port, f"UDP_STREAM -- -m {size}", "--engine", "uring,uring", "--warm-up", "0", length="0.4")
         near, far = doc["iterations"][0]["near"], doc["iterations"][0]["far"]
         assert far["udp.duplicated"] == 0 and far["udp.foreign"] == 0 and far["udp.reordered"] == 0, far
         assert near["flow.sends"] == near["udp.sent"] == far["udp.unique"] + far["udp.lost"], (near, far)
@@ -77,13 +77,13 @@ def a_warm_up_is_left_and_gone_on_from(port: int) -> None:
 
 
 def a_session_has_as_many_threads_as_rings(port: int) -> None:
-    doc = lib.document_of(port, "TCP_RR", "--engine", "uring,uring", "--flows", "12", "--threads", "6")
+    doc = lib.document_of(port, "TCP_RR", "--engine", "uring,uring", "--flows", "12", "--threads", "6", "-l", "-1000")
     assert doc["plan"]["threads"] == {"near": 6, "far": RINGS}, doc["plan"]
 
 
 def tests_of_one_session_take_turns(port: int) -> None:
     """More tests than there are rings."""
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "1", "-P", "0", "-i", "4,4",
+    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "0.4", "-P", "0", "-i", "4,4",
                    "-I", "95,90", "--engine", "uring,uring", "--flows", "4", "--threads", "2"], timeout=PATIENCE)
     assert got.rc == 0 and got.out, got
 
