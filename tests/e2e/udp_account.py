@@ -223,7 +223,7 @@ def surplus(lab: lib.Lab, report: lib.Report) -> None:
             spoil(lab, REQUESTS, "", DOUBLE)
             try:
                 got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(daemon.port), "-t", "UDP_RR",
-                               "-l", "1", *args, *(() if "--" in args else ("--",)), "-k", "SURPLUS_RESPONSES"], 60)
+                               "-l", "1", *lib.PACED, *args, *(() if "--" in args else ("--",)), "-k", "SURPLUS_RESPONSES"], 60)
             finally:
                 heal(lab)
             report.check(" ".join(("UDP_RR with the real netserver: what is too much is told", *args)),

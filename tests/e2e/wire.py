@@ -108,7 +108,7 @@ def super_packets(lab: netns.Lab, port: int) -> str:
         lib.must([*end, "ip", "link", "set", "lab0", "gso_max_segs", "64",
                     "gso_max_size", "65536"])
         lib.must([*end, "ethtool", "-K", "lab0", "tso", "on", "gso", "on"])
-    led = netperf(lab.client, port, "--wire").ledger
+    led = netperf(lab.client, port, "-l", "0.4", "--wire").ledger
     packets, segments = led.value("packets seen", 0), led.value("segments", 0)
     data, payload = led.value("with data", 0), led.value("payload, bytes", 0)
     assert led.value("super-packets", 0) > 0 and packets < segments, led.text
@@ -136,7 +136,7 @@ def packets_of(path: Path) -> "Iterator[Tuple[int, int]]":
 def file(lab: netns.Lab, port: int) -> str:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "test.pcap"
-        led = netperf(lab.client, port, "-t", "TCP_RR", f"--wire=pcap:{path}").ledger
+        led = netperf(lab.client, port, "-t", "TCP_RR", "-l", "0.3", f"--wire=pcap:{path}").ledger
         found = list(packets_of(path))
         seen = led.value("packets seen", 0) + led.value("packets seen", 1)
         assert len(found) == seen, f"{len(found)} packets in the file, {seen} in the ledger"
@@ -174,7 +174,7 @@ def every_test(lab: netns.Lab, port: int, host: str, test: Sequence[str]) -> str
 
 def every_flow(lab: netns.Lab, port: int, test: str) -> str:
     """The ledger covers all data connections: each request is a packet of its own."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", test,
+    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.4", "-P", "0", "-t", test,
                    "--flows", "5", "--threads", "2", "--wire", "--", "-D", "-k", "LOCAL_SEND_CALLS"], 60)
     assert got.rc == 0, got
     seen, sent = ledger(got.err), float(got.out.split("=")[1])
@@ -188,7 +188,7 @@ def every_flow(lab: netns.Lab, port: int, test: str) -> str:
 
 def of_the_window(lab: netns.Lab, port: int) -> str:
     """Without the warm-up, which takes three times as long. Losses are counted over both."""
-    run = netperf(lab.client, port, "-t", "TCP_RR", "--warm-up", "3", "--wire")
+    run = netperf(lab.client, port, "-t", "TCP_RR", "-l", "0.4", "--warm-up", "1.2", "--wire")
     sent, text = run.figures["LOCAL_SEND_CALLS"], run.ledger.text
     assert all(sent / 2 < run.ledger.value("with data", i) < 2 * sent for i in range(4)), (sent, text)
     way = re.search(r"local to remote, with the warm-up: (\d+) segments with data sent, (\d+) arrived", text)
