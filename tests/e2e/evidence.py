@@ -146,7 +146,7 @@ def costs_no_time(report: lib.Report, port: int, place: str) -> None:
     longer, late = 1.0, 0.0
     for _ in range(20):  # a busy machine takes time for other reasons
         since = time.monotonic()
-        _, run = measured(port, "TCP_STREAM", place)
+        _, run = measured(port, "TCP_STREAM", place, "-l", "0.3")
         near, far = (run["iterations"][0][end] for end in ("near", "far"))
         longer, late = near["flow.seconds"] - far["flow.seconds"], lib.late_since(since)
         if longer < 0.004 + late:

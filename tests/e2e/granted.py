@@ -34,7 +34,7 @@ GLOBAL = [
     Ask("-C", "could not be measured", how="far"), Ask("-D 0.0001", "0.001"), Ask("-f Z", "not a unit"), Ask("-F /nosuch", "fill file"),
     Ask("-F zero-page", "only streams", "TCP_RR"), Ask("-F zero-page", "only streams", "UDP_STREAM"), Ask("-F zero-page -k 1", "write to the buffers"),
     Ask("-F ,zero-page", "only streams", "TCP_SENDFILE"),
-    Ask("-H nosuch.invalid", "resolve"), Ask("-i 1000,31", "as in netperf"), Ask("-I 90", "95% and 99%"), Ask("--clean 1", "--clean"),
+    Ask("-H nosuch.invalid", "resolve"), Ask("-i 1000,31 -l 0.01", "as in netperf"), Ask("-I 90", "95% and 99%"), Ask("--clean 1", "--clean"),
     Ask("--at-most 5", "--clean"), Ask("-k 2G", "out of range"), Ask("-k nosuch", "-- -k NAMES"), Ask("-K 2G", "out of range"), Ask("-l 3G", "out of range"),
     Ask("-L 192.0.2.1", "192.0.2.1"), Ask("-N", "TCP_MSS", "TCP_MSS"), Ask("-o 20M", "out of range"), Ask("-O 20M", "out of range"), Ask("-p 1", "port 1"),
     Ask("-P 10", "shows headers"), Ask("-s 100000", "out of range"), Ask("-t NOSUCH", "not a test"), Ask(f"-T {NOWHERE},", "refused at this end"),
@@ -102,7 +102,7 @@ def missing(program: str, text: str, asked: "List[str]") -> None:
 
 def command(ask: Ask, port: int, far_port: int) -> "List[str]":
     own, _, behind = f"{ask.words} ".partition("-- ")
-    words = [lib.netperf(), "-l", "0.15", "-P", "0", *own.split()]
+    words = [lib.netperf(), "-l", "0.1", "-P", "0", *own.split()]
     words += [] if "-H" in own else ["-H", "127.0.0.1"]
     words += [] if "-p" in own.split() else ["-p", str(far_port if ask.how == "far" else port)]
     words += [] if "-t" in own.split() else ["-t", ask.test]
