@@ -380,7 +380,7 @@ def dropped(lab: lib.Lab) -> int:
 
 
 def an_outage_is_as_long_as_what_it_lost(lab: lib.Lab, port: int, flows: int, seconds: float, rate: int = RATE // 2) -> str:
-    """By a counter of what was dropped, of which each flow has its part."""
+    """According to a counter of dropped packets, of which each flow has its share."""
     with lib.Started([*lab.client, *client(port, "UDP_RR", "--flows", str(flows), rate=rate, host=LINKED)]) as run:
         assert run.measuring()
         time.sleep(0.5)
