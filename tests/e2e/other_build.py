@@ -12,7 +12,7 @@ import lib
 
 # Counted, so that both ends must have the same figures.
 TESTS = (
-    ("TCP_STREAM", "-l -2147483647", ""),  # one byte more than 31 bits hold
+    ("TCP_STREAM", "-l -2147483647", "-m 1M -M 1M"),  # what is sent is a byte more than 31 bits hold
     ("TCP_MAERTS", "-l -10m", ""),
     ("TCP_SENDFILE", "-l -10m", ""),
     ("UDP_STREAM", "-l -1m", "-m 1000"),
@@ -58,11 +58,11 @@ def runs(program: str, port: int, test: str, length: str, options: str) -> str:
 def evidence(program: str, port: int) -> str:
     """Evidence of both ends, whatever its integer sizes."""
     if not lib.has_documents(program):
-        got = client(program, port, "-l", "1", "--explain")
+        got = client(program, port, "-l", "1", *lib.PACED, "--explain")
         assert got.rc == 0 and got.err.startswith("explain: "), got
         assert "the far end reported nothing" not in got.err, got.err
         return "without documents"
-    got = client(program, port, "-l", "1", "--json")
+    got = client(program, port, "-l", "1", *lib.PACED, "--json")
     assert got.rc == 0, got
     ends = [lib.document(got.out)["iterations"][0][end] for end in ("near", "far")]
     near, far = ends
