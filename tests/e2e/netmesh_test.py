@@ -431,7 +431,7 @@ class Planted(Bed):
                       "20mbit" if host == "b" else "40mbit", "burst", "16k", "latency", "30ms"])
         lib.must(["ip", "netns", "exec", self.prefix + "c", "nft", "add table t; add chain t o { type filter hook output priority 0; };"
                   "add rule t o ip daddr 10.94.0.4 tcp dport != 12865 tcp sport != 12865 numgen random mod 30 == 0 drop"])
-        self.mesh("--output", "o", "--set", "length=1")
+        self.mesh("--output", "o", "--set", "length=1", "--set", "options=-b 1 -w 1ms")
         self.assertEqual(len(self.runs()), 40)
         said = lib.must([str(lib.SCRIPTS / "netreport"), "--mesh", "--margin", "25", str(self.place / "o")])     # one RTO is 20 %
         named = {(row.split()[0], re.sub(r"ssh:(\w)", r"\1", re.split("  +", row)[1])) for row in said.splitlines() if row.startswith("test=")
