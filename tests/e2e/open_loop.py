@@ -128,13 +128,14 @@ class Freezer(threading.Thread):
     def run(self) -> None:
         while not self.over.wait(PERIOD - FROZEN):
             pids = lib.children(self.pid)
-            begin = time.monotonic()
             for pid in pids:
                 os.kill(pid, signal.SIGSTOP)
+            begin = time.monotonic()
             time.sleep(FROZEN)
+            end = time.monotonic()
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
-            self.stops.append((begin, time.monotonic()))
+            self.stops.append((begin, end))
 
 
 def frozen(daemon: lib.Daemon, command: "List[str]") -> "Tuple[Any, Freezer]":

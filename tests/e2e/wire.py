@@ -188,7 +188,7 @@ def every_flow(lab: netns.Lab, port: int, test: str) -> str:
 
 def of_the_window(lab: netns.Lab, port: int) -> str:
     """Without the warm-up, which takes three times as long. Losses are counted over both."""
-    run = netperf(lab.client, port, "-t", "TCP_RR", "-l", "0.4", "--warm-up", "1.2", "--wire")
+    run = netperf(lab.client, port, "-t", "TCP_RR", "--warm-up", "3", *lib.PACED, "--wire")
     sent, text = run.figures["LOCAL_SEND_CALLS"], run.ledger.text
     assert all(sent / 2 < run.ledger.value("with data", i) < 2 * sent for i in range(4)), (sent, text)
     way = re.search(r"local to remote, with the warm-up: (\d+) segments with data sent, (\d+) arrived", text)
