@@ -903,7 +903,7 @@ TEST(spinning_ends_warm_up)
 
 		burst = i < 4 ? 0 : 3;
 		ends_open(&e, np_bench_find(benches[i % 4]), AF_INET, 1, warm_up);
-		ends_run(&e, 100 * NP_MSEC);
+		ends_run(&e, 30 * NP_MSEC);
 		if (burst == 0) { /* what is in flight at the end is no connection's */
 			check_sum(&e.client.run);
 			check_sum(&e.server.run);

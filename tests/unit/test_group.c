@@ -119,6 +119,10 @@ make_bed(struct bed *b, const char *bench, int64_t length, int sessions, enum wh
 	snprintf(b->daemon.port, sizeof(b->daemon.port), "%u", np_addr_port(&b->daemon.at));
 	client_params(&b->plan, np_bench_find(bench), AF_INET, length);
 	b->plan.flows = (uint32_t)sessions;
+	if (length > 0) { /* it only has to be there */
+		b->plan.near.call.interval_burst = 1;
+		b->plan.near.call.interval_us = 1000;
+	}
 	b->peer = loopback(AF_INET, 0);
 	b->target = (struct np_target){ .host = "127.0.0.1", .port = b->daemon.port };
 	b->trial = (struct np_trial){

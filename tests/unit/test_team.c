@@ -275,7 +275,7 @@ warm_up(const char *bench, uint32_t threads, bool counted)
 	warm_up_ms = 200; /* on a busy machine each has a turn */
 	ends_open(&e, np_bench_find(bench), AF_INET, counted ? -COUNT : 1, take_threads);
 	run = &e.client.run;
-	ends_run(&e, counted ? 0 : 300 * NP_MSEC);
+	ends_run(&e, counted ? 0 : 100 * NP_MSEC);
 	check_workers(run, threads);
 	here = np_counts_of(run);
 	there = np_counts_of(&e.server.run);
@@ -283,7 +283,7 @@ warm_up(const char *bench, uint32_t threads, bool counted)
 	if (counted) {
 		assert_int_equal(here.transactions, COUNT);
 	} else {
-		assert_true(run->window.ended_ns - run->window.started_ns >= 300 * NP_MSEC);
+		assert_true(run->window.ended_ns - run->window.started_ns >= 100 * NP_MSEC);
 		assert_true(here.sent > 0 && there.received > 0);
 	}
 	for (uint32_t i = 0; i < run->conns && run->plan->pattern->transactions; i++) {
@@ -355,7 +355,9 @@ TEST(a_watch_looks_on_behind_a_warm_up)
 
 	near_threads = far_threads = 2;
 	warm_up_ms = 600;
+	rate = 100;
 	ends_open(&e, np_bench_find("TCP_RR"), AF_INET, 1, take_threads);
+	rate = 0;
 	e.client.drive.watch[0] = (struct np_watch){
 		.every_ns = 100 * NP_MSEC, .look = take_look, .ctx = &looks, .warms_up = true
 	};
