@@ -78,10 +78,6 @@ def is_ours_to_end(port: int, words: str) -> str:
     return ""
 
 
-def is_refused(length: str, says: str) -> None:
-    lib.error_line(lib.run([lib.netperf(), "-l", length], 20), "netperf", f"-l: {length}", says)
-
-
 def is_within_the_limit() -> None:
     """A limit of one second allows half a second, but not one and a half."""
     with lib.Daemon(args=["--max-length", "1"]) as daemon:
@@ -102,8 +98,6 @@ def suite(report: lib.Report) -> None:
         report.case("what the daemon knows", partial(daemon_knows, daemon))
         for test, rc in (("LOC_CPU", 0), ("REM_CPU", 0), ("UUID", 0), ("NOSUCH", 1)):
             report.case(f"{test} -l 0.5", partial(has_no_pattern, daemon, test, rc))
-    for length, says in (("0.5x", "not a length"), ("1.5k", "not a length"), ("5us", "not a length")):
-        report.case(f"-l {length}", partial(is_refused, length, says))
     report.case("--max-length", is_within_the_limit)
     try:
         real = str(lib.real_netperf() / "netserver")

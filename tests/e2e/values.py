@@ -43,7 +43,7 @@ def behind(test: str, letter: str, *more: str) -> Option:
 
 
 OPTIONS = (
-    *map(Option, "aABDFikonOpPTWZvy"), Option("s", without=("1K", "20000,10000", "64,")), Option("l", without=("0", "1K", "20000,10000", "64,")),
+    *map(Option, "aABDFikonOpPTWZvy"), Option("s", without=("1K", "20000,10000", "64,")), Option("l", without=("0", "1K", "20000,10000", " ", "", ",64", "64,")),
     Option("f", more=("M", "Z", "mk")), Option("H", more=("127.0.0.1,INET", "127.0.0.1,", "127.0.0.1,7")),
     Option("L", more=("127.0.0.1,INET", "127.0.0.1,")), Option("I", more=("95,-1", "99,0", "90")),
     Option("t", more=("tcp_rr", "Tcp_Rr")), Option("Y", more=("EF", "0x0,0X20")),

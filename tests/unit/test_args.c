@@ -356,6 +356,7 @@ TEST(lengths_are_seconds_or_counts)
 	assert_wrong("-l 2.5 --clean 3", "-l: --clean sets the length of the test");
 	assert_int_equal(parsed("--length=1h")->plan.length, 3600);
 	assert_wrong("-l never", "-l: never is not a length");
+	assert_wrong("-l ,64", "-l: ,64 is not a length"); /* for ever, with netperf */
 	assert_wrong("-l 3G", "-l: 3G is out of range");
 }
 
@@ -484,6 +485,8 @@ TEST(numbers_may_be_as_netperf_reads_them)
 	assert_has(cli->notes.text, "-P 0-t: read as 0");
 	assert_wrong("-l 0.5x", "0.5x is not a length");
 	assert_wrong("-l 1e6", "1e6 is not a length");
+	assert_wrong("-l 1.5k", "1.5k is not a length");
+	assert_wrong("-l 5us", "5us is not a length");
 	assert_wrong("-- -m 1.5K", "1.5K is not a number");
 }
 
