@@ -47,6 +47,7 @@ unit_tests = \
 	%D%/unit/test_human \
 	%D%/unit/test_ids \
 	%D%/unit/test_interim \
+	%D%/unit/test_judge \
 	%D%/unit/test_key \
 	%D%/unit/test_ledger \
 	%D%/unit/test_live \

@@ -108,7 +108,10 @@ are_segments_too_large(const struct np_client_test *t)
 	const struct np_plan *p = t->run.plan;
 	const struct np_closing *c = &t->run.closing;
 	const struct np_far *far = &t->out->far;
-	bool here = c->info.tcpi_total_retrans > 0 && c->info.tcpi_unacked > 0;
+	/* Perhaps none was sent again yet, if the handshake lost a packet: TCP then waits for 3 s.
+	 */
+	bool here = c->info.tcpi_unacked > 0 &&
+		    (c->info.tcpi_total_retrans > 0 || c->info.tcpi_rto >= 1000000);
 	/* A retransmission that fails again and again comes ever later, after the window. */
 	bool never = p->role == NP_FOLLOW && p->warm_up_ms >= LATE_START_MS &&
 		     c->info.tcpi_last_data_recv >= p->warm_up_ms + 1e3 * np_plan_time_s(p);
@@ -334,7 +337,8 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			const struct np_client_test *t, struct np_err *err)
 {
 	const struct np_plan *p = t->run.plan;
-	uint64_t copied = 0, given = 0, sent = np_counts_of(&t->run).sent;
+	struct np_counts near = np_counts_of(&t->run);
+	uint64_t copied = 0, given = 0, sent = near.sent;
 	bool is_empty = is_unanswered(&t->run);
 
 	t->out->unanswered = is_empty && (d->cause == NP_BY_SIGNAL || d->cause == NP_BY_CLOCK);
@@ -350,6 +354,15 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	}
 	t->out->measured |= t->run.cut; /* it sent, but nothing may have arrived */
 	tell_none_arrived(c, t);
+	/* The far end has sent the whole count, and its results; the rest was awaited in vain. */
+	if (d->cause == NP_BY_CONTROL && p->role == NP_FOLLOW && !p->pattern->transactions &&
+	    np_delivers(p->transport) && p->length < 0 && near.received < (uint64_t)-p->length) {
+		np_client_tell(c,
+			       "%s: %" PRIu64 " of %" PRIi64
+			       " bytes have arrived from %s, and no more for %d s",
+			       p->bench->name, near.received, -p->length,
+			       NP_ADDR_STR(&t->run.end.peer), NP_STALL_S);
+	}
 	/* LLC2: a close drops data in flight, and the kernel loses some: the counts show it. */
 	if (p->transport->ends.shut_drops && !p->pattern->transactions && p->warm_up_ms == 0 &&
 	    t->out->far.reported && t->out->far.received < sent) {
