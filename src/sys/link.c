@@ -72,30 +72,42 @@ const struct np_link_counter np_link_counters[NP_LINK_COUNTERS] = {
 	{ STAT(tx_fifo_errors) },   { STAT(tx_heartbeat_errors) }, { STAT(tx_window_errors) },
 };
 
+/* The first `count` of them, from files. */
+static int
+read_files(const struct np_link *l, size_t count, struct rtnl_link_stats64 *out)
+{
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; i < count; i++) {
+		int64_t v;
+		int rc = np_file_number(&v, l->root, "/sys/class/net/%s/statistics/%s", l->device,
+					np_link_counters[i].name);
+
+		if (rc == 0) {
+			memcpy((char *)out + np_link_counters[i].at, &v, sizeof(v));
+		} else if (i == 0) {
+			return rc;
+		}
+	}
+	return 0;
+}
+
 int
 np_link_count(const struct np_link *l, struct rtnl_link_stats64 *out)
 {
 	struct np_rtnl_link link;
-	int64_t v;
 	int rc;
 
-	if (l->rtnl < 0 && l->root[0] == '\0') {
-		return l->rtnl; /* files of this machine may be those of another namespace */
-	}
-	if (l->rtnl < 0) { /* files below a root of tests */
-		memset(out, 0, sizeof(*out));
-		for (size_t i = 0; i < NP_LINK_COUNTERS; i++) {
-			rc = np_file_number(&v, l->root, "/sys/class/net/%s/statistics/%s",
-					    l->device, np_link_counters[i].name);
-			if (rc == 0) {
-				memcpy((char *)out + np_link_counters[i].at, &v, sizeof(v));
-			} else if (i == 0) {
-				return rc;
-			}
-		}
-		return 0;
+	if (l->rtnl < 0) {
+		/* Files of this machine may be those of another namespace. */
+		return l->root[0] == '\0' ? l->rtnl : read_files(l, NP_LINK_COUNTERS, out);
 	}
 	rc = np_rtnl_link(l->rtnl, l->device, &link);
 	*out = link.stats;
 	return rc == 0 && !link.has_stats ? -EOPNOTSUPP : rc;
+}
+
+int
+np_link_carried(const struct np_link *l, struct rtnl_link_stats64 *out)
+{
+	return l->in_sysfs ? read_files(l, NP_LINK_CARRIED, out) : np_link_count(l, out);
 }

@@ -26,11 +26,15 @@ struct np_link {
 void np_link_open(struct np_link *l, const char *root, const char *device);
 void np_link_close(const struct np_link *l);
 
-/* Its counters now: 0, or a negative errno. */
+/*
+ * Its counters now: 0, or a negative errno. np_link_carried() reads packets and bytes alone, where
+ * it can from sysfs: rtnetlink takes a lock that other programs may hold for seconds.
+ */
 int np_link_count(const struct np_link *l, struct rtnl_link_stats64 *out);
+int np_link_carried(const struct np_link *l, struct rtnl_link_stats64 *out);
 
-/* The counters that files of /sys/class/net/DEV/statistics show, too. */
-enum { NP_LINK_COUNTERS = 21 };
+/* The counters that files of /sys/class/net/DEV/statistics show, too: packets and bytes first. */
+enum { NP_LINK_CARRIED = 4, NP_LINK_COUNTERS = 21 };
 extern const struct np_link_counter {
 	const char *name;
 	size_t at; /* in struct rtnl_link_stats64 */

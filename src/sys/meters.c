@@ -176,7 +176,7 @@ np_meters_look(struct np_meters *m, uint64_t near)
 	memset(now, 0, sizeof(*now));
 	now->at_ns = np_now();
 	/* The link first, and what is the test's own last. */
-	rc = m->link.device[0] != '\0' ? np_link_count(&m->link, &now->link) : 0;
+	rc = m->link.device[0] != '\0' ? np_link_carried(&m->link, &now->link) : 0;
 	now->has_link = m->link.device[0] != '\0' && rc == 0;
 	m->why[NP_METER_LINK] = -rc;
 	now->ahead_ns = realtime_offset();
