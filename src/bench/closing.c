@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/units.h"
+#include "bench/engine/engine.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "net/sock.h"
@@ -90,10 +91,20 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
 	}
 }
 
+/* The data connections are about to be closed. */
+static void
+prepare_close(struct np_run *run)
+{
+	np_run_read_closing(run);
+	for (uint32_t i = 0; run->engine->take_all_back != NULL && i < run->workers; i++) {
+		run->engine->take_all_back(&run->worker[i]);
+	}
+}
+
 void
 np_run_close_conns(struct np_run *run)
 {
-	np_run_read_closing(run);
+	prepare_close(run);
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->conn[i].fd >= 0 && !run->end.borrowed) {
 			close(run->conn[i].fd);
@@ -105,7 +116,7 @@ np_run_close_conns(struct np_run *run)
 void
 np_run_reset(struct np_run *run)
 {
-	np_run_read_closing(run);
+	prepare_close(run);
 	for (uint32_t i = 0; i < run->conns; i++) {
 		if (run->conn[i].fd >= 0) {
 			np_sock_reset(run->conn[i].fd);

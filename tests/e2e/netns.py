@@ -372,8 +372,18 @@ def link_local(lab: Lab, port: int, test: str) -> None:
         assert rows(client(lab, port, test, -10, 20, where, ["-H", data])), data
 
 
+def has_its_buffers_back(lab: Lab, port: int) -> None:
+    """What is in flight at the end of one test takes none of the memory of the next one."""
+    got = client(lab, port, "TCP_MAERTS", 1, 20, IPV4, ["-m", ",1000000", "-s", "400K", "-S", "400K"],
+                 before=["-i", "3,3", "-I", "99,1", "--engine", ",zerocopy"])
+    if "--engine ,zerocopy" in got.err:
+        raise lib.Skipped(got.err.strip())
+    assert got.rc == 0, got
+
+
 def around(report: lib.Report, lab: Lab) -> None:
     with lib.Daemon(lab.server) as daemon:
+        report.case("zerocopy has its buffers back", partial(has_its_buffers_back, lab, daemon.port))
         report.case("the queue and the route", partial(knows_the_queue, lab, daemon.port))
         report.case("others' traffic", partial(knows_others, lab, daemon.port, "TCP_RR"))
         for test in ("TCP_RR", "UDP_RR"):

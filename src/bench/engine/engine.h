@@ -80,8 +80,13 @@ struct np_engine {
 	void (*close)(struct np_worker *w);
 	/* The warm-up is over (np_worker_mark()). May be NULL. */
 	void (*mark)(struct np_worker *w);
-	/* After the finish of the side: leave nothing in the kernel. May be NULL. */
+	/* After the finish of the side: wait for the kernel to release memory. May be NULL. */
 	void (*finish)(struct np_worker *w);
+	/*
+	 * After the kernel's figures were read, before the sockets are closed: leave no buffers in
+	 * the kernel. May be NULL.
+	 */
+	void (*take_all_back)(struct np_worker *w);
 	/* Its error queues are used for releases of buffers: POLLERR is no error. */
 	bool borrows;
 	/*

@@ -35,7 +35,8 @@ enum {
 	RING_BYTES = 64 << 20, /* at most, if each connection has CONN_LEAST slots then */
 	USUAL_SIZE = 16 << 10, /* of a message, if the socket buffer sets it */
 	RECHECK_MS = 100,      /* between checks whether to wait longer */
-	UNREAD_MS = 500,       /* wait for buffers that the far end may not read */
+	QUEUED_MS = 500,       /* wait for packets in the interface's queue, and */
+	RELEASE_MS = 10,       /* between checks of that */
 	LAST_WAIT_S = 60       /* longest wait for the last buffers */
 };
 
@@ -402,22 +403,18 @@ is_unread(const struct np_worker *w, const struct np_conn *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 
-	return np_hurried(&w->stop) ||
+	return np_hurried(&w->stop) || w->run->cut ||
 	       (!w->run->plan->active && poll(&p, 1, 0) > 0 && (p.revents & POLLRDHUP) != 0);
 }
 
 /*
- * Wait until the kernel has released all buffers: if they were reused, their new content would be
- * sent. Wait while releases arrive, but not long for a far end that leaves data unread. Then
- * disconnect TCP, which releases them; the memory of buffers that are still in use is leaked on
- * purpose.
+ * Wait while the kernel releases buffers: if they were reused, their new content would be sent. Not
+ * for a far end that leaves data unread.
  */
 static void
 zerocopy_finish(struct np_worker *w)
 {
-	const struct sockaddr disconnect = { .sa_family = AF_UNSPEC };
-	uint64_t last_ns = w->run->cut ? 0 : np_deadline(LAST_WAIT_S * NP_SEC);
-	uint64_t unread_ns = np_deadline(UNREAD_MS * NP_MSEC + w->run->round_trips_ns);
+	uint64_t last_ns = np_deadline(LAST_WAIT_S * NP_SEC);
 	struct zerocopy *z = w->engine.state;
 
 	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
@@ -430,16 +427,36 @@ zerocopy_finish(struct np_worker *w)
 
 			if (take_back(w, c)) {
 				until = np_deadline(NP_PART_S * NP_SEC);
+			} else if (is_unread(w, c)) {
+				break;
 			} else {
 				poll(&p, 1, RECHECK_MS);
 				until = np_run_extend(w->run, c->fd, until);
 			}
-			last_ns = is_unread(w, c) ? np_min(last_ns, unread_ns) : last_ns;
 		}
+	}
+}
+
+/*
+ * Disconnect TCP, which releases the buffers that are left, but for those of packets that wait in
+ * the interface's queue. The memory of what is still in use after that is leaked on purpose.
+ */
+static void
+zerocopy_take_all_back(struct np_worker *w)
+{
+	const struct sockaddr disconnect = { .sa_family = AF_UNSPEC };
+	uint64_t until = np_deadline(QUEUED_MS * NP_MSEC);
+	struct zerocopy *z = w->engine.state;
+
+	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
+		struct pollfd p = { .fd = w->conn[i].fd };
+
 		if (z->borrowed[i].count > 0 && w->run->plan->transport->connected) {
-			(void)connect(c->fd, &disconnect, sizeof(disconnect));
-			while (take_back(w, c)) {
-			}
+			(void)connect(p.fd, &disconnect, sizeof(disconnect));
+		}
+		while (take_back(w, &w->conn[i]) ||
+		       (z->borrowed[i].count > 0 && np_now() < until)) {
+			poll(&p, 1, RELEASE_MS);
 		}
 		if (z->borrowed[i].count > 0) {
 			memset(&w->send_ring, 0, sizeof(w->send_ring)); /* leak it */
@@ -458,6 +475,7 @@ const struct np_engine np_engine_zerocopy = {
 	.open = zerocopy_open,
 	.mark = zerocopy_mark,
 	.finish = zerocopy_finish,
+	.take_all_back = zerocopy_take_all_back,
 	.borrows = true,
 	.calls = &calls,
 };
