@@ -187,6 +187,25 @@ open_next(struct np_worker *w, uint32_t *turn)
 	return c;
 }
 
+/*
+ * All requests between the last one that was answered and the one due at due_ns were lost. The
+ * outage is as long as the time between both, or between both answers if that is shorter, less the
+ * usual interval.
+ */
+static void
+keep_outage(struct np_worker *w, const struct np_conn *c, uint64_t due_ns, uint64_t now_ns)
+{
+	const struct np_run *run = w->run;
+	uint64_t ns = np_min(np_beyond(due_ns, c->ids->due_ns), now_ns - c->ids->answered_ns);
+
+	ns = np_beyond(ns, (uint64_t)run->conns * NP_SEC / run->plan->rate);
+	if (ns > w->open->outage.ns) {
+		w->open->outage = (struct np_outage){ .ns = ns,
+						      .at_ns = c->ids->answered_ns - w->began_ns,
+						      .flow = (uint32_t)(c - run->conn) };
+	}
+}
+
 bool
 np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns)
 {
@@ -205,24 +224,8 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 	if (ids == NULL || due_ns <= ids->due_ns) {
 		return counts;
 	}
-	if (w->id.width > 0) {
-		/*
-		 * Requests were lost between the last answer and this one. The outage is as long as
-		 * the time between both requests, or both answers if that is shorter, less the
-		 * usual interval.
-		 */
-		const struct np_run *run = w->run;
-		uint64_t interval = (uint64_t)run->conns * NP_SEC / run->plan->rate;
-		uint64_t due = due_ns - c->ids->due_ns, answered = now_ns - c->ids->answered_ns;
-		uint64_t ns = due < answered ? due : answered;
-
-		if (c->ids->answered_and_1 > c->ids->last_and_1 + 1 && ns > interval &&
-		    ns - interval > w->open->outage.ns) {
-			w->open->outage =
-			    (struct np_outage){ .ns = ns - interval,
-						.at_ns = c->ids->answered_ns - w->began_ns,
-						.flow = (uint32_t)(c - run->conn) };
-		}
+	if (w->id.width > 0 && ids->answered_and_1 > ids->last_and_1 + 1) {
+		keep_outage(w, c, due_ns, now_ns);
 	}
 	ids->last_and_1 = ids->answered_and_1;
 	ids->due_ns = due_ns;
@@ -289,6 +292,12 @@ np_open_settle(struct np_worker *w)
 		n->due += np_open_is_counted(w, w->load.arrivals.due_ns);
 	}
 	np_open_lost(w, n->due > finished(w) ? n->due - finished(w) : 0);
+	/* Connections that were not answered any more: their outage lasts until the end. */
+	for (uint32_t i = 0; i < w->conns && w->id.width > 0; i++) {
+		if (w->conn[i].ids->next > w->conn[i].ids->last_and_1) {
+			keep_outage(w, &w->conn[i], w->ended_ns, np_now());
+		}
+	}
 }
 
 /* Is a percentile longer from when requests were due than from when sent, by more than chance? */

@@ -422,6 +422,24 @@ get_bursts(const struct np_bag *bag, struct np_bursts *b)
 	return left == 0;
 }
 
+/*
+ * All numbers from `span` on were lost, at the transmitter's mean interval. Of several flows each
+ * one's share is not known.
+ */
+static void
+put_last_outage(const struct np_bag *transmitter, struct np_bag *receiver, double sent, double span)
+{
+	double interval_s = np_bag_number(transmitter, "flow.seconds") / sent;
+	double us = 1e6 * interval_s * (sent - span);
+
+	if (np_bag_number(receiver, "udp.flows") == 1 &&
+	    us > np_bag_number(receiver, "udp.outage_us")) {
+		np_bag_real(receiver, us, "udp.outage_us");
+		np_bag_real(receiver, interval_s * span, "udp.outage_begin_s");
+		np_bag_int(receiver, 0, "udp.outage_flow");
+	}
+}
+
 void
 np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver, double surplus)
 {
@@ -444,6 +462,7 @@ np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver, doub
 		return;
 	}
 	np_bag_int(receiver, sent - unique, "udp.lost");
+	put_last_outage(transmitter, receiver, (double)sent, (double)span);
 	if (!get_bursts(receiver, &all)) {
 		np_bag_unread(receiver, "they do not add up to the announced bursts",
 			      "udp.loss_burst_lengths");

@@ -92,7 +92,7 @@ void np_sequence_put(const struct np_run *run, struct np_bag *into);
 
 /*
  * Add what follows from the count of the transmitter to a receiver's values: udp.sent, udp.lost,
- * and the burst of loss at the end. What can't be known is put as unread.
+ * and the burst of loss and the outage at the end. What can't be known is put as unread.
  *
  * surplus: the largest part of the datagrams that may have been sent after the receiver had ended.
  * If no more are missing after the last arrival, they do not count.

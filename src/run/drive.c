@@ -19,7 +19,7 @@ enum {
 	SLACK_S = 120,  /* how long a daemon's side may continue after its time at most */
 	IDLE_S = 10,    /* without data for this long, a daemon's watches look less often; */
 	FIRST_S = 1,    /* if there never were any, after this time */
-	RESTS = 50,     /* by this factor, */
+	RESTS = 40,     /* by this factor, which leaves np_outages_look() less than 100 ms, */
 	REST_S = 1,     /* but at least at this interval */
 	LATE_S = 10,    /* how much later than the daemon's a client's window may open */
 	LAST_WORD_S = 1 /* for a client's loop to end by itself after the daemon's last message */

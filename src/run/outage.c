@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/open.h"
 
 enum {
@@ -15,10 +16,12 @@ struct flow {
 	struct np_acked last;
 	uint64_t progress_ns; /* when it last made progress, or had nothing to wait for */
 	uint64_t stalled_ns;  /* this process stood still for that long since then */
+	int64_t resent;       /* last.resent, as of the last look */
 	bool no_route;        /* this machine could not send since then */
 };
 
 struct np_outages {
+	const struct np_run *run;
 	struct np_outage longest;
 	uint64_t looked_ns;
 	bool kernel_tells; /* what was acknowledged */
@@ -37,52 +40,85 @@ is_wanted(const struct np_plan *p)
 struct np_outages *
 np_outages_new(const struct np_run *run)
 {
-	return is_wanted(run->plan) ? calloc(1, sizeof(struct np_outages)) : NULL;
+	struct np_outages *o = is_wanted(run->plan) ? calloc(1, sizeof(struct np_outages)) : NULL;
+
+	if (o != NULL) {
+		o->run = run;
+	}
+	return o;
+}
+
+/* Of every how many flows one is looked at. */
+static uint32_t
+step_of(const struct np_run *run)
+{
+	return (run->conns + MOST - 1) / MOST;
+}
+
+/* Until when an outage lasted that ends now: earlier, if this end has not looked for a while. */
+static uint64_t
+until(const struct np_outages *o, uint64_t now_ns)
+{
+	return np_beyond(now_ns, o->looked_ns) > STOOD_MS * NP_MSEC ? o->looked_ns : now_ns;
+}
+
+/* Keep the time without progress of a flow if it was an outage, and the longest one. */
+static void
+keep(struct np_outages *o, uint32_t flow, uint64_t until_ns)
+{
+	const uint64_t between = NP_OUTAGE_MS * NP_MSEC; /* the progress may be that old */
+	const struct flow *f = &o->flow[flow / step_of(o->run)];
+	uint64_t lasted_ns = np_beyond(until_ns, f->progress_ns + f->stalled_ns);
+
+	if (f->progress_ns > 0 && (f->no_route || f->resent > f->last.resent) &&
+	    lasted_ns > between + o->longest.ns) {
+		o->longest =
+		    (struct np_outage){ .ns = lasted_ns - between,
+					.at_ns = f->progress_ns - o->run->window.started_ns,
+					.flow = flow };
+	}
 }
 
 void
 np_outages_look(void *outages, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct np_outages *o = outages;
-	const uint64_t between = NP_OUTAGE_MS * NP_MSEC; /* the progress may be that old */
-	uint32_t step = (run->conns + MOST - 1) / MOST;
-	/* When an outage may have ended: earlier, if this end has not looked for a while. */
-	uint64_t until_ns = now_ns - o->looked_ns > STOOD_MS * NP_MSEC ? o->looked_ns : now_ns;
+	uint64_t until_ns = until(o, now_ns);
 
 	o->looked_ns = now_ns;
-	for (uint32_t i = 0; i < run->conns; i += step) {
-		struct flow *f = &o->flow[i / step];
-		uint64_t lasted_ns = until_ns - f->progress_ns - f->stalled_ns;
+	for (uint32_t i = 0; i < run->conns; i += step_of(run)) {
+		struct flow *f = &o->flow[i / step_of(run)];
 		struct np_acked seen;
 
 		if (!run->plan->transport->acked(run->conn[i].fd, &seen)) {
 			continue;
 		}
 		o->kernel_tells = true;
+		f->resent = seen.resent;
 		if (f->progress_ns > 0 && seen.waits && seen.bytes == f->last.bytes) {
-			f->no_route |= seen.held && seen.resent == f->last.resent &&
-				       lasted_ns > HELD_MS * NP_MSEC;
+			f->no_route |=
+			    seen.held && seen.resent == f->last.resent &&
+			    until_ns - f->progress_ns - f->stalled_ns > HELD_MS * NP_MSEC;
 			f->stalled_ns += now_ns - until_ns;
 			continue;
 		}
-		if (f->progress_ns > 0 && seen.bytes != f->last.bytes &&
-		    (f->no_route || seen.resent > f->last.resent) &&
-		    lasted_ns > between + o->longest.ns) {
-			o->longest =
-			    (struct np_outage){ .ns = lasted_ns - between,
-						.at_ns = f->progress_ns - run->window.started_ns,
-						.flow = i };
+		if (seen.bytes != f->last.bytes) {
+			keep(o, i, until_ns);
 		}
-		*f = (struct flow){ .last = seen, .progress_ns = now_ns };
+		*f = (struct flow){ .last = seen, .progress_ns = now_ns, .resent = seen.resent };
 	}
 }
 
 void
-np_outages_put(const struct np_outages *o, struct np_bag *into)
+np_outages_put(struct np_outages *o, struct np_bag *into)
 {
-	if (o != NULL && o->kernel_tells) {
-		np_bag_real(into, (double)o->longest.ns / 1e3, "flow.outage_us");
-		np_bag_real(into, (double)o->longest.at_ns / 1e9, "flow.outage_begin_s");
-		np_bag_int(into, o->longest.flow, "flow.outage_flow");
+	if (o == NULL || !o->kernel_tells) {
+		return;
 	}
+	for (uint32_t i = 0; i < o->run->conns; i += step_of(o->run)) {
+		keep(o, i, until(o, o->run->window.ended_ns));
+	}
+	np_bag_real(into, (double)o->longest.ns / 1e3, "flow.outage_us");
+	np_bag_real(into, (double)o->longest.at_ns / 1e9, "flow.outage_begin_s");
+	np_bag_int(into, o->longest.flow, "flow.outage_flow");
 }

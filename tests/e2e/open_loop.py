@@ -446,6 +446,22 @@ def an_outage_of_connections(lab: lib.Lab, port: int, test: str, rate: str, flow
     raise AssertionError((figures["OUTAGE"], longest))
 
 
+def an_outage_that_is_not_over(lab: lib.Lab, port: int, test: str, rate: str) -> str:
+    """Is one until the end of the test. Datagrams of control and those that end a test get through."""
+    with lib.Started([*lab.client, *client(port, test, "--", *(() if "RR" in test else ("-m", "1250")), rate=rate, host=LINKED)]) as run:
+        assert run.measuring()
+        time.sleep(0.5)
+        lab.drop(lab.server, "ip protocol tcp" if "TCP" in test else "udp length > 8")
+        time.sleep(LENGTH)
+        lib.must([*lab.server, "nft", "delete table inet lab"])
+        got = run.finish(PATIENCE)
+    figures = document_of(got)["final"]
+    over = figures["OUTAGE_BEGIN"] + figures["OUTAGE"] / 1e3
+    late = (figures["MAX_LATENESS"] or 0) / 1e6
+    assert figures["OUTAGE"] > 100 and abs(over - LENGTH) < 0.3 + late, figures
+    return f"{figures['OUTAGE']:.0f} ms from {figures['OUTAGE_BEGIN']:.2f} s on"
+
+
 def knee_of(lab: lib.Lab, port: int, *args: str) -> "Tuple[Any, float]":
     got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-l", "1", "--json", "--rate", "auto", *args],
                   3 * PATIENCE)
@@ -539,6 +555,8 @@ def over_a_link(report: lib.Report) -> None:
             report.case(f"an outage of a stream, {flows} flows", partial(an_outage_of_a_stream, lab, daemon.port, flows))
         for test, rate in (("TCP_STREAM", "10M"), ("TCP_MAERTS", "10M"), ("TCP_RR", "500")):
             report.case(f"an outage of {test}", partial(an_outage_of_connections, lab, daemon.port, test, rate, 2))
+        for test, rate in (("TCP_STREAM", "10M"), ("TCP_RR", "2000"), ("UDP_STREAM", "10M"), ("UDP_RR", "2000")):
+            report.case(f"an outage that is not over: {test}", partial(an_outage_that_is_not_over, lab, daemon.port, test, rate))
     with lib.Lab(f"again{os.getpid() % 10000}", "--loss", "5") as lab, lib.Daemon(lab.server) as daemon:
         for length, share in ((["-l", "-50"], 1.0), (["--warm-up", "4", "-l", "0.5", "--flows", "8"], 0.25)):
             report.case(f"connections tell what they sent again: {length[0]}",

@@ -327,6 +327,8 @@ TEST(what_nobody_answers_is_at_the_top)
 	assert_int_equal(np_hist_percentile(t.hist, 0.01), NP_HIST_NEVER);
 	assert_true(t.flow[0].sent > 0 && t.flow[1].sent > 0);
 	assert_int_equal(t.flow[0].sent + t.flow[1].sent, t.count.sent);
+	assert_in_range(t.open.outage.ns, LENGTH_MS * NP_MSEC / 2, LENGTH_MS * NP_MSEC);
+	assert_int_equal(t.open.outage.at_ns, 0);
 	close(far.fd);
 }
 

@@ -57,6 +57,7 @@ judge(struct bed *b, const char *what, double ms, double begin_s)
 {
 	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
 
+	b->run.window.ended_ns = (1000 + b->ms) * NP_MSEC;
 	np_outages_put(b->o, bag);
 	fail_if(!(fabs(np_bag_number(bag, "flow.outage_us") - 1e3 * ms) < 1e-3) ||
 		    !(fabs(np_bag_number(bag, "flow.outage_begin_s") - begin_s) < 1e-6),
@@ -81,7 +82,9 @@ TEST(an_outage_ends_with_what_was_sent_again)
 		{ "this end stood still", "+100 -20 ?200 A +100", 18, 0.098 },
 		{ "this end stood still within one", "+100 -20 ?200 A -10 +100", 28, 0.098 },
 		{ "this machine stood still", "+100 ?500 A -10 +100", 8, 0.098 },
-		{ "not over", "+100 A -100", 0, 0 },
+		{ "not over", "+100 A -100", 100, 0.098 },
+		{ "not over, and this end stood still", "+100 A -50 ?500", 48, 0.098 },
+		{ "not over, and nothing was sent again", "+100 -100", 0, 0 },
 	};
 
 	for (size_t i = 0; i < LEN(rows); i++) {

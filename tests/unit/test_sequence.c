@@ -64,6 +64,7 @@ told(struct np_sequence *s, int64_t sent)
 	struct np_bag *far = np_bag_new(), *near = np_bag_new();
 
 	np_bag_int(far, sent, "udp.sent");
+	np_bag_real(far, (double)sent / 1e6, "flow.seconds");
 	tell(s, near);
 	np_sequence_join(far, near, 0);
 	np_bag_free(far);
@@ -294,6 +295,18 @@ TEST(an_outage_is_as_long_as_what_is_missing)
 	}
 	tell(s, bag);
 	assert_float_equal(np_bag_number(bag, "udp.outage_us"), 0, 1e-9);
+}
+
+TEST(an_outage_may_last_until_the_end)
+{
+	FREED_BY(free_bag) struct np_bag *bag;
+	struct np_sequence *s = account();
+
+	arrive_all(s, 0, 100);
+	arrive_all(s, 150, 1000); /* the shorter one, of 50 us */
+	bag = told(s, 1500);
+	assert_float_equal(np_bag_number(bag, "udp.outage_us"), 500, 1e-6);
+	assert_float_equal(np_bag_number(bag, "udp.outage_begin_s"), 1000e-6, 1e-9);
 }
 
 TEST(an_outage_may_be_there_from_the_begin_on)
