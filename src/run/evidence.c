@@ -1,5 +1,6 @@
 #include "run/evidence.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/units.h"
 #include "bench/engine/engine.h"
 #include "bench/sequence.h"
 #include "bench/stamps.h"
@@ -44,6 +46,7 @@ struct np_evidence {
 	struct np_bag *bag;
 	bool tcp, capturing;
 	bool queues;       /* samples have what sockets had queued */
+	uint64_t moved_ns; /* when `moved` began to count; 0: before the warm-up */
 	uint64_t every_ns; /* between samples; doubles whenever the columns are full */
 	size_t tcp_len;    /* bytes that the kernel fills of TCP_INFO */
 	size_t count;
@@ -325,6 +328,7 @@ watch_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t n
 	np_disturbed_look(&ev->disturbed, &ev->witness, now_ns);
 	if (ev->disturbed.looks == 1 && run->plan->warm_up_ms > 0) {
 		np_cgroup_begin(ev->cgroup);
+		ev->moved_ns = np_now();
 		np_moved_restart(ev->moved);
 	}
 	np_witness_done(&ev->witness, np_now());
@@ -582,6 +586,34 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 	}
 }
 
+/*
+ * For np_foreign_put(): after a warm-up the counters of the connections and of the interface did
+ * not begin at the same moment, and what was in flight or queued then is in one of them only.
+ */
+static double
+edge_of(const struct np_evidence *ev, const struct np_run *run)
+{
+	double rtt_us = np_bag_number(ev->bag, "tcp.rtt_us");
+	double sent = np_bag_number(ev->bag, "flow.bytes_sent");
+	double seconds = np_bag_number(ev->bag, "flow.seconds");
+	double queued = np_bag_number(ev->bag, "flow.sndbuf") * run->conns;
+	double edge_s = fmax(rtt_us / 1e6, (double)run->round_trips_ns / 2e9);
+	uint64_t gap_ns = np_beyond(run->window.opened_ns, ev->moved_ns);
+
+	if (run->plan->warm_up_ms == 0) {
+		return 0;
+	}
+	NP_EACH_WORKER (w, run) {
+		gap_ns = np_max(gap_ns, np_beyond(w->began_ns, ev->moved_ns));
+		gap_ns = np_max(gap_ns, np_beyond(ev->moved_ns, w->began_ns));
+	}
+	edge_s += (double)gap_ns / 1e9;
+	if (!np_delivers(run->plan->transport) && queued > 0 && sent > 0) {
+		edge_s += queued / sent * seconds;
+	}
+	return seconds > 0 ? edge_s / seconds : 1;
+}
+
 struct np_bag *
 np_evidence_end(struct np_evidence *ev, struct np_run *run)
 {
@@ -621,9 +653,8 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
 		put_samples(ev);
 		np_moved_end(ev->moved, bag);
-		/* Not after a warm-up, which TCP_INFO and perhaps the interface count, too. */
-		if (link->mtu > 0 && run->plan->warm_up_ms == 0) {
-			np_foreign_put(bag, link);
+		if (link->mtu > 0 && (run->plan->warm_up_ms == 0 || ev->moved_ns != 0)) {
+			np_foreign_put(bag, link, edge_of(ev, run));
 		}
 		np_cgroup_end(ev->cgroup, bag);
 	}

@@ -6,6 +6,7 @@
 
 static const double tolerance_share = 0.02, tolerance_bytes = 20e3;
 static const double super_packet = 65536; /* bytes; usually the most */
+static const double most_edge = 0.5;      /* a shorter window tells nothing */
 static const double sack_bytes = 36;      /* of TCP options, in an acknowledgement */
 
 /* A datagram larger than the link's MTU is sent in fragments, with one UDP header. */
@@ -127,8 +128,8 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 
 /* Put how much of an interface's bytes was foreign: 0 within tolerance, unread if it is unclear. */
 static void
-put(struct np_bag *bag, const struct np_own *own, const char *bytes_name, const char *packets_name,
-    const char *name)
+put(struct np_bag *bag, const struct np_own *own, double edge, const char *bytes_name,
+    const char *packets_name, const char *name)
 {
 	double bytes = np_bag_number(bag, bytes_name), packets = np_bag_number(bag, packets_name);
 	double least, most, tolerance;
@@ -138,7 +139,7 @@ put(struct np_bag *bag, const struct np_own *own, const char *bytes_name, const 
 	}
 	least = bytes - np_own_counted(own, packets);
 	most = least + own->dropped;
-	tolerance = fmax(tolerance_share * bytes, tolerance_bytes);
+	tolerance = fmax(tolerance_share * bytes, tolerance_bytes) + edge * bytes;
 	if (most < -tolerance) {
 		np_bag_unread(bag, "not all packets of the test used this interface", "%s", name);
 	} else if (most < tolerance + own->unsure) {
@@ -152,7 +153,7 @@ put(struct np_bag *bag, const struct np_own *own, const char *bytes_name, const 
 }
 
 void
-np_foreign_put(struct np_bag *bag, const struct np_link *link)
+np_foreign_put(struct np_bag *bag, const struct np_link *link, double edge)
 {
 	const char *protocol = np_bag_string(bag, "flow.protocol");
 	const char *device = np_bag_string(bag, "flow.device");
@@ -168,7 +169,7 @@ np_foreign_put(struct np_bag *bag, const struct np_link *link)
 	} else {
 		known = strncmp(protocol, "UDP", 3) == 0 && udp_own(bag, version, link, &out, &in);
 	}
-	if (!known) {
+	if (!known || edge > most_edge) {
 		return;
 	}
 	if (strcmp(device, "lo") == 0) {
@@ -179,6 +180,6 @@ np_foreign_put(struct np_bag *bag, const struct np_link *link)
 					    .unsure = out.unsure + in.unsure,
 					    .dropped = out.dropped + in.dropped };
 	}
-	put(bag, &out, "moved.nic.tx_bytes", "moved.nic.tx_packets", "foreign.out_bytes");
-	put(bag, &in, "moved.nic.rx_bytes", "moved.nic.rx_packets", "foreign.in_bytes");
+	put(bag, &out, edge, "moved.nic.tx_bytes", "moved.nic.tx_packets", "foreign.out_bytes");
+	put(bag, &in, edge, "moved.nic.rx_bytes", "moved.nic.rx_packets", "foreign.in_bytes");
 }

@@ -38,8 +38,9 @@ double np_own_counted(const struct np_own *own, double packets);
 
 /*
  * Put foreign.*, from values in the bag about the flow, its connections and the interface. Puts
- * nothing if the test's own traffic is unknown.
+ * nothing if the test's own traffic is unknown. edge: the share of the bytes that one of the
+ * counters may have had already when the other one began; nothing is put if it is above 0.5.
  */
-void np_foreign_put(struct np_bag *bag, const struct np_link *link);
+void np_foreign_put(struct np_bag *bag, const struct np_link *link, double edge);
 
 #endif

@@ -328,8 +328,8 @@ while True:
 
 def both_ends(lab: Lab, port: int, test: str) -> "list[dict[str, Any]]":
     """Evidence of both ends from a test of one second."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", test, "-l", "1", "-P", "0",
-                   "--json"], 30)
+    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "--json", "-t",
+                   *test.split()], 30)
     assert got.rc == 0, str(got)
     run = lib.document(got.out)["iterations"][0]
     return [run["near"], run["far"]]
@@ -385,7 +385,8 @@ def around(report: lib.Report, lab: Lab) -> None:
     with lib.Daemon(lab.server) as daemon:
         report.case("zerocopy has its buffers back", partial(has_its_buffers_back, lab, daemon.port))
         report.case("the queue and the route", partial(knows_the_queue, lab, daemon.port))
-        report.case("others' traffic", partial(knows_others, lab, daemon.port, "TCP_RR"))
+        for test in ("TCP_RR", "TCP_STREAM --warm-up 0.5 --rate 5M"):
+            report.case(f"others' traffic: {test}", partial(knows_others, lab, daemon.port, test))
         for test in ("TCP_RR", "UDP_RR"):
             report.case(f"link-local data: {test}", partial(link_local, lab, daemon.port, test))
 

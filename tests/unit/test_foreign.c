@@ -175,9 +175,25 @@ TEST(what_is_left_is_others)
 		FREED_BY(free_bag) struct np_bag *b = bag_of(rows[i].words);
 
 		printf("%s\n", rows[i].what);
-		np_foreign_put(b, rows[i].link);
+		np_foreign_put(b, rows[i].link, 0);
 		assert_told(b, "foreign.out_bytes", rows[i].out);
 		assert_told(b, "foreign.in_bytes", rows[i].in);
+	}
+}
+
+TEST(what_may_be_of_a_warm_up_is_not_told)
+{
+	static const struct {
+		double edge, out;
+	} rows[] = { { 0, 95640000 }, { 0.05, 95640000 }, { 0.1, 0 } };
+
+	for (size_t i = 0; i < LEN(rows); i++) {
+		FREED_BY(free_bag)
+		struct np_bag *b =
+		    bag_of(VETH SENT " moved.nic.tx_packets=85200 moved.nic.tx_bytes=1158294368");
+
+		np_foreign_put(b, &ethernet, rows[i].edge);
+		assert_told(b, "foreign.out_bytes", rows[i].out);
 	}
 }
 
