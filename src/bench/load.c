@@ -73,7 +73,8 @@ paced_more(struct np_load *l, uint64_t now_ns)
 		l->due_ns = np_min(l->end_ns, l->until_ns);
 		return 0;
 	}
-	l->end_ns = (l->holds ? l->end_ns : now_ns) + l->interval_ns;
+	/* due_ns is earlier if the worker only took turns (np_load_block()). */
+	l->end_ns = (l->holds && l->due_ns == l->end_ns ? l->end_ns : now_ns) + l->interval_ns;
 	return l->burst;
 }
 
@@ -148,6 +149,7 @@ np_load_begin(struct np_load *l, const struct np_end *e, uint64_t now_ns)
 	if (l->kind == &np_load_closed) {
 		return;
 	}
+	l->row = (uint32_t)np_min(e->call.interval_burst, UINT16_MAX); /* as np_conn.in_row */
 	l->interval_ns = np_load_pause_of(e);
 	l->end_ns = now_ns + l->interval_ns;
 	prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0UL, 0UL, 0UL);

@@ -3,9 +3,9 @@
  * due; each kind of load is a row (struct np_load_kind). The pattern says what an operation is (a
  * message, a transaction, a connection).
  *
- * A step takes an operation from those left (np_paced()). If none is left, it adds NP_HELD to the
- * need, and the engine asks np_load_may() before the next call. With several in flight, the first
- * requests take none, nor do those that replace lost ones.
+ * A step takes an operation from those left (np_paced()). If none is left, or it is another
+ * connection's turn, it adds NP_HELD to the need, and the engine asks np_load_may() before the next
+ * call. With several in flight, the first requests take none, nor do those that replace lost ones.
  */
 #ifndef NP_BENCH_LOAD_H
 #define NP_BENCH_LOAD_H
@@ -59,6 +59,7 @@ struct np_load {
 
 	/* Of a paced load: */
 	uint32_t burst; /* operations per interval, of all connections of the worker */
+	uint32_t row;   /* of one connection, before others have their turn; 0: no limit */
 	uint64_t interval_ns;
 	uint64_t end_ns; /* of the current interval */
 	/* Of a ramp, and of an open one: */
@@ -87,10 +88,11 @@ struct np_load_kind {
  * closed: the next operation begins when the one before is done, or one of several in flight.
  *
  * paced (-b and -w): a fixed number of operations per interval and connection, which the
- * connections of a worker share. Intervals follow each other without a gap, at exact microseconds
- * from the start of the window. If a burst takes longer than its interval, the next interval begins
- * at once: missed operations are never made up for by a faster rate. A receiver reads datagrams
- * that are queued behind its window without pauses.
+ * connections of a worker share: one that can't use its part leaves it to others. Intervals follow
+ * each other without a gap, at exact microseconds from the start of the window. If a burst takes
+ * longer than its interval, the next interval begins at once: missed operations are never made up
+ * for by a faster rate. A receiver reads datagrams that are queued behind its window without
+ * pauses.
  *
  * ramp (--ramp): connections begin one after the other, at exact multiples from the start. All that
  * are due may begin. If one is late by more than NP_RAMP_LATE_NS, all later ones are put off.

@@ -81,6 +81,7 @@ struct np_conn {
 	bool waits_release; /* waits for the kernel to release send buffers */
 	bool is_aside;      /* a send is set aside while responses are received */
 	uint8_t icmp_fails; /* consecutive sends that failed by ICMP errors for earlier ones */
+	uint16_t in_row;    /* paced operations since it last asked the load */
 	uint64_t icmp_at;   /* messages sent when that happened */
 	size_t aside_part;  /* of the send set aside: bytes done, and its start */
 	union {
@@ -275,14 +276,15 @@ int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct n
 int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 
 /*
- * An operation is done. If the load allows no more, add NP_HELD to what is needed next, even after
- * the last one: netperf waits for the last interval, too.
+ * An operation is done. If the load allows no more, or others are to have their turn, add NP_HELD
+ * to what is needed next, even after the last one: netperf waits for the last interval, too.
  */
 static inline enum np_need
-np_paced(struct np_worker *w, enum np_need need)
+np_paced(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
 	if (__builtin_expect((w->codec & NP_C_PACE) != 0, 0)) {
-		if (w->load.allowed == 0) {
+		if (w->load.allowed == 0 || ++c->in_row == w->load.row) {
+			c->in_row = 0;
 			return need | NP_HELD;
 		}
 		w->load.allowed -= need != NP_OVER;
@@ -290,13 +292,16 @@ np_paced(struct np_worker *w, enum np_need need)
 	return need;
 }
 
-/* How many of `most` operations may be done in a row without asking the load. */
+/* How many of `most` operations of a connection may be done in a row without asking the load. */
 static inline uint64_t
-np_paced_row(const struct np_worker *w, uint64_t most)
+np_paced_row(const struct np_worker *w, const struct np_conn *c, uint64_t most)
 {
-	bool paced = (w->codec & NP_C_PACE) != 0;
+	uint64_t row = w->load.allowed + 1ull;
 
-	return paced && w->load.allowed + 1ull < most ? w->load.allowed + 1ull : most;
+	if (w->load.row > c->in_row && w->load.row - c->in_row < row) {
+		row = w->load.row - c->in_row;
+	}
+	return (w->codec & NP_C_PACE) != 0 && row < most ? row : most;
 }
 
 /* Continue after a signal (EINTR); other errors end the test. */

@@ -117,6 +117,12 @@ TEST(what_was_missed_is_not_caught_up_with)
 	assert_int_equal(l.paced_ns, 0);
 	assert_int_equal(begin_all(&l, late + INTERVAL), 1);
 	assert_int_equal(l.paced_ns, INTERVAL);
+	/* So it does if connections took turns meanwhile. */
+	begin(&l, &e, 1, false, START);
+	assert_true(np_load_may(&l, START));
+	np_load_block(&l, START + 1);
+	assert_int_equal(begin_all(&l, late), 1);
+	assert_int_equal(l.due_ns, late + INTERVAL);
 }
 
 TEST(a_pace_ends_with_its_window)

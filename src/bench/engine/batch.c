@@ -41,7 +41,7 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
 	struct batch *b = w->engine.state;
 	/* A paced end leaves in the socket what it may not process yet. */
-	uint32_t most = (uint32_t)np_paced_row(w, b->base.most_in);
+	uint32_t most = (uint32_t)np_paced_row(w, c, b->base.most_in);
 	int count;
 
 	for (uint32_t i = 0; i < b->base.most_in && w->steps->answers; i++) {

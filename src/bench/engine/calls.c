@@ -107,7 +107,7 @@ put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 		int sent;
 
 		wait_between(w, c, t);
-		sent = b->calls->put(w, c, done, (uint32_t)np_paced_row(w, t->answers - done));
+		sent = b->calls->put(w, c, done, (uint32_t)np_paced_row(w, c, t->answers - done));
 		if (sent >= 0) {
 			need = take_sent(w, c, sent);
 			t->held |= need & NP_HELD;

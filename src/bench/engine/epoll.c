@@ -117,14 +117,22 @@ end_conn(struct loop *l, struct np_conn *c)
 
 /*
  * True: the connection has to wait until the load allows its next operation (NP_HELD). Those of a
- * leader wait in line; with `spin`, each asks in its turn. A follower sleeps here, with all its
- * connections, until it may go on.
+ * leader wait in line, behind others also after their burst; with `spin`, each asks in its turn. A
+ * follower sleeps here, with all its connections, until it may go on. calls: of this turn.
  */
 static bool
-hold_back(struct loop *l, struct np_conn *c)
+hold_back(struct loop *l, struct np_conn *c, int calls)
 {
+	struct np_load *load = &l->w->load;
+
 	if ((c->need & NP_HELD) == 0) {
 		return false;
+	}
+	if (l->begins != NP_OVER && calls > 0 && load->allowed > 0 && l->w->conns > 1) {
+		if (!l->spins) {
+			np_load_block(load, np_now());
+		}
+		return true;
 	}
 	if (l->begins != NP_OVER) {
 		return (!l->spins && l->w->load.holds) || !np_io_begins(l->w, c);
@@ -363,7 +371,7 @@ static void
 advance(struct loop *l, struct np_conn *c)
 {
 	for (int calls = 0; c->need != NP_OVER && !is_turn_over(l, c, calls); calls++) {
-		if (hold_back(l, c)) {
+		if (hold_back(l, c, calls)) {
 			/* One-shot: else epoll would report a close over and over. */
 			if (c->fd >= 0) {
 				wait_for(l, c, EPOLLONESHOT);

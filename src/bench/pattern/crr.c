@@ -301,7 +301,7 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 	c->transactions++;
 	done = np_add(&w->count->transactions, 1);
 	c->since_ns = now;
-	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
+	return np_paced(w, c, done < w->budget ? NP_OPEN : NP_OVER);
 }
 
 /* The window is over at the far end, too: a failure is no error. The controller ends the loop. */
@@ -589,7 +589,7 @@ accept_closed(struct np_worker *w, struct np_conn *c)
 	}
 	c->transactions++;
 	done = np_add(&w->count->transactions, 1);
-	return np_paced(w, done < w->budget ? NP_OPEN : NP_OVER);
+	return np_paced(w, c, done < w->budget ? NP_OPEN : NP_OVER);
 }
 
 static const struct np_steps accept_steps = {

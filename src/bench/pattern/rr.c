@@ -205,20 +205,20 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 		give_up(w, c, c->since_ns - w->timeout_ns);
 		c->timeout_check_ns = c->since_ns + w->timeout_ns / 8;
 	}
-	return np_paced(w, is_last ? NP_OVER : send_more(w, c));
+	return np_paced(w, c, is_last ? NP_OVER : send_more(w, c));
 }
 
 /* The next request, unless those in flight on other connections complete the count. */
 static __attribute__((noinline)) enum np_need
-next_of_share(struct np_worker *w)
+next_of_share(struct np_worker *w, struct np_conn *c)
 {
 	uint64_t done = np_seen(&w->count->transactions);
 
 	if ((w->codec & NP_C_SHARE) != 0 && done + w->in_flight > w->budget) {
 		w->in_flight--;
-		return np_paced(w, NP_OVER);
+		return np_paced(w, c, NP_OVER);
 	}
-	return np_paced(w, NP_SEND);
+	return np_paced(w, c, NP_SEND);
 }
 
 /* A response; with ids perhaps a message that answers no request. */
@@ -233,9 +233,9 @@ request_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 		return answered_of_many(w, c, buf, n);
 	}
 	if (answered(w, c)) {
-		return np_paced(w, NP_OVER);
+		return np_paced(w, c, NP_OVER);
 	}
-	return __builtin_expect((w->codec & (NP_C_PACE | NP_C_SHARE)) != 0, 0) ? next_of_share(w)
+	return __builtin_expect((w->codec & (NP_C_PACE | NP_C_SHARE)) != 0, 0) ? next_of_share(w, c)
 									       : NP_SEND;
 }
 
@@ -481,7 +481,7 @@ respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	uint64_t done = np_add(&w->count->transactions, 1);
 
 	c->transactions++;
-	return np_paced(w, __builtin_expect(done < w->budget, 1) ? NP_RECV : NP_OVER);
+	return np_paced(w, c, __builtin_expect(done < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
 /* If the kernel refuses to send a response datagram, it is lost: the requester will notice. */

@@ -51,7 +51,7 @@ paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
 		return need;
 	}
 	c->part -= c->part < w->send_size ? c->part : w->send_size;
-	return np_paced(w, need);
+	return np_paced(w, c, need);
 }
 
 /*
@@ -107,7 +107,7 @@ transmit_ahead(const struct np_worker *w, const struct np_conn *c)
 	uint64_t left = w->budget - np_seen(&w->count->sent);
 	uint64_t messages = left / w->send_size + (left % w->send_size > 0);
 
-	return np_paced_row(w, messages);
+	return np_paced_row(w, c, messages);
 }
 
 const struct np_steps np_stream_transmit_steps = {
@@ -490,7 +490,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	if (__builtin_expect((w->codec & NP_C_WINDOW) != 0, 0) &&
 	    !judge_arrival(w, c, buf, n, np_now())) {
 		c->since_ns = np_now();
-		return np_paced(w, NP_RECV);
+		return np_paced(w, c, NP_RECV);
 	}
 	received = np_add(&w->count->received, n);
 	np_add(&w->count->receives, 1);
@@ -498,7 +498,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	if (__builtin_expect((w->codec & NP_C_TIME) != 0, 0)) {
 		record_lap(w, c);
 	}
-	return np_paced(w, __builtin_expect(received < w->budget, 1) ? NP_RECV : NP_OVER);
+	return np_paced(w, c, __builtin_expect(received < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
 static enum np_need
