@@ -120,6 +120,8 @@ PLANTS: "List[Tuple[str, Case, Plant]]" = [
     ("5_a_stream", made(rate="5M"), lambda s: figure(s, REMOTE_RECV_THROUGHPUT=0.5)),
     ("5_a_stream", made(rate="5M"), lambda s: fact(s, waits=[(BEGAN + 1.1, 6.0)]) or figure(s, REMOTE_RECV_THROUGHPUT=0.5)),
     ("5_a_stream", made(test="UDP_STREAM", rate="5M", size=1400), lambda s: fact(s, full=400) or figure(s, REMOTE_RECV_THROUGHPUT=0.5)),
+    ("5_a_pace", made(test="TCP_RR", wait="10ms"), lambda s: figure(s, THROUGHPUT=250.0)),
+    ("5_a_pace", made(wait="10ms", burst=20), lambda s: figure(s, LOCAL_BYTES_SENT=3_000_000)),
     ("6_parts", STREAM, lambda s: a_flow(s, bytes_sent=1)),
     ("6_parts", STREAM, lambda s: a_flow(s, bytes_sent=0, bytes_received=5, retransmissions=0)),
     ("6_parts", RR, lambda s: s.document["iterations"][0].update(latency={"count": 5})),    # type: ignore[index]

@@ -10,6 +10,9 @@ from typing import Any, Dict, List
 from hypothesis import strategies as st
 
 
+PACED = 2       # transactions that begin in an interval of -w
+
+
 @dataclass(frozen=True)
 class Case:
     test: str = "TCP_STREAM"
@@ -19,7 +22,7 @@ class Case:
     rate: str = ""              # the argument of --rate
     arrivals: str = ""
     burst: int = 0              # -b: transactions in flight or, with wait, messages per burst
-    wait: str = ""
+    wait: str = ""              # -w: also the interval in which PACED transactions begin
     ramp: int = 0
     flows: int = 1
     threads: int = 1
@@ -30,7 +33,9 @@ class Case:
     beside: str = ""
     interim: float = 0.0
     explain: bool = False
-    size: int = 0               # -m, or the size of a request; 0: the default
+    look: str = ""              # further options that change no figure
+    call: str = ""              # options of sockets and calls, behind --
+    size: int = 0               # -m, or of a request; 0: the default
     answer: int = 0             # of a response, or -M
     buffers: int = 0            # -s and -S
     family: int = 4
@@ -123,7 +128,7 @@ class Case:
         c = self
         words = ["-t", c.test if c.test != "UDP_MAERTS" else "OMNI", "-l", f"-{c.count}" if c.count else f"{c.length:g}"]
         for option, value in (("--warm-up", c.warm), ("--rate", c.rate), ("--arrivals", c.arrivals), ("--ramp", c.ramp),
-                              ("-b", c.burst * c.stream), ("-w", c.wait), ("--engine", c.engine), ("-D", c.interim),
+                              ("-b", c.burst if c.stream else PACED * bool(c.wait)), ("-w", c.wait), ("--engine", c.engine), ("-D", c.interim),
                               ("--beside", c.beside)):
             if value:
                 words += [option, f"{value:g}" if isinstance(value, float) else str(value)]
@@ -131,7 +136,7 @@ class Case:
             words += ["--flows", str(c.flows)]
         if c.threads > 1:
             words += ["--threads", str(c.threads)]
-        words += ["--both"] * c.both + ["--explain"] * c.explain
+        words += ["--both"] * c.both + ["--explain"] * c.explain + c.look.split()
         words += [f"--stations={c.stations}"] * bool(c.stations)
         if c.real == "client" and c.rr:
             words += ["-j"]
@@ -146,7 +151,7 @@ class Case:
             more += ["-R", "1"]
         if c.rr and c.burst:
             more += ["-b", str(c.burst)]
-        return [*words, "--", *more]
+        return [*words, "--", *more, *c.call.split()]
 
 
 def made(**fields: Any) -> Case:
@@ -176,7 +181,7 @@ def rules(c: Case) -> Case:
             off("burst", "engine")
         off("family", "real", "delay", "mbit", "loss", "late", "mute", "down", "down_s", "one_port", "stations", "both", "beside")
     if c.test in ("TCP_CC", "TCP_CRR", "MPTCP_CRR"):
-        off("burst", "wait", "stations", "one_port" if c.flows > 1 else "burst")
+        off("burst", "stations", "one_port" if c.flows > 1 else "burst")
     if c.test.endswith("_CC"):
         off("size", "answer")
     if c.test not in ("TCP_STREAM", "MPTCP_STREAM", "UDP_STREAM"):
@@ -190,11 +195,11 @@ def rules(c: Case) -> Case:
         if not c.wait:
             off("burst")
     if c.rr:
-        off("wait", "interim", "both")
+        off("both")
         if c.rate and not c.rate.isdigit():
             new["rate"] = {"400k": "10", "5M": "100", "20M": "500"}[c.rate]
     c = settle()
-    if c.test == "TCP_MAERTS" or c.rate:
+    if c.test.endswith("TCP_MAERTS") or c.rate:     # MPTCP_MAERTS, too
         off("wait", "burst")
     if not c.rate:
         off("arrivals")
@@ -206,7 +211,7 @@ def rules(c: Case) -> Case:
         off("threads", "ramp")
     if c.real:
         off("warm", "rate", "arrivals", "ramp", "flows", "threads", "both", "one_port", "stations", "beside",
-            "explain", "interim", "wait", "engine")
+            "explain", "interim", "wait", "engine", "look", "call")
         if c.test.startswith("MPTCP") or c.test in ("TCP_CC", "TCP_SENDFILE", "UDP_MAERTS"):
             new["test"] = "TCP_RR" if c.rr else "TCP_STREAM"
         off("burst", *["size"] * c.down_stream)
@@ -217,7 +222,11 @@ def rules(c: Case) -> Case:
     if c.real and c.stream and c.loss and c.delay > 50:     # it waits for what its socket holds: minutes
         off("buffers")
     if c.count:
-        off("warm", "beside", "ramp", "frozen", "frozen_s", "down", "down_s")
+        off(*["warm"] * c.stream, "beside", "ramp", "frozen", "frozen_s", "down", "down_s")
+    if "-k" in c.look and ("zerocopy" in c.engine or c.test == "TCP_SENDFILE") or "--wire" in c.look and (c.unix or c.test.startswith("MPTCP")):
+        off("look")
+    if c.call and ("zerocopy" in c.engine or c.test == "TCP_SENDFILE" or c.udp or c.unix or c.connects or (c.stream and c.rate)):
+        off("call")
     if c.stations and (c.connects or c.unix or c.test.startswith("MPTCP") or c.flows > 1 or c.rate or c.burst or c.engine):
         off("stations")
     if c.beside and (c.rr or c.test.startswith("MPTCP") or c.flows > 8):
@@ -293,7 +302,8 @@ def mostly(default: Any, *others: Any, times: int = 6) -> "st.SearchStrategy[Any
 
 
 TESTS = ("TCP_STREAM", "UDP_STREAM", "TCP_RR", "UDP_RR", "TCP_MAERTS", "TCP_CRR", "TCP_SENDFILE", "TCP_CC", "TCP_RR",
-         "UDP_RR", "UDP_STREAM", "UDP_MAERTS", "TCP_STREAM", "MPTCP_STREAM", "MPTCP_RR", "STREAM_STREAM", "STREAM_RR", "DG_RR")
+         "UDP_RR", "UDP_STREAM", "UDP_MAERTS", "TCP_STREAM", "MPTCP_STREAM", "MPTCP_RR", "STREAM_STREAM", "STREAM_RR", "DG_RR",
+         "MPTCP_MAERTS", "MPTCP_CRR", "DG_STREAM")
 ENGINES = ("epoll", "spin,epoll", "uring,epoll", "sync", ",epoll", "zerocopy", ",zerocopy", ",batch", ",segment")
 
 cases = st.builds(
@@ -302,7 +312,8 @@ cases = st.builds(
     arrivals=mostly("", "poisson", "burst:5", times=3), burst=mostly(0, 1, 8), wait=mostly("", "10ms"),
     ramp=mostly(0, 100), flows=mostly(1, 2, 8, 40, times=4), threads=mostly(1, 2), engine=mostly("", *ENGINES, times=12),
     both=mostly(False, True), one_port=mostly(False, True), stations=mostly(0, 1, 10), beside=mostly("", "TCP_RR:50", times=8),
-    interim=mostly(0.0, 0.2), explain=mostly(False, True), size=mostly(0, 1, 23, 1400, 65536, 1 << 20),
+    interim=mostly(0.0, 0.2), explain=mostly(False, True), look=mostly("", "-c -C", "--wire", "-k 64,64 -K 64,64", times=9),
+    call=mostly("", "-D", "-G 720", "-I", times=9), size=mostly(0, 1, 23, 1400, 65536, 1 << 20),
     answer=mostly(0, 1, 1400, 65536), buffers=mostly(0, 65536, 2 << 20), family=mostly(4, 6, times=3),
     real=mostly("", "client", "daemon"), delay=mostly(0, 5, 50, 300, 600, times=3), mbit=mostly(100.0, 10.0, 1.0, 0.0, times=2),
     loss=mostly(0.0, 1.0, 5.0), late=mostly(0, 20, 300, 1500), mute=mostly(False, True, times=8), frozen=mostly("", "far", "near", "signal", times=10),

@@ -10,7 +10,7 @@ import time
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional
 
 from bed import FIRST, QUEUE, Seen
-from case import Case
+from case import PACED, Case
 from witness import Course
 
 TOKEN = 64              # bytes, at most, that identify the session of a connection to the one port
@@ -358,6 +358,17 @@ def law_5_a_stream_sends_at_its_rate(v: View) -> Found:
         yield from about((v.figure(name) or 0) * 1e6, f"{name}, bits a second", 0.97 * c.bits - one - lag, 9e18)
 
 
+def law_5_a_pace_is_kept(v: View) -> Found:
+    """No more begins in an interval of -w, and of a connection, than -b says, but for what was under way at the edges."""
+    c = v.case
+    if v.whole and c.wait and (c.rr or c.burst):
+        most = c.flows * (PACED if c.rr else c.burst) * (v.elapsed * 1000 / float(c.wait[:-2]) + 2) + c.depth
+        if c.rr:
+            yield from about(v.operations, f"transactions of {most / v.elapsed:.6g} a second", 0, most)
+        else:
+            yield from about(v.figure("LOCAL_BYTES_SENT"), "LOCAL_BYTES_SENT by -b and -w", 0, most * (v.figure("LOCAL_SEND_SIZE") or 0))
+
+
 def law_6_parts_add_up(v: View) -> Found:
     """Flows and workers add up to the whole, a histogram has as many values as were counted, and what a flow can't
     know is null."""
@@ -530,7 +541,7 @@ def law_1_interim_results_are_the_path_s(v: View) -> Found:
     """Data still in a buffer has not been carried: an interim result shows at most what the path carries, plus one
     call."""
     c = v.case
-    if c.mbit and not c.unix and not c.udp and not c.burst:
+    if c.mbit and c.stream and not c.unix and not c.udp and not c.burst:
         for rate, seconds in v.seen.interim:
             # after a loss, a window waits for the retransmission; several flows without a rate overflow the queue
             held = (QUEUE + c.mbit * 1.25e5 * c.rtt) * bool(c.loss or c.disturbed or (c.flows > 1 and not c.bits))
