@@ -456,7 +456,7 @@ def an_outage_that_is_not_over(lab: lib.Lab, port: int, test: str, rate: str) ->
         lib.must([*lab.server, "nft", "delete table inet lab"])
         got = run.finish(PATIENCE)
     figures = document_of(got)["final"]
-    over = figures["OUTAGE_BEGIN"] + figures["OUTAGE"] / 1e3
+    over = (figures["OUTAGE_BEGIN"] or 0) + figures["OUTAGE"] / 1e3
     late = (figures["MAX_LATENESS"] or 0) / 1e6
     assert figures["OUTAGE"] > 100 and abs(over - LENGTH) < 0.3 + late, figures
     return f"{figures['OUTAGE']:.0f} ms from {figures['OUTAGE_BEGIN']:.2f} s on"
