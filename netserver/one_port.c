@@ -591,6 +591,10 @@ take_datagram(struct ns_daemon *d, int fd, const struct datagram *c, struct othe
 						      : session_by_address(d, &c->from, true);
 	int back;
 
+	/* Its client may have forged the source, to have the test send to that host. */
+	if (s != NULL && !np_addr_same_host(&s->peer, &c->from)) {
+		s = NULL;
+	}
 	if (c->to.len == 0 || np_addr_port(&c->from) == 0 ||
 	    (word != NP_TOKEN_SHOWN && (c->size == 0 || is_late(&d->late, s, &c->from)))) {
 		return; /* an end mark or a late datagram begins no test */

@@ -425,6 +425,36 @@ def pinned() -> str:
         return f"{queued[-1]} bytes are not read; {far['engine.zerocopy_sends']} sends of another one without a copy"
 
 
+# ---- datagrams to others --------------------------------------------------------------------------
+
+def forged_token() -> str:
+    """A client shows its token from another address, which it may have forged: nothing is sent there but an answer as long
+    as what came. The test goes to the client."""
+    def shown(source: str) -> "Set[bytes]":
+        """What is sent there until half a second after the first answer."""
+        got: "Set[bytes]" = set()
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as data:
+            data.bind((source, 0))
+            data.settimeout(0.5)
+            until = time.monotonic() + 30
+            while not got and time.monotonic() < until:
+                for says in (ours.token(ours.SHOWN, token), b"x"):
+                    data.sendto(says, ("127.0.0.1", daemon.port))
+                with suppress(socket.timeout):
+                    while len(got) < 2 and time.monotonic() < until:
+                        got.add(data.recv(1 << 16))
+        return got
+
+    with lib.Daemon(args=["--one-port"], grace=None) as daemon, calling(daemon.port, GREEDY) as conn:
+        got = ask(conn, plan("stream", "UDP", 1, 1, "", DAY_S, ours.number(4, 1), ours.number(19, 0x2800), size=1000))
+        assert got.kind == ours.GRANT, got
+        token = ours.token_of(got)
+        assert shown(SECOND) == {ours.token(ours.UNKNOWN)}, "it is sent to another address"
+        more = shown(GREEDY) - {ours.token(ours.TAKEN)}
+        assert more and len(max(more, key=len)) >= 1000, more
+        return f"{len(max(more, key=len))} bytes a datagram to the client alone"
+
+
 # ---- descriptors in flight -----------------------------------------------------------------------
 
 def data_connection(port: int, source: str, says: bytes) -> socket.socket:
@@ -754,6 +784,7 @@ def suite(report: lib.Report) -> None:
         ("the same without tokens", partial(descriptors, False)),
         ("a test that is late to accept", stalls),
         ("tests that pin memory", pinned),
+        ("a token from another address", forged_token),
         ("silent connections of 250 addresses", pushed_out),
         ("ten big tests in a lab of one /24", a_lab),
         ("forty /64s of one site", forty_networks),
