@@ -246,6 +246,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 	struct np_server server = {
 		.log = d->log,
 		.peer = c->text,
+		.client = &c->peer,
 		.is_here = is_here,
 		.quiet = d->quiet,
 		.fill_dir = d->fill_dir,

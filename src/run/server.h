@@ -105,6 +105,8 @@ struct np_server {
 	bool is_here;     /* the client is on this machine, so it may have UNIX domain tests */
 	bool quiet;       /* the client may not raise the log level (-N) */
 	int fill_dir;     /* descriptor of the directory of files to fill buffers from; 0: none */
+	/* The client's address, which a proxy may have told; NULL: the control connection's. */
+	const struct np_addr *client;
 	struct np_limits limits;
 	struct np_admission admission;
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);

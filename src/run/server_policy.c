@@ -49,12 +49,19 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 	return NP_OK;
 }
 
-/* The addresses of the control connection: the loopback for one in the UNIX domain. */
+/*
+ * The addresses of the control connection: the loopback for one in the UNIX domain. Of one by way
+ * of a proxy, the client's: the proxy itself takes no data.
+ */
 static int
-control_addresses(int fd, int family, struct np_addr *near, struct np_addr *far, struct np_err *err)
+control_addresses(const struct np_server *s, int fd, int family, struct np_addr *near,
+		  struct np_addr *far, struct np_err *err)
 {
 	near->len = far->len = sizeof(far->sa);
-	if (getpeername(fd, (struct sockaddr *)&far->sa, &far->len) != 0 ||
+	if (s->client != NULL) {
+		*far = *s->client;
+	}
+	if ((s->client == NULL && getpeername(fd, (struct sockaddr *)&far->sa, &far->len) != 0) ||
 	    getsockname(fd, (struct sockaddr *)&near->sa, &near->len) != 0) {
 		return np_fail(err, NP_ESYS, errno, "address of the client");
 	}
@@ -110,7 +117,8 @@ only_client(const struct np_plan *p, const struct np_addr *client, struct np_add
  * neither ids nor echoes, may use another address of this host.
  */
 static int
-use_control_address(struct np_plan *p, int control_fd, struct np_err *err)
+use_control_address(const struct np_server *s, struct np_plan *p, int control_fd,
+		    struct np_err *err)
 {
 	struct np_addr here = { .len = 0 }, client;
 
@@ -118,7 +126,7 @@ use_control_address(struct np_plan *p, int control_fd, struct np_err *err)
 	    (!p->ids && !p->echo)) {
 		return NP_OK;
 	}
-	if (control_addresses(control_fd, p->family, &here, &client, err) != NP_OK) {
+	if (control_addresses(s, control_fd, p->family, &here, &client, err) != NP_OK) {
 		return err->code;
 	}
 	if (match_family(&here, p->family)) {
@@ -151,7 +159,8 @@ only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
  * control connection, or another address of this host, it need not name one: any peer is accepted.
  */
 static int
-choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struct np_err *err)
+choose_only(const struct np_server *s, const struct np_plan *p, int control_fd,
+	    struct np_terms *out, struct np_err *err)
 {
 	struct np_addr *only = &out->only;
 	struct np_addr here, client;
@@ -163,7 +172,7 @@ choose_only(const struct np_plan *p, int control_fd, struct np_terms *out, struc
 	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_IP) {
 		return NP_OK; /* the peer is checked by check_request() or np_run_open() */
 	}
-	if (control_addresses(control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
+	if (control_addresses(s, control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
 		return err->code;
 	}
 	if (p->transport->admit == NP_ADMIT_PEER && p->transport->family > 0) {
@@ -200,8 +209,8 @@ np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, st
 		.eth = p->transport->link ? s->eth : NULL,
 		.fill_dir = s->fill_dir,
 	};
-	if (check_request(s, p, err) != NP_OK || choose_only(p, control_fd, out, err) != NP_OK ||
-	    use_control_address(p, control_fd, err) != NP_OK) {
+	if (check_request(s, p, err) != NP_OK || choose_only(s, p, control_fd, out, err) != NP_OK ||
+	    use_control_address(s, p, control_fd, err) != NP_OK) {
 		return err->code;
 	}
 	/* May datagrams be sent to this client? Newer ones echo a token; others name a port. */

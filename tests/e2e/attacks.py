@@ -455,6 +455,25 @@ def forged_token() -> str:
         return f"{len(max(more, key=len))} bytes a datagram to the client alone"
 
 
+def through_a_proxy() -> str:
+    """A client of whom a proxy says the address gets the datagrams that it asks for, and not the proxy."""
+    says = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes((127, 1, 0, 1, 127, 0, 0, 1)) + b"\x12\x34\0\x50"
+    with lib.Daemon(args=["--proxy-protocol", SECOND], grace=None) as daemon, ExitStack() as stack:
+        conn = stack.enter_context(calling(daemon.port, SECOND))
+        proxy, client = (stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(2))
+        proxy.bind((SECOND, 0))
+        client.bind((GREEDY, proxy.getsockname()[1]))
+        conn.sendall(says)
+        got = ask(conn, plan("stream", "UDP", 1, 1, "", DAY_S, ours.number(4, 1), ours.number(30, proxy.getsockname()[1]), size=1000))
+        assert got.kind == ours.GRANT, got
+        client.settimeout(20)
+        size = len(client.recv(1 << 16))
+        proxy.setblocking(False)
+        with suppress(BlockingIOError):
+            raise AssertionError(f"{len(proxy.recv(1 << 16))} bytes to the proxy")
+        return f"{size} bytes a datagram to the client alone"
+
+
 # ---- descriptors in flight -----------------------------------------------------------------------
 
 def data_connection(port: int, source: str, says: bytes) -> socket.socket:
@@ -785,6 +804,7 @@ def suite(report: lib.Report) -> None:
         ("a test that is late to accept", stalls),
         ("tests that pin memory", pinned),
         ("a token from another address", forged_token),
+        ("a client behind a proxy", through_a_proxy),
         ("silent connections of 250 addresses", pushed_out),
         ("ten big tests in a lab of one /24", a_lab),
         ("forty /64s of one site", forty_networks),
