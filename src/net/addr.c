@@ -609,6 +609,13 @@ is_link_local(const struct np_addr *a)
 	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)&a->sa)->sin6_addr);
 }
 
+bool
+np_addr_may_share_link(const struct np_addr *a, const struct np_addr *b)
+{
+	return !is_link_local(a) || scope_of(a) == 0 || scope_of(b) == 0 ||
+	       scope_of(a) == scope_of(b);
+}
+
 void
 np_addr_set_link(struct np_addr *a, const struct np_addr *of)
 {
@@ -692,7 +699,7 @@ np_addr_same_host(const struct np_addr *a, const struct np_addr *b)
 	size_t n = np_addr_size(a);
 
 	return n > 0 && np_addr_same_family(a, b) &&
-	       memcmp(np_addr_bytes(a), np_addr_bytes(b), n) == 0;
+	       memcmp(np_addr_bytes(a), np_addr_bytes(b), n) == 0 && np_addr_may_share_link(a, b);
 }
 
 int

@@ -151,8 +151,14 @@ void np_addr_make_loopback(struct np_addr *a, int family);
 /* Turn an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) into the IPv4 address. */
 void np_addr_unmap(struct np_addr *a);
 
-/* Same family and address; ports and scopes may differ. False for families without addresses. */
+/*
+ * Same family and address, and not link-local on two links; ports may differ. False for families
+ * without addresses.
+ */
 bool np_addr_same_host(const struct np_addr *a, const struct np_addr *b);
+
+/* False if they are link-local addresses of two links: the same one is another host there. */
+bool np_addr_may_share_link(const struct np_addr *a, const struct np_addr *b);
 
 /* The family named by the prefix of an address ("vsock:2"), or AF_UNSPEC. */
 int np_family_prefixed(const char *host);

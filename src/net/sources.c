@@ -60,7 +60,8 @@ is_first(const struct np_sources *s, const struct np_addr *from)
 		return false;
 	}
 	return a->sin_family == AF_INET    ? a->sin_addr.s_addr == b->sin_addr.s_addr
-	       : a->sin_family == AF_INET6 ? IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr)
+	       : a->sin_family == AF_INET6 ? IN6_ARE_ADDR_EQUAL(&a6->sin6_addr, &b6->sin6_addr) &&
+						 a6->sin6_scope_id == b6->sin6_scope_id
 					   : false;
 }
 
@@ -77,7 +78,7 @@ np_sources_have(const struct np_sources *s, const struct np_addr *from)
 		return false;
 	}
 	for (size_t i = 0; i < s->count; i++) {
-		if (matches(s, &s->at[i], &h)) {
+		if (matches(s, &s->at[i], &h) && np_addr_may_share_link(&s->at[i], from)) {
 			return true;
 		}
 	}

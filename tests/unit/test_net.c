@@ -193,6 +193,27 @@ TEST(hosts_are_compared_without_their_ports)
 	assert_false(np_addr_same_host(&a, &b));
 }
 
+TEST(link_local_hosts_of_two_links_differ)
+{
+	const uint8_t local[16] = { 0xfe, 0x80, [15] = 1 }, global[16] = { 0x20, 1, [15] = 1 };
+	struct sockaddr_in6 *link;
+	struct np_addr a, b;
+
+	np_addr_make(&a, AF_INET6, local, 1);
+	b = a;
+	link = (struct sockaddr_in6 *)&b.sa;
+	((struct sockaddr_in6 *)&a.sa)->sin6_scope_id = link->sin6_scope_id = 2;
+	assert_true(np_addr_same_host(&a, &b));
+	link->sin6_scope_id = 3;
+	assert_false(np_addr_same_host(&a, &b));
+	link->sin6_scope_id = 0; /* not known */
+	assert_true(np_addr_same_host(&a, &b));
+	np_addr_make(&a, AF_INET6, global, 1);
+	b = a;
+	link->sin6_scope_id = 3; /* has no meaning */
+	assert_true(np_addr_same_host(&a, &b));
+}
+
 TEST(literal_addresses_resolve_to_themselves)
 {
 	char text[NP_ADDR_TEXT];

@@ -304,6 +304,13 @@ TEST(an_ipv6_address_may_stand_for_its_network)
 	np_addr_make(&from, AF_INET6, near, 0);
 	assert_false(has(&s, from));
 	assert_true(np_sources_single(&s));
+	/* The same address on another link is another host. */
+	np_addr_make(&from, AF_INET6, link, 0);
+	((struct sockaddr_in6 *)&s.at[0].sa)->sin6_scope_id = 2;
+	((struct sockaddr_in6 *)&from.sa)->sin6_scope_id = 3;
+	assert_false(has(&s, from));
+	((struct sockaddr_in6 *)&from.sa)->sin6_scope_id = 2;
+	assert_true(has(&s, from));
 	s.at[0] = four(1, 0);
 	assert_false(has(&s, four(2, 0)));
 	assert_true(np_sources_single(&s));
