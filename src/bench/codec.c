@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/units.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/sequence.h"
@@ -15,6 +16,8 @@
 
 /* Indexes of np_worker.pipe. */
 enum { INTO, OUT_OF, SINK, ENDS };
+
+enum { PIPE = 64 << 10 }; /* bytes that a pipe holds, if its user has not too many (pipe(7)) */
 
 unsigned
 np_codec_of(const struct np_plan *p)
@@ -103,11 +106,17 @@ open_pipe(struct np_worker *w)
 	w->pipe[OUT_OF] = ends[0];
 	w->pipe[INTO] = ends[1];
 	w->pipe[SINK] = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	/* A call moves no more than the pipe holds; it may stay small. */
-	if (w->pipe[SINK] >= 0 && w->recv_size <= INT32_MAX) {
+	/* Without a pipe, if others of its user leave it two pages (fs.pipe-user-pages-soft). */
+	if (w->pipe[SINK] < 0 ||
+	    (fcntl(w->pipe[INTO], F_SETPIPE_SZ, (int)np_min(w->recv_size, PIPE)) < 0 &&
+	     errno == EPERM)) {
+		return false;
+	}
+	/* A call moves no more than the pipe holds; it may stay as it is. */
+	if (w->recv_size <= INT32_MAX) {
 		(void)fcntl(w->pipe[INTO], F_SETPIPE_SZ, (int)w->recv_size);
 	}
-	return w->pipe[SINK] >= 0;
+	return true;
 }
 
 /* Discard `count` bytes of the pipe. Returns count, or -1. */

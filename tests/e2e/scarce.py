@@ -6,6 +6,8 @@ import os
 import re
 import signal
 import socket
+import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -142,7 +144,7 @@ def sleeps(pid: int) -> bool:
 def few_processes(place: Path) -> str:
     """No process for a session, then no thread for its test: each is a refusal, and later there is a result."""
     if os.geteuid() != 0:
-        return "not root: nobody else to be"
+        raise lib.Skipped("needs root, to be another user")
     be = ["prlimit", f"--nproc={STRANGERS}", "setpriv", "--reuid", str(STRANGER), "--regid",
           str(STRANGER), "--clear-groups"]
     words = []
@@ -160,6 +162,41 @@ def few_processes(place: Path) -> str:
         must_serve(daemon.port)
         assert lines(daemon, "no process") < 3, daemon.log()
     return "; ".join(words)
+
+
+# ---- pages for pipes -----------------------------------------------------------------------------
+
+# Takes them until the kernel gives no more, and keeps them until its input ends.
+TAKE_PAGES = """
+import fcntl, os, sys
+kept = []
+try:
+    for _ in range(4096):
+        kept.append(os.pipe())
+        fcntl.fcntl(kept[-1][1], 1031, 1 << 20)   # F_SETPIPE_SZ
+except PermissionError:
+    print(len(kept), flush=True)
+    sys.stdin.read()
+"""
+PAGES = 8192    # two pages, all that a pipe holds then
+
+
+def few_pages(place: Path) -> str:
+    """Another process of the daemon's user has all pages for pipes (fs.pipe-user-pages-soft): -V does without one."""
+    if os.geteuid() != 0:
+        raise lib.Skipped("needs root, to be another user")
+    be = ["setpriv", "--reuid", str(STRANGER + 1), "--regid", str(STRANGER + 1), "--clear-groups"]
+    with lib.Daemon(be, ["--no-sandbox"], program=str(place / "netserver")) as daemon, \
+            subprocess.Popen([*be, sys.executable, "-c", TAKE_PAGES], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as taker:
+        assert taker.stdout and taker.stdout.readline(), "this user gets any number of pages"
+        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_STREAM", "-l", "-200000000", "-P", "0",
+                       "--", "-V", "-M", "256k", "-k", "REMOTE_BYTES_RECVD,REMOTE_RECV_CALLS"], 60 * PATIENCE)
+        taker.communicate()
+    assert got.rc == 0 and not got.err, got
+    told = dict(line.split("=") for line in got.out.split())
+    each = int(told["REMOTE_BYTES_RECVD"]) / int(told["REMOTE_RECV_CALLS"])
+    assert each > PAGES, f"{each:.0f} bytes a call"
+    return f"{each:.0f} bytes a call"
 
 
 # ---- room on the disk ---------------------------------------------------------------------------
@@ -313,6 +350,7 @@ def busy(place: Path, port: int) -> Iterator[Case]:
     yield "no memory", no_memory
     yield "no memory, not confined", partial(no_memory, "--no-sandbox")
     yield "no process", partial(few_processes, place)
+    yield "no pages for pipes", partial(few_pages, place)
     yield "no room for the log", partial(full_output, FULL_DEVICE)
     yield "nowhere for the log", partial(full_output, None)
     yield "nobody reads the log", unread_output
