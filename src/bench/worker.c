@@ -13,6 +13,7 @@
 #include "bench/ramp.h"
 #include "bench/run.h"
 #include "bench/stamps.h"
+#include "net/sock.h"
 
 enum { FIRST_MS = 500 }; /* the answers to the first datagrams arrive within that time */
 
@@ -188,10 +189,14 @@ void
 np_worker_end(struct np_worker *w)
 {
 	for (uint32_t i = 0; i < w->conns && w->steps != NULL && w->steps->open != NULL; i++) {
-		if (w->conn[i].fd >= 0) {
-			np_sys_close(w->conn[i].fd);
-			w->conn[i].fd = -1;
+		int *fd = &w->conn[i].fd;
+
+		if (*fd >= 0 && !w->run->plan->active && np_conn_queued(&w->conn[i]) > NP_UNREAD) {
+			np_sock_reset(*fd);
+		} else if (*fd >= 0) {
+			np_sys_close(*fd);
 		}
+		*fd = -1;
 	}
 	np_codec_close(w);
 }

@@ -245,7 +245,11 @@ bool np_worker_mark(struct np_worker *w);
 /* Set the totals of calls and bytes, which follow from the number of transactions. */
 void np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives);
 
-/* The window is over: close what the loop opened. */
+/*
+ * The window is over: close what the loop opened. A daemon leaves no more than NP_UNREAD bytes of a
+ * connection to the kernel, which would keep them for minutes if the client does not read.
+ */
+enum { NP_UNREAD = 16 << 10 };
 void np_worker_end(struct np_worker *w);
 
 /*

@@ -50,4 +50,11 @@ int np_server_test(struct np_server *s, struct np_chan *c, const struct np_diale
 		   const struct np_plan *p, const struct np_terms *terms, struct np_served *served,
 		   struct np_err *err);
 
+/*
+ * Close the connections of the last test whose data the client has not received yet. waits: while
+ * it receives some, for a minute at most, and for 10 s without any. What it does not receive is
+ * discarded.
+ */
+void np_server_end_unread(struct np_server *s, bool waits);
+
 #endif

@@ -1,20 +1,29 @@
 /* A test at the daemon's side: the data connections, the measured part, the results. */
 #include <errno.h>
+#include <linux/sockios.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h> /* SIOCOUTQ needs it */
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/units.h"
 #include "net/capture.h"
+#include "net/sock.h"
 #include "net/tcpinfo.h"
 #include "run/server_parts.h"
 
 /* Time-outs in seconds, the first ones for the data connection. */
 enum {
 	ESTABLISH_S = 120,
-	PLAIN_S = 10, /* --one-port without a token; and at least */
-	ECHO_S = 10,  /* for the echo of a token */
-	GRACE_S = 5,  /* beyond np_limits.seconds, for the client to end a test without a time */
-	BEHIND_S = 4  /* after the length of a test: netperf's client then waits for results */
+	PLAIN_S = 10,  /* --one-port without a token; and at least */
+	ECHO_S = 10,   /* for the echo of a token */
+	GRACE_S = 5,   /* beyond np_limits.seconds, for the client to end a test without a time */
+	BEHIND_S = 4,  /* after the length of a test: netperf's client then waits for results */
+	UNREAD_S = 10, /* at the end of a session, for a client that receives nothing more */
+	UNREAD_MOST_S = 60 /* and for one that receives slowly */
 };
 
 /* If the daemon sends the first datagram: choose its peer, or a token that must be echoed first. */
@@ -129,6 +138,83 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	return NP_OK;
 }
 
+/*
+ * Keep open, until the next test or the end of the session, the connections whose client has not
+ * received all data. If they were closed, data that it does not read would stay in the kernel's
+ * memory for minutes, and no session would account for that.
+ */
+static void
+keep_unread(struct np_server *s, struct np_run *run)
+{
+	const struct np_transport *t = run->plan->transport;
+	char byte;
+
+	/* A socket with kernel TLS can't be reset; an engine that takes all back leaves nothing. */
+	if (t->acked == NULL || t->ends.shut != NULL || run->engine->take_all_back != NULL ||
+	    run->end.borrowed || s->unread != NULL) {
+		return;
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		int *fd = &run->conn[i].fd;
+
+		/* With data of the client unread, close(2) resets the connection. */
+		if (*fd < 0 || np_sock_queued(*fd, SIOCOUTQ) == 0 ||
+		    recv(*fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+			continue;
+		}
+		if (s->unread == NULL) {
+			s->unread = calloc(run->conns, sizeof(*s->unread));
+		}
+		if (s->unread != NULL) {
+			shutdown(*fd, SHUT_WR);
+			s->unread[s->unreads++] = *fd;
+			*fd = -1;
+		}
+	}
+}
+
+/* What clients have yet to receive, of connections that were not reset. */
+static uint64_t
+unread_bytes(const struct np_server *s)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t i = 0; i < s->unreads; i++) {
+		struct pollfd p = { .fd = s->unread[i] };
+
+		if (poll(&p, 1, 0) <= 0 || (p.revents & POLLERR) == 0) {
+			sum += (uint64_t)np_sock_queued(p.fd, SIOCOUTQ);
+		}
+	}
+	return sum;
+}
+
+void
+np_server_end_unread(struct np_server *s, bool waits)
+{
+	uint64_t most = np_deadline(UNREAD_MOST_S * NP_SEC);
+	uint64_t least = UINT64_MAX, until = waits ? most : 0, left;
+	struct timespec pause;
+
+	while ((left = unread_bytes(s)) > 0 && np_now() < until && !np_signalled(&s->signals)) {
+		if (left < least) {
+			least = left;
+			until = np_min(np_deadline(UNREAD_S * NP_SEC), most);
+		}
+		ppoll(NULL, 0, np_left(np_deadline(20 * NP_MSEC), &pause), s->signals.let_in);
+	}
+	for (uint32_t i = 0; i < s->unreads; i++) {
+		if (np_sock_queued(s->unread[i], SIOCOUTQ) > 0) {
+			np_sock_reset(s->unread[i]);
+		} else {
+			close(s->unread[i]);
+		}
+	}
+	free(s->unread);
+	s->unread = NULL;
+	s->unreads = 0;
+}
+
 /* Close the data connection, then send the results. */
 static int
 report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect, struct np_run *run,
@@ -139,6 +225,7 @@ report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	struct np_err why;
 	int rc = np_tally_take(run, &tally, &why);
 
+	keep_unread(s, run);
 	np_run_close(run);
 	if (rc != NP_OK) {
 		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
@@ -212,6 +299,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	served->received = counts.received;
 	served->sent = counts.sent;
 	served->transactions = counts.transactions;
+	keep_unread(s, &run);
 	np_run_free(&run);
 	return rc;
 }

@@ -425,6 +425,45 @@ def pinned() -> str:
         return f"{queued[-1]} bytes are not read; {far['engine.zerocopy_sends']} sends of another one without a copy"
 
 
+# ---- what ended sessions leave -------------------------------------------------------------------
+
+def reluctant(port: int, stack: ExitStack, source: str = GREEDY) -> socket.socket:
+    """A data connection that has room for next to nothing."""
+    data = stack.enter_context(socket.socket())
+    data.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    data.settimeout(1)
+    data.bind((source, 0))
+    data.connect(("127.0.0.1", port))
+    return data
+
+
+def orphans(ports: "Set[int]") -> "List[str]":
+    """Connections at these ports that no process has, and that have data to send."""
+    rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return [" ".join(row[1:5]) for row in rows
+            if int(row[1][-4:], 16) in ports and row[9] == "0" and row[3] in ("04", "09", "0B") and int(row[4][:8], 16) > 1]
+
+
+def unread() -> str:
+    """Tests of a second whose data the client does not read: when their sessions are over the kernel keeps none of it."""
+    count, size, ports = 20, 100000, set()
+    with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
+        for pattern in ("stream", "rr", "crr"):
+            with calling(daemon.port, GREEDY) as conn:
+                got = ask(conn, plan(pattern, "TCP", count, 1, "", 1, *[ours.number(4, 1)] * (pattern == "stream"), size=size))
+                assert got.kind == ours.GRANT, got
+                ports.update(ours.ports_of(got))
+                for _ in range(count):
+                    data = reluctant(ours.ports_of(got)[0], stack)
+                    if pattern != "stream":
+                        data.sendall(bytes(size))
+                assert ours.receive(conn).kind == ours.RESULT
+        assert lib.wait_for(lambda: not daemon.children(), 60), "the sessions stay"
+        left = orphans(ports)
+        assert not left, f"{len(left)} connections are left, such as {left[0]}"
+        return f"nothing of {3 * count} connections"
+
+
 # ---- datagrams to others --------------------------------------------------------------------------
 
 def forged_token() -> str:
@@ -803,6 +842,7 @@ def suite(report: lib.Report) -> None:
         ("the same without tokens", partial(descriptors, False)),
         ("a test that is late to accept", stalls),
         ("tests that pin memory", pinned),
+        ("tests that nobody reads", unread),
         ("a token from another address", forged_token),
         ("a client behind a proxy", through_a_proxy),
         ("silent connections of 250 addresses", pushed_out),

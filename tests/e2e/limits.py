@@ -223,6 +223,31 @@ def behind_its_window() -> str:
         raise AssertionError("it is heard still")
 
 
+def late_reader(stays: bool, half_closes: bool = False) -> str:
+    """A client that reads nothing before it has its results, or has ended its session, gets all data and their end."""
+    with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
+        control = calling(daemon.port, stack)
+        got = attacks.ask(control, attacks.plan("stream", "TCP", 1, 1, "", 1, ours.number(4, 1), size=100000))
+        data = attacks.reluctant(ours.ports_of(got)[0], stack, "127.0.0.1")
+        if half_closes:
+            data.shutdown(socket.SHUT_WR)
+        assert ours.receive(control).kind == ours.RESULT
+        if not stays:
+            control.shutdown(socket.SHUT_WR)
+        data.settimeout(60)
+        time.sleep(2)
+        size = 0
+        while part := data.recv(1 << 16):
+            size += len(part)
+        if stays:
+            assert attacks.ask(control, attacks.plan("stream", "TCP", 1, 1, "", 1)).kind == ours.GRANT
+        data.close()
+        control.close()
+        assert lib.wait_for(lambda: not daemon.children(), 20 * PATIENCE), "the session stays"
+        assert size > 100000, f"{size} bytes: the test is blind"
+        return f"{size} bytes"
+
+
 def shared_memory() -> None:
     """Memory held by one session is not available to another until its test ends."""
     args = ("TCP_STREAM", "-l", "4", *lib.PACED, "--", "-M", "4m", "-s", "100k", "-S", "100k")
@@ -549,6 +574,9 @@ def cases() -> Iterator[Case]:
                                                ["TCP_RR", "-l", "-10", "--warm-up", "2"],
                                                ["TCP_RR", "-l", "-10", "--warm-up", "1"], "max-length")
     yield "behind its window", behind_its_window
+    yield "a client that reads late", partial(late_reader, True)
+    yield "a client that reads late, after its session", partial(late_reader, False)
+    yield "a client that half-closes, and reads late, after its session", partial(late_reader, False, True)
     yield "--max-message", partial(too_much, ["--max-message", "64k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "65k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "64k"], "max-message")

@@ -74,6 +74,7 @@ OURS = {
     "SCTP_RR": ["-t", "SCTP_RR", "-l", "-200", "--", "-r", "3000,2000"],
     "SCTP_RR_MANY": ["-t", "SCTP_RR_MANY", "-l", "-200", "--", "-T", "4"],
     "OMNI with a connection for each transaction": ["-t", "omni", "-l", "-50", "--", "-T", "sctp", "-d", "rr", "-c"],
+    "OMNI with a large response on each connection": ["-t", "omni", "-l", "-20", "--", "-T", "sctp", "-d", "rr", "-c", "-r", "100,20000"],
     "OMNI that the daemon leads": ["-t", "omni", "-l", "-140000", "--", "-T", "sctp", "-d", "recv", "-m", ",1400",
                                    "-M", ",1400"],
 }

@@ -27,7 +27,7 @@ enum {
 	FAST_ROUNDS = 16 /* through all ports without a pause */
 };
 
-/* State of a worker. A follower uses only `reads_info` and min_rtt_us. */
+/* State of a worker. A follower uses only `reads_info`, `has_last` and min_rtt_us. */
 struct connector {
 	struct np_addr local, peer;  /* of the next connection; peer.len 0: not yet known */
 	uint32_t port_min, port_max; /* its local ports: up to max - 1 */
@@ -37,6 +37,7 @@ struct connector {
 	uint64_t busy_ns;            /* since when none is free */
 	bool spreads;                /* addresses vary as well as ports */
 	bool reads_info;             /* read TCP_INFO of each connection */
+	bool has_last;               /* the follower calls accept_last() */
 	int64_t min_rtt_us;          /* shortest round trip of all; 0: not known */
 	size_t token;                /* bytes of a token before each request */
 	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
@@ -530,15 +531,37 @@ accept_next(struct np_worker *w, int flags)
 	return -ECONNABORTED;
 }
 
+/*
+ * After a large response wait for the client's close: what a client does not read of a closed
+ * socket stays in the kernel's memory for minutes, and belongs to no session. Only of TCP and
+ * MPTCP: shutdown(2) of others is another one.
+ */
+static bool
+waits_for_close(const struct np_worker *w)
+{
+	const struct np_transport *t = w->run->plan->transport;
+
+	return w->send_size > NP_UNREAD && t->acked != NULL && t->ends.shut == NULL;
+}
+
+/* What most tests need not do at the end of a connection. */
+static __attribute__((noinline)) enum np_need
+accept_last(struct np_worker *w, struct np_conn *c)
+{
+	const struct connector *state = w->state;
+
+	if (state->reads_info) {
+		add_tcp_info(w, c);
+	}
+	return waits_for_close(w) ? NP_SHUT : NP_CLOSE;
+}
+
 NP_LOOP_BODY enum np_need
 accept_done(struct np_worker *w, struct np_conn *c)
 {
-	struct connector *state = w->state;
+	const struct connector *state = w->state;
 
-	if (__builtin_expect(state->reads_info, 0)) {
-		add_tcp_info(w, c);
-	}
-	return NP_CLOSE;
+	return __builtin_expect(state->has_last, 0) ? accept_last(w, c) : NP_CLOSE;
 }
 
 /* A connection counts only once its request is complete. */
@@ -622,13 +645,17 @@ static int
 accept_setup(struct np_worker *w, struct np_err *err)
 {
 	struct np_run *run = w->run;
+	struct connector *state;
 
 	run->closing.sndbuf_end = run->end.sndbuf;
 	run->closing.rcvbuf_end = run->end.rcvbuf;
-	if (make_state(w, err) == NULL) {
+	state = make_state(w, err);
+	if (state == NULL ||
+	    take_rings(w, 0, run->plan->response, run->plan->request, err) != NP_OK) {
 		return err->code;
 	}
-	return take_rings(w, 0, run->plan->response, run->plan->request, err);
+	state->has_last = state->reads_info || waits_for_close(w);
+	return NP_OK;
 }
 
 static const struct np_side connect_side = {
