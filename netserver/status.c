@@ -129,6 +129,7 @@ doing(char out[96], const struct ns_session *s, uint64_t now_ns)
 		snprintf(out, 96, "%.*s of %" PRIu32 " s, %s", width, s->wish.test, s->wish.seconds,
 			 span(a, s->test_ns, now_ns));
 	}
+	np_text_printable(out); /* a session may have been compromised */
 	return out;
 }
 

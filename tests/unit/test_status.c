@@ -178,7 +178,7 @@ TEST_WITH(the_text_tells_all_numbers, set_up, tear_down)
 TEST_WITH(the_text_tells_what_sessions_do, set_up, tear_down)
 {
 	static const char *const does[] = { "no test", "TCP_STREAM of 10 s, 00:00:05",
-					    "TCP_STREAM by count, 00:00:05",
+					    "TCP?STREAM by count, 00:00:05",
 					    "TCP_STREAM waits for its turn, 00:00:07",
 					    "is ending" };
 	struct daemon *d = *state;
@@ -187,6 +187,7 @@ TEST_WITH(the_text_tells_what_sessions_do, set_up, tear_down)
 	d->sessions[1].test_ns = d->view.now_ns - 5 * NP_SEC;
 	d->sessions[1].wish.seconds = 10;
 	d->sessions[2].test_ns = d->view.now_ns - 5 * NP_SEC;
+	d->sessions[2].wish.test[3] = '\n'; /* of a compromised session */
 	d->sessions[3].waiting_ns = d->view.now_ns - 7 * NP_SEC;
 	d->sessions[4].ending = true;
 	status(d, sizeof(d->text));
