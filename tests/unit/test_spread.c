@@ -193,8 +193,8 @@ TEST(a_connection_that_is_refused_later_is_reported)
 
 	open_both(&client, &server, false);
 	np_run_free(&server.run);
-	assert_int_equal(np_many_begin(&client.run, 1, &client.err), NP_OK);
-	assert_int_equal(np_many_await(&client.run, 1, &client.err), NP_ESYS);
+	assert_int_equal(np_many_begin(&client.run, &client.run.conn[1], &client.err), NP_OK);
+	assert_int_equal(np_many_await(&client.run, &client.run.conn[1], &client.err), NP_ESYS);
 	assert_int_equal(client.err.sys, ECONNREFUSED);
 	np_run_free(&client.run);
 }

@@ -183,11 +183,11 @@ TEST(a_listener_may_go_once_it_has_accepted)
 	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)), 0);
 	assert_int_equal(listen(fd, 1), 0);
 	assert_int_equal(np_sock_local(fd, &run.end.peer, &err), NP_OK);
-	assert_int_equal(np_many_begin(&run, 1, &err), NP_OK);
+	assert_int_equal(np_many_begin(&run, &run.conn[1], &err), NP_OK);
 	accepted = accept(fd, NULL, NULL);
 	close_fd(&fd);
 	fd = -1;
-	fail_if(np_many_await(&run, 1, &err) != NP_OK, "%s", err.msg);
+	fail_if(np_many_await(&run, &run.conn[1], &err) != NP_OK, "%s", err.msg);
 }
 
 TEST(a_directory_that_will_not_do_is_named)

@@ -13,15 +13,15 @@
 
 /* The peer of a flow: without connections each flow has its own port or path at the far end. */
 static void
-peer_of(const struct np_run *run, uint32_t number, struct np_addr *peer)
+peer_of(const struct np_run *run, const struct np_conn *c, struct np_addr *peer)
 {
 	const struct np_transport *t = run->plan->transport;
 
 	*peer = run->end.peer;
-	if (run->conn[number].port != 0) {
-		np_addr_set_port(peer, run->conn[number].port);
+	if (c->port != 0) {
+		np_addr_set_port(peer, c->port);
 	} else if (!t->connected && np_family(t->family)->is_here) {
-		np_unix_another(&run->end.peer, number, peer);
+		np_unix_another(&run->end.peer, (uint32_t)(c - run->conn), peer);
 	}
 }
 
@@ -48,27 +48,24 @@ np_many_open(struct np_run *run, struct np_err *err)
 	enum { OTHERS = 32 }; /* further descriptors of this process */
 	bool connected = run->plan->transport->connected;
 
-	if (run->plan->pattern->connection_test && run->conns > 1 && run->plan->active) {
-		/* It opens its sockets later: raise the limit of descriptors now, or fail. */
-		unsigned most = np_fds_raise_limit(run->conns);
-
-		if (most < run->conns + OTHERS) {
-			return np_fail(err, NP_ESYS, EMFILE,
-				       "%u connections at a time (a smaller --flows, or a larger "
-				       "ulimit -n than %u)",
-				       run->conns, most);
-		}
-	}
-	if (run->plan->pattern->connection_test) {
-		return NP_OK;
-	}
 	if (run->conns < 2 || (!run->plan->active && connected)) {
 		return NP_OK;
 	}
-	for (uint32_t i = 0; i < run->conns && np_is_handed(run); i++) {
-		run->conn[i].port = np_addr_port(&run->end.local);
+	if (run->plan->pattern->connection_test) {
+		/* It opens its sockets later: raise the limit of descriptors now, or fail. */
+		unsigned most = np_fds_raise_limit(run->conns);
+
+		return most >= run->conns + OTHERS
+			   ? NP_OK
+			   : np_fail(err, NP_ESYS, EMFILE,
+				     "%u connections at a time (a smaller --flows, or a larger "
+				     "ulimit -n than %u)",
+				     run->conns, most);
 	}
 	if (np_is_handed(run)) {
+		for (uint32_t i = 0; i < run->conns; i++) {
+			run->conn[i].port = np_addr_port(&run->end.local);
+		}
 		return NP_OK;
 	}
 	if (run->conns > np_plan_most_flows(run->plan)) {
@@ -98,15 +95,15 @@ np_many_open(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* Flow `number`, from 0, could not connect: NP_ESYS with the errno `error`. */
+/* A flow could not connect: NP_ESYS with the errno `error`. */
 static int
-fail_connect(const struct np_run *run, uint32_t number, int error, struct np_err *err)
+fail_connect(const struct np_run *run, const struct np_conn *c, int error, struct np_err *err)
 {
 	struct np_addr peer;
 
-	peer_of(run, number, &peer);
-	return np_fail(err, NP_ESYS, error, "connect data socket %u of %u to %s", number + 1,
-		       run->conns, NP_ADDR_STR(&peer));
+	peer_of(run, c, &peer);
+	return np_fail(err, NP_ESYS, error, "connect data socket %u of %u to %s",
+		       (uint32_t)(c - run->conn) + 1, run->conns, NP_ADDR_STR(&peer));
 }
 
 /*
@@ -114,48 +111,57 @@ fail_connect(const struct np_run *run, uint32_t number, int error, struct np_err
  * where a non-blocking one would fail.
  */
 int
-np_many_begin(struct np_run *run, uint32_t number, struct np_err *err)
+np_many_begin(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
-	int fd = run->conn[number].fd;
 	struct np_addr peer;
 
-	peer_of(run, number, &peer);
+	peer_of(run, c, &peer);
 	if (!np_family(run->plan->transport->family)->is_here) {
-		np_sock_block(fd, false);
+		np_sock_block(c->fd, false);
 	}
-	if (np_sys_connect(fd, &peer.sa, peer.len) != 0 && errno != EINPROGRESS) {
-		return fail_connect(run, number, errno, err);
+	if (np_sys_connect(c->fd, &peer.sa, peer.len) != 0 && errno != EINPROGRESS) {
+		return fail_connect(run, c, errno, err);
 	}
 	if (!run->plan->transport->connected) {
-		np_sock_forget(fd); /* drop datagrams of any sender from before */
+		np_sock_forget(c->fd); /* drop datagrams of any sender from before */
 	}
 	return NP_OK;
 }
 
 int
-np_many_await(struct np_run *run, uint32_t number, struct np_err *err)
+np_many_await(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
-	struct pollfd p = { .fd = run->conn[number].fd, .events = POLLOUT };
+	struct pollfd p = { .fd = c->fd, .events = POLLOUT };
 	int error;
 
 	if (run->plan->transport->ip_protocol == IPPROTO_TCP) {
 		struct np_addr peer;
 
 		/* In one call instead of two: has the connection been made, or why not? */
-		peer_of(run, number, &peer);
+		peer_of(run, c, &peer);
 		error = np_sys_connect(p.fd, &peer.sa, peer.len) == 0 ? EISCONN : errno;
 		if (error != EALREADY && error != EINPROGRESS) {
-			return error == EISCONN ? NP_OK : fail_connect(run, number, error, err);
+			return error == EISCONN ? NP_OK : fail_connect(run, c, error, err);
 		}
 	}
 	while (!np_stopped(run->stop) && poll(&p, 1, 100) <= 0) {
 	}
 	if (np_stopped(run->stop)) {
-		return fail_connect(run, number, EINTR, err);
+		return fail_connect(run, c, EINTR, err);
 	}
 	error = np_sock_int(p.fd, SOL_SOCKET, SO_ERROR);
-	if (error != 0) {
-		return fail_connect(run, number, error > 0 ? error : errno, err);
+	return error == 0 ? NP_OK : fail_connect(run, c, error > 0 ? error : errno, err);
+}
+
+int
+np_many_each(struct np_run *run, uint32_t first,
+	     int (*step)(struct np_run *run, struct np_conn *c, struct np_err *err),
+	     struct np_err *err)
+{
+	for (uint32_t i = first; i < run->conns; i++) {
+		if (step(run, &run->conn[i], err) != NP_OK) {
+			return err->code;
+		}
 	}
 	return NP_OK;
 }
@@ -163,17 +169,9 @@ np_many_await(struct np_run *run, uint32_t number, struct np_err *err)
 int
 np_many_connect(struct np_run *run, struct np_err *err)
 {
-	for (uint32_t i = 1; i < run->conns; i++) {
-		if (np_many_begin(run, i, err) != NP_OK) {
-			return err->code;
-		}
-	}
-	for (uint32_t i = 1; i < run->conns; i++) {
-		if (np_many_await(run, i, err) != NP_OK) {
-			return err->code;
-		}
-	}
-	return NP_OK;
+	int rc = np_many_each(run, 1, np_many_begin, err);
+
+	return rc == NP_OK ? np_many_each(run, 1, np_many_await, err) : rc;
 }
 
 /* Make them blocking again, unless the worker waits for events (wake_fd). */
@@ -188,18 +186,15 @@ np_many_connected(const struct np_run *run)
 int
 np_many_establish(struct np_run *run, struct np_err *err)
 {
-	if (run->plan->active) {
-		if (np_many_connect(run, err) != NP_OK) {
-			return err->code;
-		}
-		np_many_connected(run);
-		return NP_OK;
+	if (!run->plan->active) {
+		return run->plan->transport->connected
+			   ? np_many_each(run, 1, np_endpoint_accept, err)
+			   : NP_OK;
 	}
-	for (uint32_t i = 1; i < run->conns && run->plan->transport->connected; i++) {
-		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {
-			return err->code;
-		}
+	if (np_many_connect(run, err) != NP_OK) {
+		return err->code;
 	}
+	np_many_connected(run);
 	return NP_OK;
 }
 

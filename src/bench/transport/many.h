@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 
+struct np_conn;
 struct np_run;
 struct pollfd;
 
@@ -25,11 +26,16 @@ int np_many_establish(struct np_run *run, struct np_err *err);
 int np_many_connect(struct np_run *run, struct np_err *err);
 void np_many_connected(const struct np_run *run);
 
-/* Begin to connect the socket with that number. */
-int np_many_begin(struct np_run *run, uint32_t number, struct np_err *err);
+/* Begin to connect a socket. */
+int np_many_begin(struct np_run *run, struct np_conn *c, struct np_err *err);
 
 /* After np_many_begin(): wait until it is connected. Fails with EINTR if the run is stopped. */
-int np_many_await(struct np_run *run, uint32_t number, struct np_err *err);
+int np_many_await(struct np_run *run, struct np_conn *c, struct np_err *err);
+
+/* Call `step` for each connection from number `first` on, up to the first that fails. */
+int np_many_each(struct np_run *run, uint32_t first,
+		 int (*step)(struct np_run *run, struct np_conn *c, struct np_err *err),
+		 struct np_err *err);
 
 /* Call `wait` with an array for poll(2): all data sockets, and one spare entry (fd -1). */
 int np_many_wait(struct np_run *run,

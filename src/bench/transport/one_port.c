@@ -21,20 +21,16 @@ enum {
 int
 np_handed_establish(struct np_run *run, struct np_err *err)
 {
-	for (uint32_t i = 0; i < run->conns; i++) {
-		struct np_addr *peer = &run->end.peer;
+	struct np_addr *peer = &run->end.peer;
 
-		if (np_endpoint_accept(run, &run->conn[i], err) != NP_OK) {
-			return err->code;
-		}
-		peer->len = sizeof(peer->sa);
-		if (i == 0 &&
-		    (run->conn->fd < 0 ||
-		     getpeername(run->conn->fd, (struct sockaddr *)&peer->sa, &peer->len) != 0)) {
-			peer->len = 0;
-		}
+	if (np_endpoint_accept(run, run->conn, err) != NP_OK) {
+		return err->code;
 	}
-	return NP_OK;
+	peer->len = sizeof(peer->sa);
+	if (getpeername(run->conn->fd, (struct sockaddr *)&peer->sa, &peer->len) != 0) {
+		peer->len = 0; /* stopped before a socket came */
+	}
+	return np_many_each(run, 1, np_endpoint_accept, err);
 }
 
 /*
@@ -124,8 +120,7 @@ reopen(struct np_run *run, uint32_t number, struct np_err *err)
 		return err->code;
 	}
 	if (run->plan->transport->connected || np_run_connected(run)) {
-		if (np_many_begin(run, number, err) != NP_OK ||
-		    np_many_await(run, number, err) != NP_OK) {
+		if (np_many_begin(run, c, err) != NP_OK || np_many_await(run, c, err) != NP_OK) {
 			return err->code;
 		}
 		if (run->worker->stop.wake_fd == 0) {
@@ -193,10 +188,8 @@ np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 				waits[i].fd = -1;
 				left--;
 			} else if (word == NP_TOKEN_UNKNOWN) {
-				if (now >= elsewhere) {
-					return np_fail_elsewhere(run, err);
-				}
-				if (reopen(run, i, err) != NP_OK) {
+				if ((now >= elsewhere ? np_fail_elsewhere(run, err)
+						      : reopen(run, i, err)) != NP_OK) {
 					return err->code;
 				}
 				waits[i].fd = run->conn[i].fd;

@@ -89,12 +89,12 @@ connect_again(struct np_run *run, const struct layout *l, struct np_err *err)
 
 		np_sock_reset(c->fd);
 		c->fd = run->plan->transport->another(run, number, err);
-		if (c->fd < 0 || np_many_begin(run, number, err) != NP_OK) {
+		if (c->fd < 0 || np_many_begin(run, c, err) != NP_OK) {
 			return err->code;
 		}
 	}
 	for (uint32_t i = 0; i < l->surplus; i++) {
-		if (np_many_await(run, l->again[i], err) != NP_OK) {
+		if (np_many_await(run, &run->conn[l->again[i]], err) != NP_OK) {
 			return err->code;
 		}
 	}
@@ -124,7 +124,7 @@ choose(struct np_run *run, struct layout *l, struct np_err *err)
 	}
 	s->collisions = l->surplus;
 	for (uint32_t i = 0; i < run->conns && s->agreed; i++) {
-		if (np_sys_send(run->conn[i].fd, "", 1) != 1) {
+		if (np_sys_sendto(run->conn[i].fd, "", 1, NULL, 0) != 1) {
 			return np_fail(err, NP_ESYS, errno, "keep data connection %u of %u", i + 1,
 				       run->conns);
 		}

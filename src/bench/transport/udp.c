@@ -37,10 +37,10 @@ found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, st
 	if (c == run->conn) {
 		run->end.peer = *peer;
 	}
-	if (!np_run_connected(run) || np_sys_connect(c->fd, &peer->sa, peer->len) == 0) {
-		return NP_OK;
-	}
-	return np_fail(err, NP_ESYS, errno, "connect the data socket to %s", NP_ADDR_STR(peer));
+	return !np_run_connected(run) || np_sys_connect(c->fd, &peer->sa, peer->len) == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "connect the data socket to %s",
+			     NP_ADDR_STR(peer));
 }
 
 /*
@@ -170,12 +170,7 @@ udp_establish(struct np_run *run, struct np_err *err)
 	if (p->role == NP_LEAD) {
 		return np_endpoint_connect(run, err);
 	}
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (udp_connect_back(run, &run->conn[i], err) != NP_OK) {
-			return err->code;
-		}
-	}
-	return NP_OK;
+	return np_many_each(run, 0, udp_connect_back, err);
 }
 
 /* Exchange tokens: the daemon begins to send when it has that of each flow. */
@@ -191,15 +186,8 @@ udp_greet(struct np_run *run, struct np_err *err)
 	if (run->end.token == 0) {
 		return NP_OK;
 	}
-	if (run->plan->active) {
-		return np_many_wait(run, send_echoes, err);
-	}
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (await_echo(run, &run->conn[i], err) != NP_OK) {
-			return err->code;
-		}
-	}
-	return NP_OK;
+	return run->plan->active ? np_many_wait(run, send_echoes, err)
+				 : np_many_each(run, 0, await_echo, err);
 }
 
 /* Report it if this end's datagrams are larger than a packet of their route. */
