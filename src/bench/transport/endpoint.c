@@ -28,34 +28,26 @@ allowed_sources(const struct np_terms *t, struct np_sources *out)
 static int
 limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
-	enum np_admit admit = run->plan->transport->admit;
+	const struct np_plan *p = run->plan;
+	enum np_admit admit = p->transport->admit;
 	bool is_limited = run->terms->only.len != 0;
 
 	if (listens && admit == NP_ADMIT_PEER && !is_limited) {
 		return np_fail(err, NP_EUNSUP, EACCES,
-			       "a listener for %s that would accept any peer",
-			       run->plan->transport->name);
+			       "a listener for %s that would accept any peer", p->transport->name);
 	}
 	if (!is_limited || (admit != NP_ADMIT_PEER && admit != NP_ADMIT_IP)) {
 		return NP_OK;
 	}
-	if (!listens) {
-		/*
-		 * Connect a socket that is bound to one local address, so that the kernel drops
-		 * other peers' datagrams. Connecting one on the wildcard address would also choose
-		 * a local address: have the loops compare the peers instead.
-		 */
-		const struct np_plan *p = run->plan;
-
-		if (p->bind.len != 0 && !np_addr_is_any(&p->bind)) {
-			return np_sock_limit_source(fd, np_plan_family(p), &run->terms->only, 0,
-						    err);
-		}
-		allowed_sources(run->terms, &run->end.sources);
-		return np_run_check_sources(run, err);
+	/*
+	 * Connect a datagram socket, so that the kernel drops other peers' datagrams. On the
+	 * wildcard address that would also choose a local address: there the loops compare peers.
+	 */
+	if (!listens && p->bind.len != 0 && !np_addr_is_any(&p->bind)) {
+		return np_sock_limit_source(fd, np_plan_family(p), &run->terms->only, 0, err);
 	}
 	allowed_sources(run->terms, &run->end.sources);
-	return NP_OK;
+	return listens ? NP_OK : np_run_check_sources(run, err);
 }
 
 void
@@ -250,7 +242,7 @@ set_and_read(int fd, int level, int name, int32_t value)
 		   : -2;
 }
 
-/* Set priority and type of service. */
+/* Set priority and type of service, and record what the kernel made of them. */
 static void
 mark_packets(struct np_run *run, int fd)
 {
@@ -380,11 +372,10 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 	if (run->plan->active) {
 		np_endpoint_spread(&run->end.peer, run->plan->far.sock.mask);
 	}
-	if (np_sys_connect(run->conn->fd, &run->end.peer.sa, run->end.peer.len) != 0) {
-		return np_fail(err, NP_ESYS, errno, "connect the data socket to %s",
-			       NP_ADDR_STR(&run->end.peer));
-	}
-	return NP_OK;
+	return np_sys_connect(run->conn->fd, &run->end.peer.sa, run->end.peer.len) == 0
+		   ? NP_OK
+		   : np_fail(err, NP_ESYS, errno, "connect the data socket to %s",
+			     NP_ADDR_STR(&run->end.peer));
 }
 
 /*

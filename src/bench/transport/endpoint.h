@@ -72,7 +72,7 @@ int np_endpoint_take(struct np_run *run, int flags);
 /* Accept the next connection as c->fd. Blocks until then or np_stopped(). */
 int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err);
 
-/* np_transport.another: if the test names a port, it gets the one `number` above that. */
+/* np_transport.another: a passive end gets the port `number` above the one that the test names. */
 int np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err);
 
 /* Listen at that address, with room for all flows of the plan. */

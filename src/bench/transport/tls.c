@@ -96,40 +96,29 @@ union crypto {
 
 /* Offsets in it. The nonce is split: first salt, which may have no bytes, then iv. */
 struct places {
-	uint16_t cipher;
 	size_t size, key, salt, salt_size, iv, sequence;
 };
 
 #define PLACES(cipher, type)                                                                       \
 	{                                                                                          \
-		TLS_CIPHER_##cipher, sizeof(struct type), offsetof(struct type, key),              \
-		    offsetof(struct type, salt), TLS_CIPHER_##cipher##_SALT_SIZE,                  \
-		    offsetof(struct type, iv), offsetof(struct type, rec_seq)                      \
+		sizeof(struct type), offsetof(struct type, key), offsetof(struct type, salt),      \
+		    TLS_CIPHER_##cipher##_SALT_SIZE, offsetof(struct type, iv),                    \
+		    offsetof(struct type, rec_seq)                                                 \
 	}
 
+/* By the index of the suite. */
 static const struct places places[] = {
 	PLACES(AES_GCM_128, tls12_crypto_info_aes_gcm_128),
 	PLACES(AES_GCM_256, tls12_crypto_info_aes_gcm_256),
 	PLACES(CHACHA20_POLY1305, tls12_crypto_info_chacha20_poly1305),
 };
 
-static const struct places *
-places_of(const struct np_tls_suite *suite)
-{
-	const struct places *at = places;
-
-	while (at->cipher != suite->kernel) {
-		at++;
-	}
-	return at;
-}
-
 /* Have the kernel encrypt or decrypt one direction from now on, beginning with record 0. */
 static int
 give_to_kernel(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *secret,
 	       struct np_err *err)
 {
-	const struct places *at = places_of(suite);
+	const struct places *at = &places[suite - suites];
 	uint8_t nonce[NP_TLS_NONCE];
 	union crypto c;
 	int rc = NP_OK;
@@ -175,7 +164,7 @@ attach(const struct np_transport *t, int fd, bool may_be_unconnected, struct np_
 static bool
 read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *records)
 {
-	const struct places *at = places_of(suite);
+	const struct places *at = &places[suite - suites];
 	socklen_t len = (socklen_t)at->size;
 	union crypto c;
 	uint64_t number = 0;
@@ -196,20 +185,20 @@ read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *r
 
 /* --- where it encrypts --- */
 
-enum by { BY_UNKNOWN, BY_SOFTWARE, BY_HARDWARE };
+enum where { UNKNOWN, IN_SOFTWARE, IN_HARDWARE };
 static const char *const where_names[] = { "not known where", "software", "hardware" };
 
-struct encrypts {
-	enum by sends, receives;
+struct offload {
+	enum where sends, receives;
 };
 
-/* Connections of both kinds: it is not known which kind ours is. */
-static enum by
-by_of(unsigned long in_software, unsigned long in_hardware)
+/* By the connections of this machine. If there are both kinds, that of ours is not known. */
+static enum where
+where_of(unsigned long in_software, unsigned long in_hardware)
 {
-	return in_hardware == 0  ? in_software > 0 ? BY_SOFTWARE : BY_UNKNOWN
-	       : in_software > 0 ? BY_UNKNOWN
-				 : BY_HARDWARE;
+	return in_hardware == 0  ? in_software > 0 ? IN_SOFTWARE : UNKNOWN
+	       : in_software > 0 ? UNKNOWN
+				 : IN_HARDWARE;
 }
 
 /* The number after a name in a text; 0: it does not have that name. */
@@ -221,18 +210,18 @@ count_of(const char *text, const char *name)
 	return at != NULL ? strtoul(at + strlen(name), NULL, 10) : 0;
 }
 
-/* What encrypts and decrypts: the kernel only counts all TLS connections of now, ours included. */
-static struct encrypts
-encrypts_here(void)
+/* What encrypts and decrypts: the kernel only counts all open TLS connections, ours included. */
+static struct offload
+read_offload(void)
 {
 	char text[1024];
 
 	if (np_file_read(text, sizeof(text), "", "/proc/net/tls_stat") < 0) {
 		text[0] = '\0';
 	}
-	return (struct encrypts){
-		by_of(count_of(text, "TlsCurrTxSw"), count_of(text, "TlsCurrTxDevice")),
-		by_of(count_of(text, "TlsCurrRxSw"), count_of(text, "TlsCurrRxDevice")),
+	return (struct offload){
+		where_of(count_of(text, "TlsCurrTxSw"), count_of(text, "TlsCurrTxDevice")),
+		where_of(count_of(text, "TlsCurrRxSw"), count_of(text, "TlsCurrRxDevice")),
 	};
 }
 
@@ -248,7 +237,7 @@ suite_of(const struct np_run *run)
 static void
 note_detail(struct np_run *run)
 {
-	struct encrypts e = encrypts_here();
+	struct offload e = read_offload();
 
 	if (e.sends == e.receives) {
 		snprintf(run->closing.detail, sizeof(run->closing.detail),
@@ -450,7 +439,7 @@ static void
 tls_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	const struct np_tls_suite *suite = suite_of(run);
-	struct encrypts e = encrypts_here();
+	struct offload e = read_offload();
 	int64_t sent = 0, received = 0;
 	bool known = true;
 

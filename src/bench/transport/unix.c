@@ -217,11 +217,7 @@ unix_open(struct np_run *run, struct np_err *err)
 	if (fd < 0) {
 		return err->code;
 	}
-	if (p->active || !p->transport->connected) {
-		run->conn->fd = fd;
-	} else {
-		run->end.listen_fd = fd;
-	}
+	*(p->active || !p->transport->connected ? &run->conn->fd : &run->end.listen_fd) = fd;
 	np_endpoint_buffers(run->plan->transport, fd, &run->end.sndbuf, &run->end.rcvbuf);
 	if (needs_name(p)) {
 		struct name *name = calloc(1, sizeof(*name));
@@ -271,19 +267,20 @@ unix_another(struct np_run *run, uint32_t number, struct np_err *err)
 static int
 unix_establish(struct np_run *run, struct np_err *err)
 {
-	if (run->plan->active) {
-		if (np_endpoint_connect(run, err) == NP_OK) {
-			return NP_OK;
-		}
-		if (err->sys == ENOENT || err->sys == ECONNREFUSED) {
-			return np_fail(err, NP_ESYS, err->sys,
-				       "connect to %s (does netserver run on this machine, and see "
-				       "the same files?)",
-				       NP_ADDR_STR(&run->end.peer));
-		}
-		return err->code;
+	int rc;
+
+	if (!run->plan->active) {
+		return run->plan->transport->connected ? np_endpoint_accept(run, run->conn, err)
+						       : NP_OK;
 	}
-	return run->plan->transport->connected ? np_endpoint_accept(run, run->conn, err) : NP_OK;
+	rc = np_endpoint_connect(run, err);
+	if (rc != NP_OK && (err->sys == ENOENT || err->sys == ECONNREFUSED)) {
+		np_fail(err, NP_ESYS, err->sys,
+			"connect to %s (does netserver run on this machine, and see the same "
+			"files?)",
+			NP_ADDR_STR(&run->end.peer));
+	}
+	return rc;
 }
 
 static void

@@ -5,6 +5,7 @@
 
 #include <linux/vm_sockets.h> /* uses what sys/socket.h declares */
 
+#include "base/units.h"
 #include "bench/bench.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
@@ -63,14 +64,13 @@ vsock_set_buffers(const struct np_plan *p, struct np_sockopts *o)
 {
 	int32_t wanted =
 	    p->near.sock.sndbuf > p->near.sock.rcvbuf ? p->near.sock.sndbuf : p->near.sock.rcvbuf;
-	int32_t most = MOST_BYTES / (int32_t)p->flows;
 
 	if (wanted < 0) {
 		return;
 	}
-	most = most > USUAL_BYTES ? most : USUAL_BYTES;
 	np_sockopts_add_wide(o, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE,
-			     "SO_VM_SOCKETS_BUFFER_MAX_SIZE", (uint64_t)most);
+			     "SO_VM_SOCKETS_BUFFER_MAX_SIZE",
+			     np_max(MOST_BYTES / p->flows, USUAL_BYTES));
 	np_sockopts_add_wide(o, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, "SO_VM_SOCKETS_BUFFER_SIZE",
 			     (uint64_t)wanted);
 }
