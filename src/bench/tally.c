@@ -7,7 +7,6 @@
 
 #include "base/units.h"
 #include "net/sock.h"
-
 #include "stats/confidence.h"
 
 struct np_counts
@@ -32,8 +31,10 @@ np_counts_arrived(const struct np_run *run)
 		acked += np_worker_acked(w);
 		before += w->acked_before;
 	}
-	/* TLS, UNIX and VSOCK do not report what was acknowledged: use what their send buffers
-	 * hold. Other tests may close their sockets at any time. */
+	/*
+	 * TLS, UNIX and VSOCK do not report what was acknowledged: use what their send buffers
+	 * hold. Other tests may close their sockets at any time.
+	 */
 	for (uint32_t i = 0;
 	     i < run->conns && acked == 0 && np_delivers(p->transport) && np_plan_streams(p); i++) {
 		queued += np_conn_queued(&run->conn[i]);
@@ -70,9 +71,8 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 	if (p->role == NP_LEAD && np_plan_may_reset(p) && c->fd >= 0) {
 		left = np_conn_queued(c);
 	}
-
 	return (struct np_counts){
-		.sent = sent > left ? sent - left : 0,
+		.sent = np_beyond(sent, left),
 		.received = peek(&c->received),
 		.transactions =
 		    by_number ? peek(&c->number) - peek(&c->before) : peek(&c->transactions),
@@ -159,27 +159,6 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	return NP_OK;
 }
 
-/* The figures of a worker; its times count from the start of the window. */
-static void
-take_worker(const struct np_run *run, const struct np_worker *w, struct np_worker_result *row)
-{
-	bool known = w->use.root != NULL && w->use.ended_ns != 0 && w->use.error == 0;
-	uint64_t start_ns = run->window.opened_ns;
-
-	*row = (struct np_worker_result){
-		.flows = w->conns,
-		.sent = np_seen(&w->count->sent),
-		.received = np_seen(&w->count->received),
-		.transactions = np_seen(&w->count->transactions),
-		.began_ns = start_ns != 0 ? (int64_t)(np_max(w->began_ns, start_ns) - start_ns) : 0,
-		.ended_ns = start_ns != 0 ? (int64_t)(w->left_ns - start_ns) : 0,
-		.user_us = known ? w->use.user_us : -1,
-		.system_us = known ? w->use.system_us : -1,
-		.cpu = known ? w->use.cpu : -1,
-		.bound = w->bound,
-	};
-}
-
 /* How far apart the workers began, and ended. */
 static void
 take_skew(struct np_tally *t)
@@ -195,6 +174,38 @@ take_skew(struct np_tally *t)
 		last_end = w->ended_ns > last_end ? w->ended_ns : last_end;
 	}
 	t->skew = (struct np_skew){ .begin_ns = last - first, .end_ns = last_end - first_end };
+}
+
+/* A row for each worker; its times count from the start of the window. */
+static int
+take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
+{
+	uint64_t start_ns = run->window.opened_ns;
+	struct np_worker_result *row = calloc(run->workers, sizeof(*row));
+
+	t->worker = row;
+	if (row == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u threads",
+			       run->workers);
+	}
+	NP_EACH_WORKER (w, run) {
+		bool known = w->use.root != NULL && w->use.ended_ns != 0 && w->use.error == 0;
+
+		*row++ = (struct np_worker_result){
+			.flows = w->conns,
+			.sent = np_seen(&w->count->sent),
+			.received = np_seen(&w->count->received),
+			.transactions = np_seen(&w->count->transactions),
+			.began_ns = start_ns != 0 ? (int64_t)np_beyond(w->began_ns, start_ns) : 0,
+			.ended_ns = start_ns != 0 ? (int64_t)(w->left_ns - start_ns) : 0,
+			.user_us = known ? w->use.user_us : -1,
+			.system_us = known ? w->use.system_us : -1,
+			.cpu = known ? w->use.cpu : -1,
+			.bound = w->bound,
+		};
+	}
+	take_skew(t);
+	return NP_OK;
 }
 
 /* Merge a histogram into another one, or move it there. */
@@ -227,57 +238,51 @@ take_ramp(struct np_run *run, struct np_tally *t)
 	}
 }
 
-/* Sum up the open loops of all workers and, if there was a rate, judge the generator. */
+/* If there was a rate, sum up the open loops of all workers, and judge the generator. */
 static void
 take_open(struct np_run *run, struct np_tally *t)
 {
 	struct np_open_counts *n = &t->open.count;
+	double all_ns = 0, ran_us = 0, waited_ns = 0, *gap;
+	bool ran = true, waited = true; /* are the times known that threads ran, or waited? */
+	size_t gaps = 0;
 
 	t->open.rate = run->plan->rate;
 	t->open.answered = t->count.transactions;
-	NP_EACH_WORKER (w, run) {
-		if (w->open != NULL) {
-			n->due += w->open->count.due;
-			n->begun += w->open->count.begun;
-			n->late += w->open->count.late;
-			n->held += w->open->count.held;
-			t->open.depth = w->depth;
-			if (w->open->outage.ns > t->open.outage.ns) {
-				t->open.outage = w->open->outage;
-			}
-			merge(&t->open.sent, &w->open->sent);
-			merge(&t->open.lateness, &w->open->lateness);
-			t->open.spin_ns = w->open->spin_ns;
-		}
+	if (run->worker->open == NULL) {
+		return;
 	}
-	if (t->open.rate > 0) {
-		/* Do the gaps of all workers fit Poisson arrivals? */
-		double *gap = malloc(run->workers * sizeof(run->worker->open->gap));
-		/* For how much of the time did the threads run, or wait for a processor? */
-		double all_ns = 0, ran_us = 0, waited_ns = 0;
-		bool ran = true, waited = true;
-		size_t gaps = 0;
+	gap = malloc(run->workers * sizeof(run->worker->open->gap));
+	NP_EACH_WORKER (w, run) {
+		struct np_open *o = w->open;
 
-		NP_EACH_WORKER (w, run) {
-			if (w->open != NULL && gap != NULL) {
-				memcpy(gap + gaps, w->open->gap, w->open->gaps * sizeof(*gap));
-				gaps += w->open->gaps;
-			}
+		n->due += o->count.due;
+		n->begun += o->count.begun;
+		n->late += o->count.late;
+		n->held += o->count.held;
+		t->open.depth = w->depth;
+		if (o->outage.ns > t->open.outage.ns) {
+			t->open.outage = o->outage;
 		}
-		t->open.fit = np_fit_p(gap, gaps);
-		free(gap);
-		NP_EACH_WORKER (w, run) {
-			all_ns += (double)(w->left_ns - w->began_ns);
-			ran = ran && w->use.ended_ns != 0 && w->use.error == 0;
-			waited = waited && ran && w->use.run_delay_ns >= 0;
-			ran_us += (double)(w->use.user_us + w->use.system_us);
-			waited_ns += (double)w->use.run_delay_ns;
+		merge(&t->open.sent, &o->sent);
+		merge(&t->open.lateness, &o->lateness);
+		t->open.spin_ns = o->spin_ns;
+		if (gap != NULL) {
+			memcpy(gap + gaps, o->gap, o->gaps * sizeof(*gap));
+			gaps += o->gaps;
 		}
-		t->open.ran = ran && all_ns > 0 ? 1e3 * ran_us / all_ns : -1;
-		t->open.waited = waited && all_ns > 0 ? waited_ns / all_ns : -1;
-		if (t->hist != NULL && t->open.lateness != NULL) {
-			np_open_judge(&t->open, t->hist);
-		}
+		all_ns += (double)(w->left_ns - w->began_ns);
+		ran = ran && w->use.ended_ns != 0 && w->use.error == 0;
+		waited = waited && ran && w->use.run_delay_ns >= 0;
+		ran_us += (double)(w->use.user_us + w->use.system_us);
+		waited_ns += (double)w->use.run_delay_ns;
+	}
+	t->open.fit = np_fit_p(gap, gaps);
+	free(gap);
+	t->open.ran = ran && all_ns > 0 ? 1e3 * ran_us / all_ns : -1;
+	t->open.waited = waited && all_ns > 0 ? waited_ns / all_ns : -1;
+	if (t->hist != NULL) {
+		np_open_judge(&t->open, t->hist);
 	}
 }
 
@@ -332,19 +337,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	t->paced_ns /= run->workers;
 	take_ramp(run, t);
 	take_open(run, t);
-	if (take_flows(run, t, err) != NP_OK) {
-		return err->code;
-	}
-	t->worker = calloc(run->workers, sizeof(*t->worker));
-	if (t->worker == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u threads",
-			       run->workers);
-	}
-	for (uint32_t i = 0; i < run->workers; i++) {
-		take_worker(run, &run->worker[i], &t->worker[i]);
-	}
-	take_skew(t);
-	return NP_OK;
+	return take_flows(run, t, err) == NP_OK ? take_workers(run, t, err) : (int)err->code;
 }
 
 static struct np_flow_result
@@ -438,9 +431,7 @@ np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
 		rc = join_workers_of(into, from, err);
 	}
 	into->started_ns = first_start(into, from);
-	if (from->ended_ns > into->ended_ns) {
-		into->ended_ns = from->ended_ns;
-	}
+	into->ended_ns = np_max(into->ended_ns, from->ended_ns);
 	into->led_ns = np_max(into->led_ns, from->led_ns);
 	into->followed_ns = np_max(into->followed_ns, from->followed_ns);
 	/* In a test both ways one run sends and one receives. */
@@ -472,13 +463,9 @@ np_tally_free(struct np_tally *t)
 {
 	free(t->hist);
 	free(t->ramp.hist);
-	t->ramp.hist = NULL;
 	free(t->open.sent);
 	free(t->open.lateness);
-	t->open.sent = t->open.lateness = NULL;
 	free(t->flow);
 	free(t->worker);
-	t->worker = NULL;
-	t->hist = NULL;
-	t->flow = NULL;
+	memset(t, 0, sizeof(*t));
 }
