@@ -135,22 +135,6 @@ np_ceiling_tls(uint32_t size)
 	return size + records * NP_TLS_RECORD_COST;
 }
 
-/* Bytes on the wire of a datagram; all fragments but the last carry a multiple of eight bytes. */
-static uint64_t
-udp_cost(const struct np_encap *e, uint32_t size)
-{
-	uint32_t header = np_ceiling_ip_header(e), body = size + udp_header(e), each, rest;
-
-	if (header + body <= e->mtu) {
-		return wire_bytes(e, header + body);
-	}
-	header += row_of(e->family)->fragment;
-	each = (e->mtu - header) / 8 * 8;
-	rest = body % each;
-	return body / each * wire_bytes(e, header + each) +
-	       (rest > 0 ? wire_bytes(e, header + rest) : 0);
-}
-
 uint32_t
 np_ceiling_datagram(const struct np_encap *e)
 {
@@ -189,16 +173,31 @@ np_ceiling_fragments(const struct np_encap *e, uint32_t size)
 	return (body + each - 1) / each;
 }
 
+/* All fragments but the last carry a multiple of eight bytes. */
 uint64_t
 np_ceiling_datagram_cost(const struct np_encap *e, uint32_t size)
 {
-	return fits_datagram(e, size) ? udp_cost(e, size) : 0;
+	uint32_t header = np_ceiling_ip_header(e), body = size + udp_header(e), each, rest;
+
+	if (!fits_datagram(e, size)) {
+		return 0;
+	}
+	if (header + body <= e->mtu) {
+		return wire_bytes(e, header + body);
+	}
+	header += row_of(e->family)->fragment;
+	each = (e->mtu - header) / 8 * 8;
+	rest = body % each;
+	return body / each * wire_bytes(e, header + each) +
+	       (rest > 0 ? wire_bytes(e, header + rest) : 0);
 }
 
 double
 np_ceiling_udp(const struct np_encap *e, uint32_t size)
 {
-	return fits_datagram(e, size) ? (double)size / (double)udp_cost(e, size) : (double)NAN;
+	uint64_t cost = np_ceiling_datagram_cost(e, size);
+
+	return cost > 0 ? (double)size / (double)cost : (double)NAN;
 }
 
 uint32_t
@@ -265,40 +264,31 @@ add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint
 	}
 }
 
-/* Add the packets of `size` bytes over TCP. */
-static void
-add_data(struct np_ceiling_exchange *x, const struct np_encap *e, const char *name, uint32_t size,
-	 bool there)
+/* Bytes on the wire of a packet of TCP, or of SCTP with one chunk, that has so much payload. */
+static uint64_t
+packet_cost(const struct np_encap *e, bool sctp, uint32_t payload)
 {
-	uint64_t bytes = e->tls_send > 0 ? np_ceiling_tls(size) : size, full;
-	uint32_t segment = np_ceiling_segment(e), rest;
-
-	if (segment == 0) {
-		return; /* an MSS that leaves no room for data: nothing is ever carried */
-	}
-	full = bytes / segment;
-	rest = (uint32_t)(bytes % segment);
-	add_part(x, name, full + (rest > 0 ? 1 : 0),
-		 full * np_ceiling_segment_cost(e) +
-		     (rest > 0 ? wire_bytes(e, rest + tcp_headers(e)) : 0),
-		 there);
+	return sctp ? (uint64_t)chunk_cost(e, payload, true)
+		    : wire_bytes(e, payload + tcp_headers(e));
 }
 
-/* Add the packets of an SCTP message; acknowledgements go with the data of the other direction. */
+/* Add the packets of a message; acknowledgements go with the data of the other direction. */
 static void
-add_message(struct np_ceiling_exchange *x, const struct np_encap *e, const char *name,
+add_message(struct np_ceiling_exchange *x, const struct np_encap *e, bool sctp, const char *name,
 	    uint32_t size, bool there)
 {
-	uint32_t fragment = np_ceiling_fragment(e), full, rest;
+	uint32_t most = sctp ? np_ceiling_fragment(e) : np_ceiling_segment(e);
+	uint64_t bytes = e->tls_send > 0 && !sctp ? np_ceiling_tls(size) : size;
+	uint64_t full, rest;
 
-	if (fragment == 0) {
-		return;
+	if (most == 0) {
+		return; /* an MSS that leaves no room for data: nothing is ever carried */
 	}
-	full = size / fragment;
-	rest = size % fragment;
-	add_part(x, name, (uint64_t)full + (rest > 0 ? 1 : 0),
-		 (uint64_t)(full * chunk_cost(e, fragment, true) +
-			    (rest > 0 ? chunk_cost(e, rest, true) : 0)),
+	full = bytes / most;
+	rest = bytes % most;
+	add_part(x, name, full + (rest > 0),
+		 full * packet_cost(e, sctp, most) +
+		     (rest > 0 ? packet_cost(e, sctp, (uint32_t)rest) : 0),
 		 there);
 }
 
@@ -315,8 +305,8 @@ add_connection(struct np_ceiling_exchange *x, const struct np_encap *e, bool dat
 	add_part(x, "SYN+ACK", 1, syn, false);
 	add_part(x, "ACK", 1, bare, true);
 	if (data) {
-		add_data(x, e, "request", request, true);
-		add_data(x, e, "response", response, false);
+		add_message(x, e, false, "request", request, true);
+		add_message(x, e, false, "response", response, false);
 	}
 	add_part(x, "FIN", 1, bare, false);
 	add_part(x, "FIN", 1, bare, true);
@@ -338,17 +328,14 @@ np_ceiling_exchange(const struct np_encap *e, enum np_turns test, uint32_t reque
 		   : np_ceiling_segment(e) == 0) {
 		return false;
 	}
-	if (sctp) {
-		add_message(x, e, "request", request, true);
-		add_message(x, e, "response", response, false);
-	} else if (udp) {
-		add_part(x, "request", np_ceiling_fragments(e, request), udp_cost(e, request),
-			 true);
-		add_part(x, "response", np_ceiling_fragments(e, response), udp_cost(e, response),
-			 false);
-	} else if (test == NP_TURNS_TCP_RR) {
-		add_data(x, e, "request", request, true);
-		add_data(x, e, "response", response, false);
+	if (udp) {
+		add_part(x, "request", np_ceiling_fragments(e, request),
+			 np_ceiling_datagram_cost(e, request), true);
+		add_part(x, "response", np_ceiling_fragments(e, response),
+			 np_ceiling_datagram_cost(e, response), false);
+	} else if (sctp || test == NP_TURNS_TCP_RR) {
+		add_message(x, e, sctp, "request", request, true);
+		add_message(x, e, sctp, "response", response, false);
 	} else {
 		add_connection(x, e, test == NP_TURNS_TCP_CRR, request, response);
 	}
@@ -362,11 +349,11 @@ np_ceiling_exchange(const struct np_encap *e, enum np_turns test, uint32_t reque
 		*(p->there ? &x->there : &x->back) += p->wire;
 		if (p->waits) {
 			x->waited += p->wire;
-			x->turns += before != NULL && before->there != p->there ? 1 : 0;
+			x->turns += before != NULL && before->there != p->there;
 			before = p;
 		}
 	}
-	x->turns += before != NULL && !before->there ? 1 : 0;
+	x->turns += before != NULL && !before->there;
 	return x->parts > 0;
 }
 
