@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "wire/tagged.h"
 
 /* After 256 bytes and a pause this long, the message is taken for an old client's. */
@@ -213,8 +214,7 @@ wait_for(const struct np_chan *c, short events, uint64_t deadline, const sigset_
 static double
 seconds(uint64_t from, uint64_t to)
 {
-	uint64_t ns = to > from ? to - from : 0;
-	uint64_t ms = (ns + NP_MSEC / 2) / NP_MSEC;
+	uint64_t ms = (np_beyond(to, from) + NP_MSEC / 2) / NP_MSEC;
 
 	return (double)ms / 1000.0;
 }
@@ -311,7 +311,7 @@ rest_deadline(struct np_chan *c, uint64_t deadline)
 	if (c->begun == 0) {
 		c->begun = np_now();
 	}
-	return c->begun + c->rest_ns < deadline ? c->begun + c->rest_ns : deadline;
+	return np_min(c->begun + c->rest_ns, deadline);
 }
 
 /* Wait for more bytes. NP_OK also if none came, which made an old client's message complete. */

@@ -74,20 +74,15 @@ write_tables(void)
 static void
 bound(int64_t v)
 {
-	switch (v) {
-	case INT64_MAX:
-		fputs("2^63 - 1", stdout);
-		break;
-	case -INT64_MAX:
-		fputs("-2^63 + 1", stdout);
-		break;
-	case INT32_MAX:
-		fputs("2^31 - 1", stdout);
-		break;
-	case UINT32_MAX:
-		fputs("2^32 - 1", stdout);
-		break;
-	default:
+	const char *power = v == INT64_MAX    ? "2^63 - 1"
+			    : v == -INT64_MAX ? "-2^63 + 1"
+			    : v == INT32_MAX  ? "2^31 - 1"
+			    : v == UINT32_MAX ? "2^32 - 1"
+					      : NULL;
+
+	if (power != NULL) {
+		fputs(power, stdout);
+	} else {
 		printf("%lld", (long long)v);
 	}
 }

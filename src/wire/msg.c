@@ -39,8 +39,8 @@ words_layout(struct np_wire *w, const char *field, uint32_t *words, size_t count
 #include "wire/messages.def"
 
 /*
- * After all fields of OMNI. Programs may leave parts of an earlier message there, but only a long
- * passphrase reaches so far, and two of its words would have to equal the ones below.
+ * An offset behind all fields of OMNI. Programs may leave parts of an earlier message there, but
+ * only a long passphrase reaches so far, and two of its words would have to equal those below.
  */
 enum { ECHO_AT = 600 };
 #define ECHO_MAGIC 0x504c4543U /* "PLEC" */
@@ -50,12 +50,12 @@ enum { ECHO_AT = 600 };
 #define IDS_GIVES 0x81f0e060U
 
 static void
-spare_put(uint8_t *bytes, size_t size, uint32_t kind, uint64_t token)
+spare_put(uint8_t bytes[NP_ECHO_SIZE], uint32_t kind, uint64_t token)
 {
 	uint32_t words[4] = { ECHO_MAGIC, kind, (uint32_t)(token >> 32), (uint32_t)token };
 	struct np_wire w;
 
-	np_wire_write_to(&w, bytes, size);
+	np_wire_write_to(&w, bytes, NP_ECHO_SIZE);
 	words_layout(&w, "echo", words, 4);
 }
 
@@ -66,7 +66,7 @@ spare_get(const uint8_t frame[NP_FRAME_SIZE], uint64_t *token)
 	uint32_t words[4];
 	struct np_wire w;
 
-	np_wire_read_from(&w, frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT);
+	np_wire_read_from(&w, frame + ECHO_AT, NP_ECHO_SIZE);
 	words_layout(&w, "echo", words, 4);
 	*token = (uint64_t)words[2] << 32 | words[3];
 	return words[0] == ECHO_MAGIC ? words[1] : 0;
@@ -76,8 +76,7 @@ void
 np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo)
 {
 	if (echo->asks || echo->token != 0) {
-		spare_put(frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT,
-			  echo->asks ? ECHO_ASKS : ECHO_GIVES, echo->token);
+		spare_put(frame + ECHO_AT, echo->asks ? ECHO_ASKS : ECHO_GIVES, echo->token);
 	}
 }
 
@@ -94,7 +93,7 @@ np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo)
 void
 np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants)
 {
-	spare_put(frame + ECHO_AT, NP_FRAME_SIZE - ECHO_AT, grants ? IDS_GIVES : IDS_ASKS, 0);
+	spare_put(frame + ECHO_AT, grants ? IDS_GIVES : IDS_ASKS, 0);
 }
 
 bool
@@ -108,7 +107,7 @@ np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants)
 void
 np_echo_datagram(uint64_t token, uint8_t bytes[NP_ECHO_SIZE])
 {
-	spare_put(bytes, NP_ECHO_SIZE, ECHO_GIVES, token);
+	spare_put(bytes, ECHO_GIVES, token);
 }
 
 void

@@ -12,11 +12,10 @@
 void
 np_token_put(uint8_t bytes[NP_TOKEN_SIZE], enum np_token_word word, const struct np_token *token)
 {
-	struct np_token copy = { { 0 } };
+	struct np_token copy = token != NULL ? *token : (struct np_token){ { 0 } };
 	uint32_t magic = MAGIC, what = word;
 	struct np_wire w;
 
-	copy = token != NULL ? *token : copy;
 	np_wire_write_to(&w, bytes, NP_TOKEN_SIZE);
 	np_wire_u32(&w, "token_magic", &magic);
 	np_wire_u32(&w, "token_word", &what);

@@ -153,12 +153,7 @@ copy_text(struct np_wire *w, const char *field, char *to, const char *from, size
 void
 np_wire_text(struct np_wire *w, const char *field, char *text, size_t size)
 {
-	bool fits = has_room(w, field, size);
-
-	if (size == 0) {
-		return;
-	}
-	if (!fits) {
+	if (!has_room(w, field, size) || size == 0) {
 		if (reading(w)) {
 			memset(text, 0, size);
 		}
