@@ -311,7 +311,7 @@ ssize_t
 np_stamps_recv_rest(struct np_worker *w, struct np_conn *c, char *buf, size_t size)
 {
 	return w->stamps->open ? recv_stamped(w, c, buf, size, &w->stamps->now)
-			       : np_sys_recv(c->fd, buf, size);
+			       : np_sys_recv_by(c->fd, buf, size, 0);
 }
 
 void

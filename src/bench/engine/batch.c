@@ -39,6 +39,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
+	static const struct timespec moment = { .tv_nsec = MOMENT_NS };
 	struct batch *b = w->engine.state;
 	/* A paced end leaves in the socket what it may not process yet. */
 	uint32_t most = (uint32_t)np_paced_row(w, c, b->base.most_in);
@@ -47,18 +48,14 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 	for (uint32_t i = 0; i < b->base.most_in && w->steps->answers; i++) {
 		b->in[i].msg_hdr.msg_namelen = sizeof(*b->from);
 	}
-	if (flags == 0) {
-		const struct timespec moment = { .tv_nsec = MOMENT_NS };
-
-		/*
-		 * To wake a receiver costs a sender more than to send a datagram. While datagrams
-		 * arrive fast, sleep for a moment instead of waiting for the next one, as network
-		 * cards moderate their interrupts. The last call has emptied the socket, whose
-		 * buffer does not fill up so quickly.
-		 */
-		if (b->moderates && b->last >= FAST && b->last < (int)b->base.most_in) {
-			nanosleep(&moment, NULL);
-		}
+	/*
+	 * To wake a receiver costs a sender more than to send a datagram. While datagrams arrive
+	 * fast, sleep for a moment instead of waiting for the next one, as network cards moderate
+	 * their interrupts. The last call has emptied the socket, whose buffer does not fill up so
+	 * quickly.
+	 */
+	if (flags == 0 && b->moderates && b->last >= FAST && b->last < (int)b->base.most_in) {
+		nanosleep(&moment, NULL);
 	}
 	count = recvmmsg(c->fd, b->in, most, flags | MSG_WAITFORONE, NULL);
 	b->last = count;

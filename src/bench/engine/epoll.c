@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/units.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/engine/io.h"
@@ -561,18 +562,11 @@ expire_requests(struct loop *l, uint64_t now)
 static int
 wait_ms(const struct loop *l, uint64_t now)
 {
-	uint64_t next = l->w->load.holds ? l->w->load.due_ns : UINT64_MAX;
+	uint64_t next = np_ramp_due(l->w);
 
-	if (l->w->timeout_ns > 0 && l->timeout_check_ns < next) {
-		next = l->timeout_check_ns;
-	}
-	if (np_ramp_due(l->w) < next) {
-		next = np_ramp_due(l->w);
-	}
-	if (next == UINT64_MAX) {
-		return -1;
-	}
-	return next <= now ? 0 : (int)((next - now + NP_MSEC - 1) / NP_MSEC);
+	next = l->w->load.holds ? np_min(next, l->w->load.due_ns) : next;
+	next = l->w->timeout_ns > 0 ? np_min(next, l->timeout_check_ns) : next;
+	return next == UINT64_MAX ? -1 : (int)((np_beyond(next, now) + NP_MSEC - 1) / NP_MSEC);
 }
 
 /* data.ptr is the connection; l: the listener; &l->connecting_fd: that set; NULL: a wake-up. */

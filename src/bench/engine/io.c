@@ -161,8 +161,9 @@ static enum np_need
 send_rest(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	size_t left = w->send_size - c->part;
-	ssize_t n = (w->codec & NP_C_WRITE) != 0 ? np_sys_write(c->fd, buf + c->part, left)
-						 : np_sys_send(c->fd, buf + c->part, left);
+	ssize_t n = (w->codec & NP_C_WRITE) != 0
+			? np_sys_write(c->fd, buf + c->part, left)
+			: np_sys_sendto(c->fd, buf + c->part, left, NULL, 0);
 
 	if (n < 0) {
 		return np_io_failed(w, c, NP_SEND | NP_PART);
@@ -180,7 +181,7 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	size_t size = w->recv_size - c->part;
 	ssize_t n = (w->codec & NP_C_STAMPS) != 0 ? np_stamps_recv_rest(w, c, buf + c->part, size)
-						  : np_sys_recv(c->fd, buf + c->part, size);
+						  : np_sys_recv_by(c->fd, buf + c->part, size, 0);
 
 	if (n < 0) {
 		return np_io_failed(w, c, NP_RECV | NP_PART);

@@ -147,7 +147,7 @@ NP_LOOP_BODY enum np_need
 np_io_await_close(struct np_worker *w, struct np_conn *c)
 {
 	char byte;
-	ssize_t n = np_sys_recv(c->fd, &byte, 1);
+	ssize_t n = np_sys_recv_by(c->fd, &byte, 1, 0);
 
 	return n == 0 ? NP_CLOSE : n > 0 ? NP_AWAIT : np_io_failed(w, c, NP_AWAIT);
 }

@@ -153,16 +153,4 @@ np_sys_close(int fd)
 	return (int)NP_SYS(np_syscall4(SYS_close, fd, 0, 0, 0), close(fd));
 }
 
-static inline ssize_t
-np_sys_send(int fd, const void *buf, size_t size)
-{
-	return np_sys_sendto(fd, buf, size, NULL, 0);
-}
-
-static inline ssize_t
-np_sys_recv(int fd, void *buf, size_t size)
-{
-	return np_sys_recvfrom(fd, buf, size, NULL, NULL);
-}
-
 #endif

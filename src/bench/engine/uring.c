@@ -458,10 +458,9 @@ sent(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 		errno = -cqe->res;
 		c->need = np_io_failed(u->w, c, NP_SEND) & ~(unsigned)NP_BLOCKED;
 	}
-	if (k->flying > 0 || u->leaving) {
-		return;
+	if (k->flying == 0 && !u->leaving) {
+		advance(u, c, conn);
 	}
-	advance(u, c, conn);
 }
 
 /* Submit what is queued, wait for a completion, and handle all that are there. */
