@@ -42,14 +42,14 @@ np_sampler_answer(struct np_worker *w)
 {
 	struct np_sample *s = &w->sampler.sample;
 
-	if (state_of(&w->sampler) != 1) {
+	if (state_of(&w->sampler) != NP_SAMPLER_REQUESTED) {
 		return; /* an acquire: the controller has read the last sample */
 	}
 	memset(s, 0, sizeof(*s));
 	np_sample_add(s, w->run->plan, w->conn, w->conns);
 	s->bytes = np_seen(&w->count->sent) + np_seen(&w->count->received);
 	s->transactions = np_seen(&w->count->transactions);
-	atomic_store_explicit(&w->sampler.state, 2, memory_order_release);
+	atomic_store_explicit(&w->sampler.state, NP_SAMPLER_READY, memory_order_release);
 }
 
 bool
@@ -59,10 +59,11 @@ np_sampler_take(struct np_run *run, struct np_sample *out)
 
 	memset(out, 0, sizeof(*out));
 	NP_EACH_WORKER (w, run) {
-		if (state_of(&w->sampler) == 0) {
-			atomic_store_explicit(&w->sampler.state, 1, memory_order_release);
+		if (state_of(&w->sampler) == NP_SAMPLER_IDLE) {
+			atomic_store_explicit(&w->sampler.state, NP_SAMPLER_REQUESTED,
+					      memory_order_release);
 		}
-		all = all && state_of(&w->sampler) == 2;
+		all = all && state_of(&w->sampler) == NP_SAMPLER_READY;
 	}
 	for (uint32_t i = 0; all && i < run->workers; i++) {
 		struct np_sampler *s = &run->worker[i].sampler;
@@ -74,7 +75,7 @@ np_sampler_take(struct np_run *run, struct np_sample *out)
 		out->at_ns += s->sample.at_ns / run->workers;
 		out->bytes += s->sample.bytes;
 		out->transactions += s->sample.transactions;
-		atomic_store_explicit(&s->state, 1, memory_order_release);
+		atomic_store_explicit(&s->state, NP_SAMPLER_REQUESTED, memory_order_release);
 	}
 	return all;
 }

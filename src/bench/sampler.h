@@ -29,16 +29,18 @@ struct np_sample {
 	uint64_t bytes, transactions;  /* moved by then, if the worker took the sample */
 };
 
+enum { NP_SAMPLER_IDLE, NP_SAMPLER_REQUESTED, NP_SAMPLER_READY };
+
 /* Between a worker and its controller. A zeroed one is idle. */
 struct np_sampler {
-	_Atomic int state;       /* 0: idle, 1: requested, 2: ready */
-	struct np_sample sample; /* owned by the worker in state 1, by the controller in 2 */
+	_Atomic int state;
+	struct np_sample sample; /* REQUESTED: owned by the worker; READY: by the controller */
 };
 
 static inline bool
 np_sampler_is_asked(const struct np_sampler *s)
 {
-	return atomic_load_explicit(&s->state, memory_order_relaxed) == 1;
+	return atomic_load_explicit(&s->state, memory_order_relaxed) == NP_SAMPLER_REQUESTED;
 }
 
 /* Add the figures of some connections, while their workers may use them; of a ramp those up. */
