@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/units.h"
 #include "bench/engine/engine.h"
 #include "bench/run.h"
@@ -91,38 +92,32 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
 	}
 }
 
-/* The data connections are about to be closed. */
+/* Read the kernel's figures, take buffers back from it, then end each connection by end(). */
 static void
-prepare_close(struct np_run *run)
+end_conns(struct np_run *run, void (*end)(int fd))
 {
 	np_run_read_closing(run);
 	for (uint32_t i = 0; run->engine->take_all_back != NULL && i < run->workers; i++) {
 		run->engine->take_all_back(&run->worker[i]);
+	}
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->conn[i].fd >= 0 && !run->end.borrowed) {
+			end(run->conn[i].fd);
+		}
+		run->conn[i].fd = -1;
 	}
 }
 
 void
 np_run_close_conns(struct np_run *run)
 {
-	prepare_close(run);
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].fd >= 0 && !run->end.borrowed) {
-			close(run->conn[i].fd);
-		}
-		run->conn[i].fd = -1;
-	}
+	end_conns(run, np_fds_close);
 }
 
 void
 np_run_reset(struct np_run *run)
 {
-	prepare_close(run);
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].fd >= 0) {
-			np_sock_reset(run->conn[i].fd);
-		}
-		run->conn[i].fd = -1;
-	}
+	end_conns(run, np_sock_reset);
 }
 
 void

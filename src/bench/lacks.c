@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/fds.h"
+#include "base/text.h"
 #include "bench/bench.h"
 #include "bench/transport/endpoint.h"
 #include "net/addr.h"
@@ -33,20 +34,14 @@ begins_a_line(const char *list, const char *name)
 static bool
 has_ulp(const char *root, const char *module)
 {
-	char line[256], *rest = NULL;
+	char line[256];
 
 	/* Only the first network namespace has this list. In others look for the module. */
 	if (np_file_line(line, sizeof(line), root, "/proc/sys/net/ipv4/tcp_available_ulp") <= 0) {
 		return np_file_line(line, sizeof(line), root, "/sys/module/%s/initstate", module) >
 		       0;
 	}
-	for (char *word = strtok_r(line, " ", &rest); word != NULL;
-	     word = strtok_r(NULL, " ", &rest)) {
-		if (strcmp(word, module) == 0) {
-			return true;
-		}
-	}
-	return false;
+	return np_text_has_word(line, module);
 }
 
 uint64_t

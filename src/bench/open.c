@@ -160,10 +160,8 @@ open_next(struct np_worker *w, uint32_t *turn)
 		return NULL;
 	}
 	/* A wake-up was late: begin to spin earlier from now on. */
-	if (o->sleeps && now - w->load.due_ns > NP_OPEN_LATE_NS &&
-	    o->spin_ns < NP_OPEN_SPIN_MOST_NS) {
-		o->spin_ns *= 2;
-		o->spin_ns = o->spin_ns < NP_OPEN_SPIN_MOST_NS ? o->spin_ns : NP_OPEN_SPIN_MOST_NS;
+	if (o->sleeps && now - w->load.due_ns > NP_OPEN_LATE_NS) {
+		o->spin_ns = np_min(2 * o->spin_ns, NP_OPEN_SPIN_MOST_NS);
 	}
 	o->sleeps = false;
 	o->last += o->until_ns != 0;
@@ -291,7 +289,7 @@ np_open_settle(struct np_worker *w)
 	for (; w->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&w->load.arrivals)) {
 		n->due += np_open_is_counted(w, w->load.arrivals.due_ns);
 	}
-	np_open_lost(w, n->due > finished(w) ? n->due - finished(w) : 0);
+	np_open_lost(w, np_beyond(n->due, finished(w)));
 	/* Connections that were not answered any more: their outage lasts until the end. */
 	for (uint32_t i = 0; i < w->conns && w->id.width > 0; i++) {
 		if (w->conn[i].ids->next > w->conn[i].ids->last_and_1) {

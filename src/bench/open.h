@@ -23,11 +23,10 @@ enum {
 	NP_OPEN_LATE_NS = 10000,       /* a request sent later than this is late */
 	NP_OPEN_SPIN_NS = 40000,       /* spin before it is due; more after late wake-ups */
 	NP_OPEN_SPIN_MOST_NS = 500000, /* a virtual CPU may need this long to wake up */
-	NP_OPEN_GRACE_MS =
-	    1000, /* wait for answers at the end; longer than two round trips, at most -e */
-	NP_OPEN_LAST = 64,          /* requests due at the end that are still sent */
-	NP_OPEN_LAST_NS = 10000000, /* and how long after the end */
-	NP_OPEN_GAPS = 1024         /* gaps between sends kept per worker */
+	NP_OPEN_GRACE_MS = 1000,       /* least wait for answers at the end, unless -e is shorter */
+	NP_OPEN_LAST = 64,             /* requests due at the end that are still sent */
+	NP_OPEN_LAST_NS = 10000000,    /* and how long after the end */
+	NP_OPEN_GAPS = 1024            /* gaps between sends kept per worker */
 };
 
 /* Requests of the window: those due in it, whenever they are sent and answered. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/ring.h"
+#include "base/units.h"
 #include "bench/engine/engine.h"
 #include "bench/run.h"
 #include "bench/sequence.h"
@@ -13,7 +14,7 @@
 
 enum { DATAGRAM_MAX = 65536 };
 
-/* A ring, and the bytes of a call that uses one of its buffers. */
+/* A ring of `width` buffers of `size` bytes, and the bytes of a call that uses one of them. */
 struct shape {
 	size_t width, size, call;
 };
@@ -28,10 +29,11 @@ struct shape {
  * needs many buffers, none is larger than a datagram of IP.
  */
 static struct shape
-shape_of(const struct np_plan *p, const struct np_engine *e, size_t call_max, bool sends,
-	 int32_t asked, int sockbuf, bool stream)
+shape_of(const struct np_plan *p, const struct np_terms *terms, bool sends, int32_t asked,
+	 int sockbuf, bool stream)
 {
 	const struct np_transport *t = p->transport;
+	const struct np_engine *e = np_engine_of(p);
 	uint32_t width = sends ? p->near.call.send_width : p->near.call.recv_width;
 	uint32_t least = e->width != NULL ? e->width(p) : 1;
 	int32_t full = !sends && sockbuf < t->message.max ? t->message.max : sockbuf;
@@ -41,15 +43,15 @@ shape_of(const struct np_plan *p, const struct np_engine *e, size_t call_max, bo
 	if (asked > 0) {
 		call = (size_t)(asked < t->message.min ? t->message.min : asked);
 	} else {
-		call = limit > 0 && call > limit ? limit : call;
-		call = call_max > 0 && call > call_max ? call_max : call;
+		call = limit > 0 ? np_min(call, limit) : call;
+		call = terms->call_max > 0 ? np_min(call, terms->call_max) : call;
 	}
 	if (width == 0) {
 		width = stream && sockbuf > 0 ? (uint32_t)((size_t)sockbuf / call + 1) : 1;
 	}
 	least = stream && least < 2 ? 2 : least;
-	return (struct shape){ .width = width < least ? least : width,
-			       .size = many && call > DATAGRAM_MAX ? DATAGRAM_MAX : call,
+	return (struct shape){ .width = np_max(width, least),
+			       .size = many ? np_min(call, DATAGRAM_MAX) : call,
 			       .call = call };
 }
 
@@ -58,8 +60,7 @@ np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 {
 	const struct np_run *run = w->run;
 	const struct np_call_plan *call = &run->plan->near.call;
-	struct shape s = shape_of(run->plan, run->engine, run->terms->call_max, true, size,
-				  run->end.sndbuf, stream);
+	struct shape s = shape_of(run->plan, run->terms, true, size, run->end.sndbuf, stream);
 	int rc =
 	    np_ring_make(&w->send_ring, s.width, s.size, call->send_align, call->send_offset, err);
 
@@ -82,8 +83,7 @@ np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 {
 	const struct np_run *run = w->run;
 	const struct np_call_plan *call = &run->plan->near.call;
-	struct shape s = shape_of(run->plan, run->engine, run->terms->call_max, false, size,
-				  run->end.rcvbuf, stream);
+	struct shape s = shape_of(run->plan, run->terms, false, size, run->end.rcvbuf, stream);
 
 	w->recv_size = w->whole = s.call;
 	return np_ring_make(&w->recv_ring, s.width, s.size, call->recv_align, call->recv_offset,
@@ -96,8 +96,7 @@ shape_bytes(const struct np_plan *p, const struct np_terms *terms, bool sends, i
 	    int sockbuf, bool stream)
 {
 	const struct np_call_plan *call = &p->near.call;
-	struct shape s =
-	    shape_of(p, np_engine_of(p), terms->call_max, sends, asked, sockbuf, stream);
+	struct shape s = shape_of(p, terms, sends, asked, sockbuf, stream);
 
 	return np_ring_bytes(s.width, s.size, sends ? call->send_align : call->recv_align,
 			     sends ? call->send_offset : call->recv_offset);
@@ -135,22 +134,22 @@ static int
 ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 	   struct np_err *err)
 {
-	const struct np_pattern *t = plan->pattern;
+	const struct np_pattern *pattern = plan->pattern;
 	int sndbuf = 0, rcvbuf = 0;
 	bool leads = plan->role == NP_LEAD;
 	uint64_t in;
 
 	*bytes = 0;
-	if (t->sized) {
+	if (pattern->sized) {
 		in = shape_bytes(plan, terms, false, leads ? plan->response : plan->request, 0,
 				 false);
 		*bytes = shape_bytes(plan, terms, true, leads ? plan->request : plan->response, 0,
 				     false);
 		in += plan->stations > 0 ? sizeof(struct np_stamps) : 0;
-		*bytes = in > UINT64_MAX - *bytes ? UINT64_MAX : in + *bytes;
+		*bytes += np_min(in, UINT64_MAX - *bytes);
 		return NP_OK;
 	}
-	if (t->transactions) {
+	if (pattern->transactions) {
 		return NP_OK; /* connections without data */
 	}
 	if (try_buffers(plan, terms, &sndbuf, &rcvbuf, err) != NP_OK) {

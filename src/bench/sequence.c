@@ -293,8 +293,7 @@ np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 
 	count_bursts(s, s->base, s->next, &bursts);
 	all->bursts.count += bursts.count;
-	all->bursts.longest =
-	    bursts.longest > all->bursts.longest ? bursts.longest : all->bursts.longest;
+	all->bursts.longest = np_max(all->bursts.longest, bursts.longest);
 	for (size_t i = 0; i < NP_SEQUENCE_LENGTHS; i++) {
 		all->bursts.lengths[i] += bursts.lengths[i];
 	}
@@ -302,7 +301,7 @@ np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 		all->first_ns = s->first_ns;
 		all->first_bytes = s->first_bytes;
 	}
-	all->last_ns = s->last_ns > all->last_ns ? s->last_ns : all->last_ns;
+	all->last_ns = np_max(all->last_ns, s->last_ns);
 	if (longest_ns > all->outage.ns) {
 		all->outage.ns = longest_ns;
 		all->outage.at_ns =
@@ -315,10 +314,9 @@ np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 	all->late += s->late;
 	all->foreign += s->foreign;
 	all->too_old += s->too_old;
-	all->extent_max = s->extent_max > all->extent_max ? s->extent_max : all->extent_max;
+	all->extent_max = np_max(all->extent_max, s->extent_max);
 	all->jitter16 += s->jitter16;
-	all->jitter16_max =
-	    s->jitter16_max > all->jitter16_max ? s->jitter16_max : all->jitter16_max;
+	all->jitter16_max = np_max(all->jitter16_max, s->jitter16_max);
 	all->bytes += s->bytes;
 	all->next += s->next;
 	all->flows++;
@@ -352,7 +350,7 @@ np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
 	if (s->next > 0) {
 		np_bag_real(into, span, "udp.receive_span_s");
 	}
-	if (s->next > 0 && span > 0) {
+	if (span > 0) {
 		np_bag_real(into, (double)(s->bytes - s->first_bytes) * 8 / span,
 			    "udp.receive_span_bps");
 	}

@@ -320,20 +320,18 @@ read_percent(const char *text, const char *rest)
 int
 np_figure_find(const char *name)
 {
-	int id = np_metric_find(name), percent;
+	int id = np_metric_find(name), percent = -1, connect = 0;
 
 	if (id >= 0) {
 		return id;
 	}
 	if (strncasecmp(name, connect_prefix, strlen(connect_prefix)) == 0) {
 		percent = read_percent(name + strlen(connect_prefix), "");
-		return percent > 0 ? PERCENTILE | CONNECT | percent : -1;
+		connect = CONNECT;
+	} else if (strncasecmp(name, prefix, strlen(prefix)) == 0) {
+		percent = read_percent(name + strlen(prefix), suffix);
 	}
-	if (strncasecmp(name, prefix, strlen(prefix)) != 0) {
-		return -1;
-	}
-	percent = read_percent(name + strlen(prefix), suffix);
-	return percent > 0 ? PERCENTILE | percent : -1;
+	return percent > 0 ? PERCENTILE | connect | percent : -1;
 }
 
 bool

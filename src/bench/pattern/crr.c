@@ -61,8 +61,9 @@ wait_to_retry(void)
 }
 
 /*
- * Note an error. True: the local port was in use, so try another one. If none is free, try for a
- * while: a connection in LAST_ACK holds its port for a round trip.
+ * Note an error. True: the local port was in use, so try another one. If none is free: by bind(2)
+ * (EADDRINUSE) others hold them, and the test fails; by connect(2) (EADDRNOTAVAIL) our own last
+ * connections do, in LAST_ACK for a round trip, so try for PORT_S.
  */
 static bool
 note_busy_port(struct connector *c, int error)
@@ -268,10 +269,7 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 NP_LOOP_BODY enum np_need
 connect_opened(struct np_worker *w, struct np_conn *c)
 {
-	if (w->send_size > 0) {
-		return NP_SEND;
-	}
-	return connect_arrived(w, c, NULL, 0);
+	return w->send_size > 0 ? NP_SEND : connect_arrived(w, c, NULL, 0);
 }
 
 NP_LOOP_BODY enum np_need

@@ -634,7 +634,8 @@ drain_datagrams(struct np_worker *w)
 	bool waits = w->sequence != NULL && w->hung_up;
 
 	(void)drain_queues(w, until);
-	while (waits && poll(&only, w->conns == 1, LAGGARD_MS) >= 0 && drain_queues(w, until)) {
+	for (bool more = waits; more; more = drain_queues(w, until)) {
+		poll(&only, w->conns == 1, LAGGARD_MS);
 	}
 }
 
