@@ -700,9 +700,9 @@ gap_p99(const struct side *s)
 	return s->gap_max_ns;
 }
 
-/* Put the counts of one direction: `way` is the "out" or "in" of wire.out.* */
+/* Put the counts of one direction; `way` is "out" or "in". */
 static void
-put_side(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
+put_counts(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
 {
 	const struct np_follow_counts *c = &s->follow.count;
 	const bool tcp = l->flow.protocol == IPPROTO_TCP,
@@ -743,17 +743,27 @@ put_side(const struct np_ledger *l, const struct side *s, const char *way, struc
 		{ "warm_up.retransmitted_segments", s->warm_up.retransmitted_segments,
 		  l->restarted && followed },
 	};
-	uint64_t open_zero_ns = s->zero_since_ns != 0 ? l->last_ns - s->zero_since_ns : 0;
-	int64_t sizes[NP_LEDGER_SIZES];
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].known) {
 			np_bag_int(into, (int64_t)rows[i].value, "wire.%s.%s", way, rows[i].name);
 		}
 	}
-	if (tcp) {
-		np_bag_real(into, (double)(s->zero_ns + open_zero_ns) / 1e9,
-			    "wire.%s.zero_window_s", way);
+}
+
+/* Put what is known of one direction as wire.out.* or wire.in.*; `way` is "out" or "in". */
+static void
+put_side(const struct np_ledger *l, const struct side *s, const char *way, struct np_bag *into)
+{
+	uint64_t zero_ns = s->zero_ns;
+	int64_t sizes[NP_LEDGER_SIZES];
+
+	put_counts(l, s, way, into);
+	if (s->zero_since_ns != 0) {
+		zero_ns += l->last_ns - s->zero_since_ns;
+	}
+	if (l->flow.protocol == IPPROTO_TCP) {
+		np_bag_real(into, (double)zero_ns / 1e9, "wire.%s.zero_window_s", way);
 	}
 	if (s->gaps > 0) {
 		np_bag_real(into, (double)s->gap_max_ns / 1e3, "wire.%s.gap_max_us", way);
