@@ -59,6 +59,7 @@ void np_bag_real(struct np_bag *b, double v, const char *name, ...)
 /* A text is copied, cut to NP_BAG_TEXT - 1 bytes, and cleaned: np_text_clean(). */
 void np_bag_text(struct np_bag *b, const char *v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
+/* A list of `count` values is copied; it may be empty. */
 void np_bag_reals(struct np_bag *b, const double *v, size_t count, const char *name, ...)
     __attribute__((format(printf, 4, 5)));
 void np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *name, ...)

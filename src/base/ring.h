@@ -43,9 +43,10 @@ int np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignme
 uint64_t np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset);
 
 /*
- * Fill the buffers one after another from a file, read again from its start as often as needed.
- * dir_fd 0: any file. Otherwise the far end named it, and it has to be a regular file, no link,
- * directly in that directory: NP_EUNSUP with EACCES if it is not.
+ * Fill the buffers one after another from the file `name`, read again from its start as often as
+ * needed. dir_fd 0: any file. Otherwise the far end named it, and it has to be a regular file, no
+ * link, directly in the directory of that descriptor: NP_EUNSUP with EACCES if it is not. NP_ESYS:
+ * it cannot be read, or is empty.
  */
 int np_ring_fill(struct np_ring *ring, int dir_fd, const char *name, struct np_err *err);
 

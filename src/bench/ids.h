@@ -71,8 +71,8 @@ struct np_ids {
 };
 
 /*
- * For one of `conns` connections with `depth` requests in flight; the caller frees it with free().
- * place.width is 0 without ids; it may become 0 later. NULL: no memory.
+ * For one of `conns` connections with `depth` requests in flight, whose worker counts in `count`;
+ * release with free(). place.width is 0 without ids; it may become 0 later. NULL: no memory.
  */
 struct np_ids *np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns,
 			  struct np_counters *count, struct np_err *err);

@@ -68,7 +68,7 @@ struct np_sequence {
 /* Should the datagrams of this test be numbered, if they have room? */
 bool np_sequence_wanted(const struct np_plan *p);
 
-/* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram. */
+/* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram; warm: of a warm-up. */
 void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns, bool warm);
 
 /* Empty ones for that many flows, touched to avoid page faults, for free(). And bytes of each. */

@@ -213,8 +213,7 @@ struct np_worker {
 	uint64_t acked_before;        /* bytes, when the window opened; see np_counts_arrived() */
 	struct np_tcp_sum tcp_before; /* of its connections, when the warm-up ended */
 	struct np_sequence *sequence; /* a receiver's, if datagrams are numbered; else NULL */
-	uint64_t first_ns, opened_ns; /* with NP_C_WINDOW: time of the first datagram, and of the
-					 first in the window; 0 */
+	uint64_t first_ns, opened_ns; /* NP_C_WINDOW: first datagram, first in the window; 0 */
 	struct np_stamps *stamps;     /* of its transactions; NULL: no stamps */
 	void *state;                  /* the side's own */
 	struct np_pktinfo pktinfo;

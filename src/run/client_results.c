@@ -20,13 +20,14 @@ enum {
 	QUIET_MS = 500 /* of silence at the end of a connection test: is the daemon alive? */
 };
 
+/* When the last transaction of a connection test ended, by CLOCK_MONOTONIC; 0: none has. */
 static uint64_t
-last_ns(const struct np_run *run)
+last_transaction_ns(const struct np_run *run)
 {
 	uint64_t last = 0;
 
 	NP_EACH_WORKER (w, run) {
-		last = w->last_ns > last ? w->last_ns : last;
+		last = np_max(last, w->last_ns);
 	}
 	return last;
 }
@@ -38,7 +39,7 @@ ended_in_silence(const struct np_client_test *t)
 	const struct np_run *run = &t->run;
 
 	return run->plan->pattern->connection_test && t->out->cause == NP_BY_CLOCK &&
-	       np_beyond(run->window.ended_ns, last_ns(run)) >= QUIET_MS * NP_MSEC;
+	       np_beyond(run->window.ended_ns, last_transaction_ns(run)) >= QUIET_MS * NP_MSEC;
 }
 
 /*
@@ -193,7 +194,8 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 			snprintf(quiet, sizeof(quiet),
 				 ", and no transaction in its last %.1f s (does that netserver "
 				 "hang?)",
-				 (double)(t->run.window.ended_ns - last_ns(&t->run)) / 1e9);
+				 (double)(t->run.window.ended_ns - last_transaction_ns(&t->run)) /
+				     1e9);
 		}
 		return np_fail(err, NP_ETIME, 0,
 			       "no results from %s within %d s of the test's end%s", c->peer,

@@ -133,7 +133,7 @@ encode_request(const struct np_dialect *d, const struct np_plan *p, const struct
 	snprintf(m.transport, sizeof(m.transport), "%s", p->transport->name);
 	m.socket_type = np_transport_type(p->transport);
 	m.leads = p->role == NP_FOLLOW;
-	m.length = p->length > 0 ? p->length * 1000 - p->length_less_ms : p->length;
+	m.length = p->length > 0 ? p->length * 1000 - p->length_less_ms /* ms */ : p->length;
 	encode_rows(p, run, &m);
 	m.flags |= (p->tls_suite > NP_WP_TLS_FIRST
 			? (p->tls_suite - NP_WP_TLS_FIRST) << NP_WP_TLS_SHIFT & NP_WP_TLS_SUITE

@@ -40,12 +40,14 @@ struct np_counts {
 #undef NP_COUNTER
 };
 
+/* Set a counter. Only for the writer. */
 static inline void
 np_show(_Atomic uint64_t *shown, uint64_t total)
 {
 	atomic_store_explicit(shown, total, memory_order_relaxed);
 }
 
+/* The value of a counter, for any thread. */
 static inline uint64_t
 np_seen(const _Atomic uint64_t *shown)
 {

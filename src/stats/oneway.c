@@ -122,12 +122,12 @@ find_knots(struct work *w, const int64_t *when_ns, const double *there, const do
 	}
 }
 
-/* A line fitted to knots [from, to): their mean, and sums of squares around it. */
+/* A line fitted to knots: their mean, and sums of squares around it. */
 struct line {
 	double x, y, xx, xy;
 };
 
-/* The sums for a line of least squares through knots [from, to). */
+/* The line of least squares through knots [from, to). */
 static struct line
 line_of(const struct knot *k, size_t from, size_t to)
 {

@@ -17,7 +17,10 @@ enum { NP_URINGS_MAX = 64 };
 /* Memory of the kernel for a ring, beside what is counted for the test. */
 enum { NP_URING_BYTES = 192 << 10 };
 
-/* Why this process can have no ring; NULL: it can. Tries to make one, unless they are prepared. */
+/*
+ * Why this process cannot use io_uring, as text for a message; NULL: it can. Makes a ring to find
+ * out, or looks whether any were prepared.
+ */
 const char *np_urings_lack(void);
 
 /*
