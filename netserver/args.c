@@ -194,7 +194,7 @@ set_transports(const struct np_setting *set)
 		return np_usage(set->err, "a list of more than %zu characters", sizeof(text) - 1);
 	}
 	for (name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-		if (np_transport_any(name, 0) == NULL) {
+		if (np_transport_by_name(name, 0) == NULL) {
 			return np_usage(set->err, "'%.40s' is no transport (try sctp,dccp,tls)",
 					name);
 		}

@@ -317,8 +317,8 @@ uint32_t np_transport_type(const struct np_transport *t);
  * Find by name, in any case; or NULL. Transports of the same name differ in socket type; 0: any.
  * Can the pattern be used over the transport?
  */
-const struct np_transport *np_transport_any(const char *name, uint32_t type);
-const struct np_pattern *np_pattern_any(const char *name);
+const struct np_transport *np_transport_by_name(const char *name, uint32_t type);
+const struct np_pattern *np_pattern_by_name(const char *name);
 bool np_pattern_fits(const struct np_pattern *p, const struct np_transport *t);
 
 /* The transport for socket_type and protocol (0: the usual one) of an OMNI request, or NULL. */

@@ -94,7 +94,7 @@ np_pattern_find(uint32_t direction, bool connection_test, int *role)
 }
 
 const struct np_transport *
-np_transport_any(const char *name, uint32_t type)
+np_transport_by_name(const char *name, uint32_t type)
 {
 	const struct np_transport *t;
 
@@ -107,7 +107,7 @@ np_transport_any(const char *name, uint32_t type)
 }
 
 const struct np_pattern *
-np_pattern_any(const char *name)
+np_pattern_by_name(const char *name)
 {
 	const struct np_bench *b;
 

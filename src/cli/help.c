@@ -34,7 +34,7 @@ print_tests(FILE *out, const char *title, bool all)
 	np_help_fill(out, text, fprintf(out, "%s", title), 17);
 	len = 0;
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		bool first = np_transport_any(t->name, 0) == t; /* of the rows with that name */
+		bool first = np_transport_by_name(t->name, 0) == t; /* of the rows with that name */
 
 		if (first && np_transport_probe(t, &err) == NP_EUNSUP) {
 			len = np_text_add(text, sizeof(text), len, "%s ", t->name);

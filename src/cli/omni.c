@@ -33,7 +33,7 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 		return np_usage(err, "-t: %s sockets are not in OMNI tests (try stream or dgram)",
 				type);
 	}
-	t = protocol != NULL ? np_transport_any(protocol, 0) : NULL;
+	t = protocol != NULL ? np_transport_by_name(protocol, 0) : NULL;
 	t = t != NULL && t->wire_type != 0 ? t : NULL; /* else OMNI has no number for it */
 	if (t != NULL) {
 		cli->bench.transport = t;

@@ -266,12 +266,12 @@ decode_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 {
 	np_text_printable(m->transport);
 	np_text_printable(m->pattern);
-	p->transport = np_transport_any(m->transport, m->socket_type);
+	p->transport = np_transport_by_name(m->transport, m->socket_type);
 	if (p->transport == NULL) {
 		return np_fail(err, NP_EUNSUP, EPROTONOSUPPORT, "transport '%s', type %u",
 			       m->transport, m->socket_type);
 	}
-	p->pattern = np_pattern_any(m->pattern);
+	p->pattern = np_pattern_by_name(m->pattern);
 	if (p->pattern == NULL) {
 		return np_fail(err, NP_EUNSUP, EINVAL, "pattern '%s'", m->pattern);
 	}

@@ -157,7 +157,7 @@ TEST(every_transport_can_be_asked_for)
 static bool
 lacks(uint64_t all, const char *name, int family)
 {
-	return np_lacks(all, np_transport_any(name, 0), family);
+	return np_lacks(all, np_transport_by_name(name, 0), family);
 }
 
 TEST_WITH(what_the_kernel_has_is_read_and_not_tried, root_make, root_remove)
