@@ -81,7 +81,7 @@ np_lacks(uint64_t lacks, const struct np_transport *t, int family)
 }
 
 int
-np_lacks_tell(uint64_t lacks, const struct np_transport *t, struct np_err *err)
+np_lacks_fail(uint64_t lacks, const struct np_transport *t, struct np_err *err)
 {
 	static const char when[] = "the daemon's kernel did not have it when netserver started";
 

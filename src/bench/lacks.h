@@ -27,7 +27,7 @@ uint64_t np_lacks_now(const char *root);
 bool np_lacks(uint64_t lacks, const struct np_transport *t, int family);
 
 /* The error for a client: NP_EUNSUP, with what the operator can do. */
-int np_lacks_tell(uint64_t lacks, const struct np_transport *t, struct np_err *err);
+int np_lacks_fail(uint64_t lacks, const struct np_transport *t, struct np_err *err);
 
 /* Have the kernel load the modules of a transport, also for IPv6. NP_EUNSUP: what is missing. */
 int np_lacks_load(const struct np_transport *t, struct np_err *err);

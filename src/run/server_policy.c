@@ -11,7 +11,7 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 {
 	if (np_lacks(s->limits.lacks, p->transport, np_plan_family(p))) {
 		/* Opening a socket could make the kernel load a module for a stranger. */
-		return np_lacks_tell(s->limits.lacks, p->transport, err);
+		return np_lacks_fail(s->limits.lacks, p->transport, err);
 	}
 	if (p->transport->link && s->eth == NULL) {
 		return np_fail_verbatim(
