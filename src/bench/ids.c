@@ -84,7 +84,7 @@ np_ids_answers_oldest(struct np_ids *ids, uint64_t *sent_ns)
 	}
 	*sent_ns = slot->sent_ns;
 	ids->departed_ns = slot->departed_ns;
-	slot->number_and_1 = 0;
+	slot->number_plus_1 = 0;
 	ids->oldest++;
 	ids->in_flight--;
 	return true;
@@ -124,13 +124,13 @@ np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t departed_until_ns
 	for (; ids->oldest < ids->next; ids->oldest++) {
 		struct np_id_slot *slot = &ids->slots[ids->oldest & ids->slot_mask];
 
-		if (slot->number_and_1 != ids->oldest + 1) {
+		if (slot->number_plus_1 != ids->oldest + 1) {
 			continue; /* answered */
 		}
 		if (slot->sent_ns > until_ns || slot->departed_ns > departed_until_ns) {
 			break;
 		}
-		slot->number_and_1 = 0;
+		slot->number_plus_1 = 0;
 		if (ids->place.width > 0) {
 			ids->given_up[ids->oldest & ids->given_up_mask] = ids->oldest + 1;
 		}

@@ -47,9 +47,9 @@ const char *np_ids_why_none(const struct np_plan *p);
 
 /* A request in flight. */
 struct np_id_slot {
-	uint64_t number_and_1; /* 0: the slot is free */
-	uint64_t sent_ns;      /* when it was sent; in an open loop, when it was due */
-	uint64_t departed_ns;  /* only in an open loop: when it was sent */
+	uint64_t number_plus_1; /* 0: the slot is free */
+	uint64_t sent_ns;       /* when it was sent; in an open loop, when it was due */
+	uint64_t departed_ns;   /* only in an open loop: when it was sent */
 };
 
 /* The requests of one connection. Owned by its worker. */
@@ -61,9 +61,9 @@ struct np_ids {
 	struct np_counters *count; /* of its worker: duplicated, late, stray, surplus */
 	uint64_t begun_ns;         /* when the request that is being sent began */
 	uint64_t departed_ns;      /* when the request that was just answered was sent */
-	uint64_t answered_and_1;   /* its number + 1 */
+	uint64_t answered_plus_1;  /* its number + 1 */
 	/* Open loop: the last answered request in order: number + 1, when due, when answered. */
-	uint64_t last_and_1, due_ns, answered_ns;
+	uint64_t last_plus_1, due_ns, answered_ns;
 	bool came_late; /* a response to a given-up request arrived; the pattern resets it */
 	uint32_t given_up_mask;
 	uint64_t *given_up; /* numbers + 1 of requests that were given up; after the slots */
@@ -117,7 +117,7 @@ np_id_is(struct np_id_place place, uint64_t number, const char *message)
 static inline uint64_t
 np_ids_next(struct np_ids *ids)
 {
-	while (__builtin_expect(ids->slots[ids->next & ids->slot_mask].number_and_1 != 0, 0)) {
+	while (__builtin_expect(ids->slots[ids->next & ids->slot_mask].number_plus_1 != 0, 0)) {
 		ids->next++;
 	}
 	return ids->next;
@@ -129,7 +129,7 @@ np_ids_behind(const struct np_ids *ids, uint64_t number)
 {
 	do {
 		number++;
-	} while (__builtin_expect(ids->slots[number & ids->slot_mask].number_and_1 != 0, 0));
+	} while (__builtin_expect(ids->slots[number & ids->slot_mask].number_plus_1 != 0, 0));
 	return number;
 }
 
@@ -138,7 +138,7 @@ np_ids_sent(struct np_ids *ids, uint64_t now_ns)
 {
 	struct np_id_slot *slot = &ids->slots[ids->next & ids->slot_mask];
 
-	slot->number_and_1 = ++ids->next;
+	slot->number_plus_1 = ++ids->next;
 	slot->sent_ns = now_ns;
 	slot->departed_ns = ids->begun_ns;
 	ids->in_flight++;
@@ -164,15 +164,15 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 		memcpy(&id, message + ids->place.at, NP_IDS_WIDE);
 		id = be32toh(id);
 		slot = &ids->slots[id & ids->slot_mask];
-		number = (uint32_t)(slot->number_and_1 - 1);
+		number = (uint32_t)(slot->number_plus_1 - 1);
 	} else if (ids->place.width == 0) {
 		return np_ids_answers_oldest(ids, sent_ns);
 	} else {
 		id = (unsigned char)message[ids->place.at];
 		slot = &ids->slots[id & ids->slot_mask];
-		number = (unsigned char)(slot->number_and_1 - 1);
+		number = (unsigned char)(slot->number_plus_1 - 1);
 	}
-	if (__builtin_expect(slot->number_and_1 == 0 || number != id ||
+	if (__builtin_expect(slot->number_plus_1 == 0 || number != id ||
 				 size < ids->place.at + ids->place.width,
 			     0)) {
 		np_ids_astray(ids, message, size);
@@ -180,8 +180,8 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 	}
 	*sent_ns = slot->sent_ns;
 	ids->departed_ns = slot->departed_ns;
-	ids->answered_and_1 = slot->number_and_1;
-	slot->number_and_1 = 0;
+	ids->answered_plus_1 = slot->number_plus_1;
+	slot->number_plus_1 = 0;
 	ids->in_flight--;
 	return true;
 }

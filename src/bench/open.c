@@ -70,7 +70,7 @@ np_open_mark(struct np_worker *w)
 	o->gaps = o->skipped = 0;
 	o->skip = 1;
 	for (uint32_t i = 0; i < w->conns && w->conn[i].ids != NULL; i++) {
-		w->conn[i].ids->last_and_1 = w->conn[i].ids->next;
+		w->conn[i].ids->last_plus_1 = w->conn[i].ids->next;
 		w->conn[i].ids->due_ns = w->conn[i].ids->answered_ns = w->began_ns;
 	}
 }
@@ -222,10 +222,10 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 	if (ids == NULL || due_ns <= ids->due_ns) {
 		return counts;
 	}
-	if (w->id.width > 0 && ids->answered_and_1 > ids->last_and_1 + 1) {
+	if (w->id.width > 0 && ids->answered_plus_1 > ids->last_plus_1 + 1) {
 		keep_outage(w, c, due_ns, now_ns);
 	}
-	ids->last_and_1 = ids->answered_and_1;
+	ids->last_plus_1 = ids->answered_plus_1;
 	ids->due_ns = due_ns;
 	ids->answered_ns = now_ns;
 	return counts;
@@ -292,7 +292,7 @@ np_open_settle(struct np_worker *w)
 	np_open_lost(w, np_beyond(n->due, finished(w)));
 	/* Connections that were not answered any more: their outage lasts until the end. */
 	for (uint32_t i = 0; i < w->conns && w->id.width > 0; i++) {
-		if (w->conn[i].ids->next > w->conn[i].ids->last_and_1) {
+		if (w->conn[i].ids->next > w->conn[i].ids->last_plus_1) {
 			keep_outage(w, &w->conn[i], w->ended_ns, np_now());
 		}
 	}

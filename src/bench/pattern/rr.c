@@ -331,7 +331,8 @@ request_settle(struct np_worker *w)
 			c->ids->next = c->number;
 		}
 		if (c->ids != NULL && is_in_flight) {
-			c->ids->slots[(c->number - 1) & c->ids->slot_mask].number_and_1 = c->number;
+			c->ids->slots[(c->number - 1) & c->ids->slot_mask].number_plus_1 =
+			    c->number;
 		}
 	}
 	settle(w, sends);
