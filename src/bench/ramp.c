@@ -89,7 +89,7 @@ np_ramp_begin(struct np_worker *w, uint64_t now_ns)
 }
 
 void
-np_ramp_decided(struct np_worker *w, struct np_conn *c)
+np_ramp_connect_done(struct np_worker *w, struct np_conn *c)
 {
 	int error = np_sock_int(c->fd, SOL_SOCKET, SO_ERROR);
 

@@ -49,7 +49,7 @@ uint64_t np_ramp_due(const struct np_worker *w);
 struct np_conn *np_ramp_begin(struct np_worker *w, uint64_t now_ns);
 
 /* A connect(2) has finished: the connection needs the first step of the test, or NP_OVER. */
-void np_ramp_decided(struct np_worker *w, struct np_conn *c);
+void np_ramp_connect_done(struct np_worker *w, struct np_conn *c);
 
 /* A connection is established, at either end. */
 void np_ramp_up(struct np_worker *w, struct np_conn *c);

@@ -72,7 +72,7 @@ TEST(what_is_refused_when_the_time_is_up_has_not_failed)
 		c = np_ramp_begin(w, np_now());
 		assert_non_null(c);
 		if (c->need == NP_CONNECTING) { /* else it was refused at once */
-			np_ramp_decided(w, c);
+			np_ramp_connect_done(w, c);
 		}
 		assert_int_equal(w->ramp->failed.count, 1); /* that of 5 s */
 	}

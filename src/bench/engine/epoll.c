@@ -497,7 +497,7 @@ advance_ramp(struct loop *l)
 		c = events[i].data.ptr;
 		epoll_ctl(l->connecting_fd, EPOLL_CTL_DEL, c->fd, NULL);
 		l->connecting--;
-		np_ramp_decided(l->w, c);
+		np_ramp_connect_done(l->w, c);
 		if (c->need == NP_OVER) {
 			remove_conn(l, c);
 		} else {
