@@ -25,7 +25,7 @@ REFUSED = (
 
 
 def client(port: int, *args: str, host: str = "127.0.0.1") -> "List[str]":
-    return [lib.netperf(), "-H", host, "-p", str(port), "--json", *args]
+    return lib.command(port, "--json", *args, host=host)
 
 
 def figures_of(got: lib.Result, probe: str, idle: int, loaded: int) -> "Dict[str, Any]":

@@ -42,7 +42,7 @@ while True:
 
 
 def command(port: int, place: Path, *options: str) -> List[str]:
-    return [lib.netperf(), "-H", HOST, "-p", str(port), f"--json={place / 'run.json'}", *options]
+    return lib.command(port, f"--json={place / 'run.json'}", *options)
 
 
 def document(place: Path) -> Any:
@@ -194,8 +194,8 @@ def clean_goes_on_until_there_is_enough(place: Path) -> None:
 
 def the_figures_ask_for_evidence(_: Path) -> None:
     with lib.Daemon() as daemon:
-        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "1", *PACED, "--", "-k",
-                       "DISTURBED_SHARE,CLEAN_SECONDS,CLEAN_THROUGHPUT,DISTURBED_REASONS"], 20)
+        got = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "1", *PACED, "--", "-k",
+                                  "DISTURBED_SHARE,CLEAN_SECONDS,CLEAN_THROUGHPUT,DISTURBED_REASONS"), 20)
     found = dict(line.split("=", 1) for line in got.out.splitlines() if "=" in line)
     assert 0 <= float(found["DISTURBED_SHARE"]) <= 1 and float(found["CLEAN_SECONDS"]) >= 0, got
     reasons = found["DISTURBED_REASONS"].strip('"')
@@ -209,7 +209,7 @@ REFUSED = [lib.fault("--clean 5 -l 3", "leave out -l"), lib.fault("--clean 5 -i 
 
 
 def refused(case: Any, port: int) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *case.args.split()], 20)
+    got = lib.run(lib.command(port, *case.args.split()), 20)
     need("status", got.rc, case.status)
     lib.error_line(got, "netperf", *case.says)
 

@@ -236,7 +236,7 @@ def bare_number(bench: Bench, test: str) -> None:
 
 
 def no_server(bench: Bench) -> str:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(lib.free_port())], 10)
+    got = lib.run(lib.command(lib.free_port()), 10)
     assert got.rc, f"status {got.rc}"
     assert "establish the control connection" in got.out + got.err, got.out + got.err
     limit = 2 * PATIENCE + slack(time.monotonic() - got.seconds)
@@ -642,8 +642,7 @@ def openwrt_waits(bench: Bench) -> None:
 
 def openwrt_refused(bench: Bench) -> str:
     """Any output on stderr, or a non-zero status, means refusal; a wrong passphrase must be refused."""
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(bench.locked_port()), "-l", "1",
-                   "-Z", "wrong"], 15)
+    got = lib.run(lib.command(bench.locked_port(), "-l", "1", "-Z", "wrong"), 15)
     assert got.rc and got.err, f"status {got.rc}: {got.err!r}"
     return got.err.strip()
 
@@ -685,7 +684,7 @@ def returns_at_once(bench: Bench) -> str:
         must_be(server.rc, 0)
         assert server.seconds < 2 * PATIENCE, f"after {server.seconds:.1f} s"
         must_be(server.err, "")
-        must_succeed([lib.netperf(), "-H", HOST, "-p", str(server.port), "-l", "1"], 15)
+        must_succeed(lib.command(server.port, "-l", "1"), 15)
         return f"{server.seconds:.2f} s"
 
 
@@ -704,8 +703,7 @@ def killed_and_back(bench: Bench, number_: int) -> None:
         try:
             must_be(len(pids), 1)
             must_be(Path(f"/proc/{pids[0]}/comm").read_text().strip(), "netserver")
-            must_succeed([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "-100", "-t",
-                          "TCP_CRR"], 10)
+            must_succeed(lib.command(port, "-l", "-100", "-t", "TCP_CRR"), 10)
         finally:
             for pid in pids:
                 os.kill(pid, number_)
@@ -718,8 +716,7 @@ def first_process(bench: Bench) -> str:
     with lib.Started([lib.netserver(), "-D", "-p", str(port)]) as server:
         daemon.must_listen(server, port)
         for _ in range(3):
-            must_succeed([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "-100", "-t",
-                          "TCP_RR"], 10)
+            must_succeed(lib.command(port, "-l", "-100", "-t", "TCP_RR"), 10)
         assert lib.wait_for(lambda: not lib.children(server.pid), 5 * PATIENCE), "children left"
         since = time.monotonic()
         server.signal(signal.SIGTERM)

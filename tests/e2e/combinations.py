@@ -22,7 +22,7 @@ def ends_by_itself(daemon: lib.Daemon, test: str, options: Sequence[str]) -> str
     said = []
     for line in options:
         words, _, of_test = line.partition("-- -")
-        command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", test, "-l", "0.1", *words.split()]
+        command = lib.command(daemon.port, "-t", test, "-l", "0.1", *words.split())
         got = lib.run([*command, *(["--", *f"-{of_test}".split()] if of_test else [])], timeout=60)
         if got.rc not in STATUS or "Sanitizer" in got.err:
             said.append(f"{line}: status {got.rc}: {got.err[-500:]}")

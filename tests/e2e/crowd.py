@@ -64,8 +64,7 @@ def crowd(count: int, seconds: int) -> str:
     """All of them at the same time, for that many seconds."""
     patience = 120 + 2 * seconds * PATIENCE + count / 2
     with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
-        cmd = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
-               *(lib.PACED if CLIENTS <= 100 else ()), "-l", str(seconds)]
+        cmd = lib.command(daemon.port, "-t", "TCP_RR", *(lib.PACED if CLIENTS <= 100 else ()), "-l", str(seconds))
         waiting, gate = os.pipe()
         clients = [stack.enter_context(lib.Started([*GATED, *cmd], stdin=waiting))
                    for _ in range(count)]

@@ -35,7 +35,7 @@ Case = Tuple[str, Callable[[], Optional[str]]]
 # ---- clients ------------------------------------------------------------------------------------
 
 def client(port: int, test: str, *args: str) -> List[str]:
-    return [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", test, *args]
+    return lib.command(port, "-t", test, *args)
 
 
 def must_serve(port: int, test: str = "TCP_RR", *args: str) -> None:

@@ -144,8 +144,8 @@ def the_role_changes_nothing_twice() -> None:
         settings = Path(f"{root}/etc/systemd/system/netserver.service.d/ansible.conf").read_text()
         words = settings.split("ExecStart=/usr/bin/netserver -D ")[1].split()
         with lib.Daemon(args=[word.replace("%d/key", f"{root}/etc/netserver.key") for word in words[2:]]) as daemon:
-            got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "--key-file", f"{root}/etc/netserver.key", "-l", "-1",
-                           "-t", "TCP_RR"], 20)
+            got = lib.run(lib.command(daemon.port, "--key-file", f"{root}/etc/netserver.key", "-l", "-1", "-t",
+                                      "TCP_RR"), 20)
             assert got.rc == 0, got
         got = lib.run([*play, json.dumps({**given, "netserver_key": "short"})], 120)
         assert got.rc != 0 and "16 characters or more" in got.out, got

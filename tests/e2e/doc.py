@@ -369,9 +369,8 @@ def confidence_repeats_as_often_as_the_page_says(daemon: lib.Daemon) -> None:
     most = {("-I", "99,0.000001"): one_number(r"3 to (\d+) times with -I alone", text),
             ("-i", "40,3", "-I", "99,0.000001"): one_number(r"above (\d+) as", text)}
     for options, count in most.items():
-        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
-                       "-l", "-20", "-P", "0", *options, "--", "-k", "CONFIDENCE_ITERATION"],
-                      timeout=PATIENCE)
+        got = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "-20", "-P", "0", *options, "--", "-k",
+                                  "CONFIDENCE_ITERATION"), timeout=PATIENCE)
         assert f"CONFIDENCE_ITERATION={count}\n" in got.out, f"{options}: {got}"
 
 
@@ -381,8 +380,7 @@ def a_refusal_has_the_status_of_the_page() -> None:
     status = next(int(line[3:]) for line in reversed(lines[:says])
                   if re.fullmatch(r"\.B \d+", line))
     with lib.Daemon(args=["--max-message", "1000"]) as daemon:
-        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "1",
-                       "--", "-M", "64K"], timeout=20)
+        got = lib.run(lib.command(daemon.port, "-l", "1", "--", "-M", "64K"), timeout=20)
     assert got.rc == status and "--max-message" in got.err, got
 
 
@@ -390,8 +388,7 @@ def the_example_names_the_unit(daemon: lib.Daemon) -> None:
     """The unit of service demand."""
     unit = re.findall(r"How much processor time a (\w+) costs, in (\w+),",
                       text_of("netperf.1", "EXAMPLES"))
-    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "1", "-c", "-C",
-                   "--", "-k", "SD_UNITS"], timeout=20)
+    got = lib.run(lib.command(daemon.port, "-l", "1", "-c", "-C", "--", "-k", "SD_UNITS"), timeout=20)
     short = {"kilobyte": "KB", "megabit": "Mbit", "microseconds": "usec", "milliseconds": "msec"}
     said = [f"SD_UNITS={short[time]}/{short[what]}" for what, time in unit]
     assert said == got.out.split()[-1:], f"{unit}: {got.out}"
@@ -408,7 +405,7 @@ def the_page_has_lines_of_the_log() -> None:
     examples = [plain(after) for line, after in zip(lines, lines[1:]) if line == ".EX"]
     assert len(examples) == 1, examples
     with lib.Daemon(args=["--max-sessions", "1"]) as daemon:
-        where = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR"]
+        where = lib.command(daemon.port, "-t", "TCP_RR")
         with lib.Started([*where, "-l", "60"]) as first:
             assert first.under_way(60)
             refused = lib.run([*where, "-l", "-1"], timeout=20).err

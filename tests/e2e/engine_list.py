@@ -27,10 +27,6 @@ QUICK = {"TCP_STREAM": -1000000, "TCP_MAERTS": -1000000, "TCP_SENDFILE": -100000
          "TCP_CC": -20, "UDP_STREAM": -20000, "UDP_RR": -50}
 
 
-def client(port: int, *args: str) -> List[str]:
-    return [lib.netperf(), "-H", HOST, "-p", str(port), *args]
-
-
 def listed(command: List[str], status: int = 0) -> Any:
     """The list as a document."""
     got = lib.run([*command, "--engine", "list", "--json"], PATIENCE)
@@ -66,28 +62,28 @@ def only_this_end() -> None:
 
 
 def both_ends(port: int) -> None:
-    document = listed(client(port, "-t", "UDP_STREAM"))
+    document = listed(lib.command(port, "-t", "UDP_STREAM"))
     near, far = whys(document["near"]), whys(document["far"])
     assert list(near) == list(far) and near["sync"] is None and far["epoll"] is None, document
     assert (document["test"], document["flows"], document["far_lacks"]) == ("UDP_STREAM", 1, None), document
-    got = lib.run([*client(port, "-t", "UDP_STREAM"), "--engine", "list"], PATIENCE)
+    got = lib.run([*lib.command(port, "-t", "UDP_STREAM"), "--engine", "list"], PATIENCE)
     here, there = got.out.splitlines()[::len(near) + 1]
     assert here == "engines at this end, for UDP_STREAM with --flows 1:", got
     assert there == f"engines at the netserver at {HOST} port {port}, for UDP_STREAM with --flows 1:", got
 
 
 def the_shape_excludes(port: int) -> None:
-    document = listed(client(port, "-t", "TCP_RR", "--flows", "3"))
+    document = listed(lib.command(port, "-t", "TCP_RR", "--flows", "3"))
     near, far = whys(document["near"]), whys(document["far"])
     assert near["sync"] == far["sync"] and "one connection" in str(near["sync"]), document
     assert near["epoll"] is None and far["epoll"] is None and near["batch"], document
 
 
 def into_a_file(port: int, place: Path) -> None:
-    got = lib.run([*client(port), "--engine", "list", f"--json={place}"], PATIENCE)
+    got = lib.run([*lib.command(port), "--engine", "list", f"--json={place}"], PATIENCE)
     assert got.rc == 0 and got.out.startswith("engines at this end") and not got.err, got
     assert json.loads(place.read_text())["far"], place.read_text()
-    got = lib.run([*client(port), "--engine", "list", "--json=/nowhere/list.json"], PATIENCE)
+    got = lib.run([*lib.command(port), "--engine", "list", "--json=/nowhere/list.json"], PATIENCE)
     assert got.rc != 0, got
     lib.error_line(got, "netperf", "--json", "/nowhere/list.json")
 
@@ -105,7 +101,7 @@ def a_limit_is_a_reason(options: str, args: str, says: str) -> None:
     with lib.Daemon(args=options.split()) as daemon:
         words = args.split()
         at = words.index("--") if "--" in words else len(words)
-        command = [*client(daemon.port, *words[:at]), "--engine", "list", "--json", *words[at:]]
+        command = [*lib.command(daemon.port, *words[:at]), "--engine", "list", "--json", *words[at:]]
         got = lib.run(command, PATIENCE)
         if "DLCL" in args and "CAP_NET_RAW" in got.err:
             raise lib.Skipped("no CAP_NET_RAW")
@@ -117,17 +113,17 @@ def a_limit_is_a_reason(options: str, args: str, says: str) -> None:
 def too_much_memory() -> None:
     """An engine's own memory counts."""
     with lib.Daemon(args=["--max-memory", "8M"]) as daemon:
-        document = listed(client(daemon.port, "-t", "UDP_STREAM", "--batch", "1024"))
+        document = listed(lib.command(daemon.port, "-t", "UDP_STREAM", "--batch", "1024"))
         far = whys(document["far"])
         assert far["sync"] is None and "--max-memory" in str(far["batch"]), document
 
 
 def no_test_is_one(port: int) -> None:
     """Invalid tests are refused as they are without the list."""
-    got = lib.run([*client(port, "-t", "TCP_CRR", "--ramp", "5", "--flows", "2"), "--engine", "list"], PATIENCE)
+    got = lib.run([*lib.command(port, "-t", "TCP_CRR", "--ramp", "5", "--flows", "2"), "--engine", "list"], PATIENCE)
     assert got.rc == 1 and not got.out, got
     lib.error_line(got, "netperf", "--ramp", "TCP_CRR")
-    got = lib.run([*client(port, "-t", "REM_CPU"), "--engine", "list"], PATIENCE)
+    got = lib.run([*lib.command(port, "-t", "REM_CPU"), "--engine", "list"], PATIENCE)
     assert got.rc == 1 and not got.out, got
     lib.error_line(got, "netperf", "--engine list", "REM_CPU")
 
@@ -136,16 +132,16 @@ def only_for_those_let_in() -> None:
     """The list is available only after the passphrase."""
     with lib.Daemon(args=["-Z", "sesame"]) as daemon:
         for args, status in (((), 1), (("-Z", "barley"), 1), (("-Z", "sesame"), 0)):
-            got = lib.run([*client(daemon.port, *args), "--engine", "list", "--json"], PATIENCE)
+            got = lib.run([*lib.command(daemon.port, *args), "--engine", "list", "--json"], PATIENCE)
             assert (got.rc == 0) == (status == 0) and got.rc is not None, (args, got)
             assert (json.loads(got.out)["far"] is None) == (status != 0), (args, got)
 
 
 def nobody_there() -> None:
     port = lib.free_port()
-    document = listed(client(port), status=255)
+    document = listed(lib.command(port), status=255)
     assert document["near"] and document["far"] is None and "control connection" in document["far_lacks"], document
-    got = lib.run([*client(port), "--engine", "list"], PATIENCE)
+    got = lib.run([*lib.command(port), "--engine", "list"], PATIENCE)
     assert got.rc == 255 and got.out.startswith("engines at this end"), got
     lib.error_line(got, "netperf", "establish the control connection")
 
@@ -208,9 +204,9 @@ class Script:
 
 def others_say_nothing(answers: "List[bytes]") -> None:
     with Script(answers * 2) as script:
-        document = listed(client(script.port))
+        document = listed(lib.command(script.port))
         assert document["far"] is None and "does not say what its engines are" in document["far_lacks"], document
-        got = lib.run([*client(script.port), "--engine", "list"], PATIENCE)
+        got = lib.run([*lib.command(script.port), "--engine", "list"], PATIENCE)
         assert got.rc == 0 and not got.err, got
         assert got.out.splitlines()[-1].startswith("only this end is shown: the netserver at "), got
 
@@ -219,9 +215,9 @@ def what_a_stranger_says_is_harmless() -> None:
     bag = (text(b"steam.help", "\u202egnip \u200b".encode() + b"\x1b[31m\xff\nengines") + text(b"steam.why", b"no coal\x07")
            + text(b"why", b"?") + text(b"sync", b"?") + text(b"a.b.help", b"?") + text(b".help", b"?"))
     with Script([welcome(ours.PLANS), ours.message(ours.BAG, bag)] * 2) as script:
-        document = listed(client(script.port))
+        document = listed(lib.command(script.port))
         assert whys(document["far"]) == {"steam": "no coal?"}, document
-        got = lib.run([*client(script.port), "--engine", "list"], PATIENCE)
+        got = lib.run([*lib.command(script.port), "--engine", "list"], PATIENCE)
         assert got.rc == 0 and not got.err, got
         assert got.out.isascii() and got.out.replace("\n", "").isprintable(), got
         assert got.out.splitlines()[-1].endswith("; not here: no coal?"), got
@@ -240,7 +236,7 @@ NONSENSE = (
 
 def nonsense(answers: "List[bytes]", says: str) -> None:
     with Script(answers) as script:
-        got = lib.run([*client(script.port), "--engine", "list"], PATIENCE)
+        got = lib.run([*lib.command(script.port), "--engine", "list"], PATIENCE)
         assert got.rc not in (None, 0) and got.out.startswith("engines at this end"), got
         lib.error_line(got, "netperf", says)
 
@@ -267,13 +263,13 @@ def hostile_questions(port: int) -> None:
 
 
 def counted(port: int, test: str, *args: str) -> lib.Result:
-    return lib.run(client(port, "-t", test, "-l", str(QUICK[test]), *args), PATIENCE)
+    return lib.run(lib.command(port, "-t", test, "-l", str(QUICK[test]), *args), PATIENCE)
 
 
 def the_list_is_true(port: int, test: str) -> str:
     """Available engines work; others are refused with the listed reason. The request does not break the session,
     although seccomp forbids many calls."""
-    document = listed(client(port, "-t", test))
+    document = listed(lib.command(port, "-t", test))
     near, far = whys(document["near"]), whys(document["far"])
     for name in near:
         if near[name] is None and far[name] is None:
@@ -315,7 +311,7 @@ def without(answer: str, features: str) -> List[str]:
 
 @lru_cache(maxsize=None)
 def as_they_are(port: int, test: str, end: str) -> "Dict[str, Optional[str]]":
-    return whys(listed(client(port, "-t", test))[end])
+    return whys(listed(lib.command(port, "-t", test))[end])
 
 
 def need(there: "Dict[str, Optional[str]]", name: str) -> None:
@@ -331,7 +327,7 @@ def lacks_here(port: int, lack: Lack, answer: str) -> str:
     poorer = without(answer, lack.feature)
     why = whys(listed([*poorer, lib.netperf(), "-t", lack.near])["near"])[lack.feature]
     assert why, "the list says that it can be had"
-    got = lib.run([*poorer, *client(port, "-t", lack.near, "-l", str(QUICK[lack.near]), "--engine", f"{lack.feature},")],
+    got = lib.run([*poorer, *lib.command(port, "-t", lack.near, "-l", str(QUICK[lack.near]), "--engine", f"{lack.feature},")],
                   PATIENCE)
     assert got.rc == 1 and not got.out, got
     return lib.error_line(got, "netperf", f"--engine {lack.feature}", why, "--engine list")
@@ -340,7 +336,7 @@ def lacks_here(port: int, lack: Lack, answer: str) -> str:
 def lacks_there(port: int, lack: Lack, answer: str) -> str:
     need(as_they_are(port, lack.far, "far"), lack.feature)
     with lib.Daemon(prefix=without(answer, lack.feature), args=rings()) as daemon:
-        why = whys(listed(client(daemon.port, "-t", lack.far))["far"])[lack.feature]
+        why = whys(listed(lib.command(daemon.port, "-t", lack.far))["far"])[lack.feature]
         assert why, "the list says that it can be had"
         got = counted(daemon.port, lack.far, "--engine", f",{lack.feature}")
         assert got.rc not in (None, 0), got
@@ -350,13 +346,13 @@ def lacks_there(port: int, lack: Lack, answer: str) -> str:
 def never_unasked(port: int, test: str, *args: str) -> None:
     """Each of these calls would kill either program."""
     got = lib.run([*without("KILL", ",".join(kernel.FEATURES)),
-                   *client(port, "-t", test, "-l", str(QUICK[test]), *args)], PATIENCE)
+                   *lib.command(port, "-t", test, "-l", str(QUICK[test]), *args)], PATIENCE)
     assert got.rc == 0 and not lib.complaints(got), got
 
 
 def asked_it_kills(port: int) -> None:
     """Check that the previous test can fail."""
-    got = lib.run([*without("KILL", "batch"), *client(port, "-t", "UDP_STREAM", "-l", "-1000", "--engine", "batch,")],
+    got = lib.run([*without("KILL", "batch"), *lib.command(port, "-t", "UDP_STREAM", "-l", "-1000", "--engine", "batch,")],
                   PATIENCE)
     assert got.rc == -signal.SIGSYS, got
     got = counted(port, "UDP_STREAM", "--engine", ",batch")
@@ -411,7 +407,7 @@ def no_programs() -> str:
         trace = [*trace_into(near, calls), "-A"]
         with lib.Daemon(args=["--no-sandbox", *rings()], prefix=trace_into(far, calls)) as daemon:
             for test, length in MANY.items():
-                command = client(daemon.port, "-t", test, "--flows", str(FLOWS), "--threads", "2")
+                command = lib.command(daemon.port, "-t", test, "--flows", str(FLOWS), "--threads", "2")
                 document = listed(command)
                 here, there = whys(document["near"]), whys(document["far"])
                 for name in [name for name in here if here[name] is None and there[name] is None]:
@@ -435,7 +431,7 @@ def nothing_off_the_list() -> str:
                 assert counted(daemon.port, test, "--json").rc == 0, test
             before, ran = denied(log), 0
             for test in QUICK:
-                far = whys(listed(client(daemon.port, "-t", test))["far"])
+                far = whys(listed(lib.command(daemon.port, "-t", test))["far"])
                 assert denied(log) - before <= {KNOWN}, (test, denied(log) - before)
                 for name in [name for name in far if far[name] is None]:
                     got = counted(daemon.port, test, "--engine", f",{name}", "--json")

@@ -79,8 +79,8 @@ def name_of(case: Case) -> str:
 def run(port: int, case: Case, length: str) -> "Tuple[Bag, Bag]":
     """The evidence of both ends."""
     name, *specific = case.test.split()
-    got = lib.run([lib.netperf(), "-H", case.host, "-p", str(port), "-t", name, "-l", length, "--engine", case.engine,
-                   "--json", *case.args.split(), *specific], timeout=PATIENCE)
+    got = lib.run(lib.command(port, "-t", name, "-l", length, "--engine", case.engine, "--json", *case.args.split(),
+                              *specific, host=case.host), timeout=PATIENCE)
     assert got.rc == 0, got
     one = lib.document(got.out)["iterations"][0]
     near, far = ({name: value for name, value in one[end].items() if name.startswith(("flow.", "engine.", "udp."))}
@@ -170,9 +170,8 @@ def the_real_netserver(engine: str) -> None:
     with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
         for test, keys in ((STREAM, "LOCAL_SEND_CALLS,REMOTE_RECV_CALLS"), (BURSTS, "LOCAL_RECV_CALLS")):
             name, *specific = test.split()
-            got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", name, "-P", "0", "-l",
-                           "-1003" if "RR" in name else "-50000", "--engine", f"{engine},", *specific, "-k", keys],
-                          timeout=PATIENCE)
+            got = lib.run(lib.command(daemon.port, "-t", name, "-P", "0", "-l", "-1003" if "RR" in name else "-50000",
+                                      "--engine", f"{engine},", *specific, "-k", keys), timeout=PATIENCE)
             counts = {line.split("=")[1] for line in got.out.split()}
             assert got.rc == 0 and counts == ({"1003"} if "RR" in name else {"100"}), got
 

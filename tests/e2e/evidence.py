@@ -14,7 +14,6 @@ from typing import Any, Callable, Iterable, List, Tuple
 
 import lib
 
-HOST = "127.0.0.1"
 TESTS = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR")
 ONE_SIDED = "gives only netperf's results"
 AT_ONCE = 4
@@ -27,8 +26,8 @@ def measured(port: int, test: str, place: str, *options: str) -> Tuple[lib.Resul
     os.close(handle)
     document = Path(name)
     document.unlink()
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "1", f"--json={document}",
-                   "--explain", "--wire", *options], timeout=30)
+    got = lib.run(lib.command(port, "-t", test, "-l", "1", f"--json={document}", "--explain", "--wire", *options),
+                  timeout=30)
     if not document.exists():
         return got, {}
     run = lib.document(document.read_text())
@@ -50,8 +49,7 @@ def each(body: Callable[[str], None], tests: Iterable[str]) -> None:
 def interrupted(report: lib.Report, port: int, place: str) -> None:
     """A daemon that sends datagrams learns of the client's end from the request for evidence."""
     document = Path(place) / "run.json"
-    command = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", "OMNI", "-l", "30", f"--json={document}",
-               "--", "-d", "recv", "-T", "udp"]
+    command = lib.command(port, "-t", "OMNI", "-l", "30", f"--json={document}", "--", "-d", "recv", "-T", "udp")
     with lib.Started(command) as client:
         client.under_way()
         time.sleep(0.5)
@@ -136,7 +134,7 @@ def one_side(report: lib.Report, name: str, port: int, place: str, test: str) ->
 
 
 def facts_of_one_side(report: lib.Report, name: str, port: int) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "--preflight"], timeout=20)
+    got = lib.run(lib.command(port, "--preflight"), timeout=20)
     report.check(f"{name}: facts of this host alone", got.rc == 0 and ONE_SIDED in got.out + got.err, str(got))
 
 
@@ -166,8 +164,7 @@ def sampled(report: lib.Report, port: int, place: str) -> None:
         report.check(f"samples {' '.join(option) or 'of 20 ms, as with --explain'}: {[*map(len, times)]}, {apart} s apart",
                      len(times) == 2 and all(len(one) <= m for one, m in zip(times, most))
                      and all(interval_s / 2 < one < 3 * interval_s for one in apart), f"up to {most}: {got}")
-    refused = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "--json", "--sample-interval", "0"],
-                      timeout=20)
+    refused = lib.run(lib.command(port, "--json", "--sample-interval", "0"), timeout=20)
     report.check("no time between two samples", refused.rc != 0 and "--sample-interval" in refused.err
                  and len(refused.err.splitlines()) == 1, str(refused))
 
@@ -209,13 +206,12 @@ def of_one_clock(report: lib.Report, port: int, place: str) -> None:
 
 def plain_afterwards(report: lib.Report, name: str, port: int) -> None:
     """Greetings leave no state behind in a daemon."""
-    got: List[lib.Result] = [lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1000"],
-                                     timeout=20) for test in ("TCP_STREAM", "TCP_RR")]
+    got: List[lib.Result] = [lib.run(lib.command(port, "-t", test, "-l", "-1000"), timeout=20) for test in ("TCP_STREAM", "TCP_RR")]
     report.check(f"{name}: and serves as ever", all(g.rc == 0 for g in got), str(got))
 
 
 def plan(port: int, *options: str) -> "list[str]":
-    return [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR", "-l", "-50", *options]
+    return lib.command(port, "-t", "TCP_RR", "-l", "-50", *options)
 
 
 def not_planned(port: int, *options: str) -> str:

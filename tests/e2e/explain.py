@@ -17,7 +17,7 @@ LINES = re.compile(r"explain: [a-z-]+: .+\n(also: [a-z-]+: .+\n)?"
 
 
 def run(port: int, *words: str) -> lib.Result:
-    return lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-l", "1", *words], 60)
+    return lib.run(lib.command(port, "-l", "1", *words), 60)
 
 
 def explains(port: int, *words: str) -> str:

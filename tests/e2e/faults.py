@@ -43,7 +43,7 @@ class Bed(NamedTuple):
     place: Path
 
     def client(self, *args: str, port: Optional[int] = None) -> List[str]:
-        return [lib.netperf(), "-H", "127.0.0.1", "-p", str(port or self.port), *args]
+        return lib.command(port or self.port, *args)
 
 
 def odd_files(place: Path) -> None:

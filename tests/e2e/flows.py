@@ -14,7 +14,6 @@ from typing import Dict, Sequence
 
 import lib
 
-HOST = "127.0.0.1"
 FLOWS = 10
 PATIENCE = 60
 
@@ -93,7 +92,7 @@ def interim_results_have_each_flow(port: int, test: str) -> str:
 
 def descriptors_must_do(port: int) -> None:
     """The soft limit is raised up to the hard limit; if that is too low for all flows, the test does not start."""
-    client = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "--flows", "100"]
+    client = lib.command(port, "-t", "TCP_CRR", "-l", "1", "--flows", "100")
     got = lib.run(["sh", "-c", 'ulimit -S -n 40; exec "$@"', "sh", *client], timeout=20)
     assert got.rc == 0, got
     got = lib.run(["sh", "-c", 'ulimit -n 100; exec "$@"', "sh", *client], timeout=20)
@@ -104,8 +103,7 @@ def descriptors_must_do(port: int) -> None:
 def the_real_netserver(test: str) -> None:
     """It has one connection per session, and no engines."""
     with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
-        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "1", "--flows", "2", "--engine",
-                       ",epoll"], 20)
+        got = lib.run(lib.command(daemon.port, "-t", test, "-l", "1", "--flows", "2", "--engine", ",epoll"), 20)
     assert got.rc not in (0, None), got
     lib.error_line(got, "netperf", "--engine: the netserver", "does not support this")
 
@@ -134,8 +132,9 @@ def threads_add_up(port: int, test: str, threads: str, engine: str, *args: str) 
 
 def counted(port: int, test: str, *args: str, own: "Sequence[str]" = ()) -> None:
     """Exactly as many requests as requested, with any number of flows and threads."""
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", *args, "--", *own, "-k",
-                   "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,REMOTE_RECV_CALLS,REMOTE_SEND_CALLS"], timeout=PATIENCE)
+    got = lib.run(lib.command(port, "-t", test, "-l", "-1003", "-P", "0", *args, "--", *own, "-k",
+                              "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,REMOTE_RECV_CALLS,REMOTE_SEND_CALLS"),
+                  timeout=PATIENCE)
     assert got.rc == 0, got
     assert {line.split("=")[1] for line in got.out.split()} == {"1003"}, got.out
 
@@ -143,8 +142,7 @@ def counted(port: int, test: str, *args: str, own: "Sequence[str]" = ()) -> None
 def a_later_window_has_a_receiver(port: int, test: str) -> None:
     """A client delayed in its warm-up opens its window later than the far end, and closes it later. On a busy machine
     it must close before the far end's time is up."""
-    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "3", "-P", "0", "--warm-up", "1",
-                      *lib.PACED]) as client:
+    with lib.Started(lib.command(port, "-t", test, "-l", "3", "-P", "0", "--warm-up", "1", *lib.PACED)) as client:
         assert client.measuring(), client.said()
         client.signal(signal.SIGSTOP)
         time.sleep(1.5)
@@ -154,7 +152,7 @@ def a_later_window_has_a_receiver(port: int, test: str) -> None:
 
 
 def who_stood_still_says_so(port: int) -> str:
-    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "2", "-P", "0"]) as client:
+    with lib.Started(lib.command(port, "-t", "TCP_RR", "-l", "2", "-P", "0")) as client:
         assert client.measuring(), client.said()
         client.signal(signal.SIGSTOP)
         time.sleep(8)
@@ -165,15 +163,15 @@ def who_stood_still_says_so(port: int) -> str:
 
 
 def a_warm_up_takes_none_of_the_count(port: int, test: str) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "-1003", "-P", "0", "--warm-up",
-                   "3e-1", "--flows", "7", "--threads", "2", "--", "-k", "LOCAL_RECV_CALLS"], timeout=PATIENCE)
+    got = lib.run(lib.command(port, "-t", test, "-l", "-1003", "-P", "0", "--warm-up", "3e-1", "--flows", "7",
+                              "--threads", "2", "--", "-k", "LOCAL_RECV_CALLS"), timeout=PATIENCE)
     assert got.rc == 0 and got.out.strip() == "LOCAL_RECV_CALLS=1003", got
 
 
 def interrupted_in_its_warm_up(port: int, test: str) -> None:
     """An interrupt in the warm-up gives no result."""
-    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "5", "-P", "0", "--warm-up", "60",
-                      "--flows", "4", "--threads", "2"]) as client:
+    with lib.Started(lib.command(port, "-t", test, "-l", "5", "-P", "0", "--warm-up", "60", "--flows", "4", "--threads",
+                                 "2")) as client:
         assert client.measuring(), client.said()
         client.signal(signal.SIGINT)
         got = client.finish(20)
@@ -207,8 +205,8 @@ def many_receive(port: int) -> None:
 
 
 def as_many_as_granted(port: int) -> str:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "UDP_RR", "-l", "1", "-P", "0", "--flows", str(MANY),
-                   *SLOW, "--", "-k", "FLOWS,LOST_REQUESTS"], timeout=PATIENCE)
+    got = lib.run(lib.command(port, "-t", "UDP_RR", "-l", "1", "-P", "0", "--flows", str(MANY), *SLOW, "--", "-k",
+                              "FLOWS,LOST_REQUESTS"), timeout=PATIENCE)
     line = lib.error_line(got, "netperf", f"grants 1024 of {MANY} data connections")
     assert got.rc == 0 and got.out.split() == ["FLOWS=1024", "LOST_REQUESTS=0"], got
     return line
@@ -239,14 +237,14 @@ def each_has_a_pace(port: int, threads: int, engine: str = ",") -> None:
 
 def a_pause_ends_with_the_test(port: int) -> None:
     """A receiver sleeps until its next burst, but not beyond the end."""
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_MAERTS", "--flows", "2", "-b", "1", "-w",
-                   "60000", "-l", "1"], timeout=PATIENCE / 2)
+    got = lib.run(lib.command(port, "-t", "TCP_MAERTS", "--flows", "2", "-b", "1", "-w", "60000", "-l", "1"),
+                  timeout=PATIENCE / 2)
     assert got.rc == 0, got
 
 
 def people_see_the_flows(port: int) -> str:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "-1000000", "--human", "--cycles", "--flows", "3",
-                   "--threads", "2,1"], timeout=PATIENCE)
+    got = lib.run(lib.command(port, "-l", "-1000000", "--human", "--cycles", "--flows", "3", "--threads", "2,1"),
+                  timeout=PATIENCE)
     row = re.search(r"^Flows +3, least .*bit/s, most .*bit/s,\s+Jain's\s+index\s+[01]\.\d+,\s+threads\s+2\s+local,"
                     r"\s+1\s+remote$", got.out, re.M)
     assert got.rc == 0 and row, got
@@ -291,8 +289,8 @@ def watched(started: lib.Started, flows: int) -> int:
 
 def peak_with(port: int, flows: int) -> int:
     """Peak memory of a client with that many flows."""
-    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "3", "--flows", str(flows), "--engine",
-                      "epoll", *SLOW]) as started:
+    with lib.Started(lib.command(port, "-t", "TCP_RR", "-l", "3", "--flows", str(flows), "--engine", "epoll",
+                                 *SLOW)) as started:
         seen = watched(started, flows)
         got = started.finish(60)
     assert got.rc == 0 and not got.err, f"--flows {flows}: {got.rc}: {got.err!r}"

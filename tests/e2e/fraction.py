@@ -20,7 +20,7 @@ TRIES = 5            # if one process is delayed while the other runs, the test 
 
 
 def command(port: int, test: str, *options: str) -> List[str]:
-    return [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", test, "-b", "1", "-w", f"{BEAT_MS}ms", *options]
+    return lib.command(port, "-t", test, "-b", "1", "-w", f"{BEAT_MS}ms", *options)
 
 
 def document(port: int, test: str, *options: str) -> Any:

@@ -139,7 +139,7 @@ def bound_to_a_device(daemon: lib.Daemon) -> None:
     """A socket bound to an interface uses no other: the ends can't reach each other through a pair of interfaces
     without peer."""
     def measured(device: str, test: str = "TCP_RR", words: str = "-- --bind-device") -> lib.Result:
-        return lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "0.2", "-t", test, *words.split(), device], 40)
+        return lib.run(lib.command(daemon.port, "-l", "0.2", "-t", test, *words.split(), device), 40)
 
     for words, device in (("-- --bind-device", "lo,lo"), ("-- -L", "127.0.0.1%lo"), ("-- -H", "127.0.0.1%lo"), ("-L", "%lo"), ("-L", "127.0.0.1%lo,4")):
         for test in ("TCP_RR", "TCP_CRR", "UDP_RR"):

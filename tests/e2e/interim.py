@@ -123,8 +123,8 @@ def result(style: Style, lines: List[Line]) -> Tuple[float, float]:
 
 
 def check(test: str, style: Style, port: int, length: int, pace: Sequence[str]) -> str:
-    cmd = [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", test, "-l", str(length),
-           *pace, "-D", str(INTERVAL), *(["--", *style.words] if style.words else [])]
+    cmd = lib.command(port, "-t", test, "-l", str(length), *pace, "-D", str(INTERVAL),
+                      *(["--", *style.words] if style.words else []))
     begun = time.monotonic()
     lines, waited = watch(cmd, length + 60)
     # A result that was due while the machine was stopped is late, or missing if the next one is due as well.

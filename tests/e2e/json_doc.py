@@ -437,8 +437,7 @@ def files_that_cannot_be_written(runner: Runner) -> None:
 
 def wrong_options(runner: Runner) -> None:
     for args, says in (("--json=", "no name"), ("--preflight --json", "--preflight"), ("-t LOC_CPU --json", "LOC_CPU")):
-        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(runner.port), *args.split()],
-                      timeout=20)
+        got = lib.run(lib.command(runner.port, *args.split()), timeout=20)
         assert got.rc == 1 and not got.out, got
         lib.error_line(got, "netperf", says)
 

@@ -90,8 +90,8 @@ def by_key(files: Files, *mode: str) -> str:
 
 def by_key_over_ipv6(files: Files) -> None:
     with lib.Daemon(args=["--key-file", files.key]) as daemon:
-        got = lib.run([lib.netperf(), "-H", "::1", "-p", str(daemon.port), "-t", "TCP_RR",
-                       "-l", "-10", "--key-file", files.key], timeout=30)
+        got = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "-10", "--key-file", files.key, host="::1"),
+                      timeout=30)
         assert got.rc == 0 and not got.err, got
 
 
@@ -318,8 +318,7 @@ def hidden_words() -> str:
             assert lib.wait_for(lambda: not daemon.children(), 20), "a session stays"
             for more in (["-Z", WORD], ["--passphrase", WORD], [f"--passphrase={WORD}"],
                          [f"-jZ{WORD}"]):
-                command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port),
-                           *more, "-l", "300", "-t", "TCP_RR", *lib.PACED]
+                command = lib.command(daemon.port, *more, "-l", "300", "-t", "TCP_RR", *lib.PACED)
                 with lib.Started(command) as started:
                     must_hide(started.pid, b"-l\x00300", b"-t\0TCP_RR")
                     assert lib.wait_for(lambda: len(daemon.children()) > 0, 60), "not served"
@@ -351,8 +350,7 @@ def forgotten(option: str, path: str, secret: str, own: Sequence[str]) -> None:
         # Another client's, most of which has arrived.
         stranger = connect(daemon.port)
         stranger.sendall((b"\0" * 8 + secret.encode()).ljust(FRAME - 1, b"\0"))
-        with stranger, lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "300",
-                          "-t", "TCP_RR", *lib.PACED, *own]) as client:
+        with stranger, lib.Started(lib.command(daemon.port, "-l", "300", "-t", "TCP_RR", *lib.PACED, *own)) as client:
             client.measuring()
             assert len(daemon.children()) == 1, "not served"
             pid = daemon.children()[0]

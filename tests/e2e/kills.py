@@ -223,8 +223,7 @@ def descriptors(daemon: lib.Daemon) -> int:
 
 
 def serves(daemon: lib.Daemon) -> None:
-    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
-                   "-l", "-100"], 20)
+    got = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "-100"), 20)
     assert got.rc == 0 and not got.err, f"{got}"
 
 

@@ -6,7 +6,7 @@ A test program reads like this:
 
     def suite(report: lib.Report) -> None:
         with lib.Daemon() as daemon:
-            got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port)], timeout=20)
+            got = lib.run(lib.command(daemon.port), timeout=20)
             report.check("default test", got.rc == 0, got.err)
 
     lib.main(suite)
@@ -87,6 +87,11 @@ def _program(variable: str, *places: str) -> str:
 
 def netperf() -> str:
     return _program("NETPERF", "src/netperf")
+
+
+def command(port: int, *words: str, host: str = "127.0.0.1") -> "list[str]":
+    """Our client with these arguments, and the daemon at that port."""
+    return [netperf(), "-H", host, "-p", str(port), *words]
 
 
 def netserver() -> str:
@@ -686,7 +691,7 @@ def error_line(got: Result, program: str, *says: str) -> str:
 
 def refused(port: int, args: str, says: Sequence[str]) -> None:
     """Check that our client refuses these arguments with an error line."""
-    got = run([netperf(), "-H", "127.0.0.1", "-p", str(port), *args.split()], timeout=20)
+    got = run(command(port, *args.split()), timeout=20)
     assert got.rc == 1 and not got.out, got
     error_line(got, "netperf", *says)
 
@@ -711,8 +716,7 @@ def document(text: str) -> Any:
 def document_of(port: int, test: str, *args: str, length: str = "1", host: str = "127.0.0.1") -> Any:
     """The document of a test with these options; one second unless they say otherwise."""
     name, *more = test.split()
-    got = run([netperf(), "-H", host, "-p", str(port), "-t", name, *([] if "-l" in (*args, *more) else ["-l", length]), "--json",
-               *args, *more], 60)
+    got = run(command(port, "-t", name, *([] if "-l" in (*args, *more) else ["-l", length]), "--json", *args, *more, host=host), 60)
     assert got.rc == 0, got
     return document(got.out)
 

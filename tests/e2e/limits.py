@@ -34,7 +34,7 @@ Case = Tuple[str, Callable[[], Optional[str]]]
 
 
 def client(port: int, test: str, *args: str, host: str = "127.0.0.1") -> List[str]:
-    return [lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-P", "0", *args]
+    return lib.command(port, "-t", test, "-P", "0", *args, host=host)
 
 
 def run(port: int, test: str = "TCP_RR", *args: str, host: str = "127.0.0.1") -> lib.Result:
@@ -176,8 +176,8 @@ def too_much(options: Sequence[str], wanted: Sequence[str], fine: Sequence[str],
 def fewer_flows() -> str:
     """Fewer data connections than requested are granted, and the user is told."""
     with lib.Daemon(args=["--max-flows", "3"]) as daemon:
-        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR", "-l", "1", "-P", "0",
-                       "--flows", "4", "--threads", "4", "--", "-k", "FLOWS,THREADS"], timeout=30)
+        got = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "1", "-P", "0", "--flows", "4", "--threads", "4",
+                                  "--", "-k", "FLOWS,THREADS"), timeout=30)
         assert got.rc == 0 and got.out.split() == ["FLOWS=3", "THREADS=3"], got
         assert "grants 3 of 4 data connections" in got.err and "--max-flows" in got.err, got
         return got.err.strip()
@@ -187,8 +187,8 @@ def few_ports() -> str:
     """Without connections each flow needs a port at the daemon: no more are granted than there are ports."""
     first = attacks.free_range(8)
     with lib.Daemon(args=["--data-ports", f"{first}-{first + 7}"]) as daemon:
-        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "UDP_RR", "-l", "-100", "-P", "0",
-                       "--flows", "20", "--", "-k", "FLOWS,LOST_REQUESTS"], timeout=30)
+        got = lib.run(lib.command(daemon.port, "-t", "UDP_RR", "-l", "-100", "-P", "0", "--flows", "20", "--", "-k",
+                                  "FLOWS,LOST_REQUESTS"), timeout=30)
         flows = int(dict(line.split("=") for line in got.out.split())["FLOWS"])
         assert got.rc == 0 and 1 < flows <= 8 and "LOST_REQUESTS=0" in got.out, got
         assert f"grants {flows} of 20 data connections" in got.err and "--data-ports" in got.err, got

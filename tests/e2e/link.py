@@ -68,7 +68,7 @@ def link_counts() -> Counts:
 def command(port: int, *args: str, more: Sequence[str] = (), devices: str = f"{NEAR},{FAR}",
             host: str = IPV4) -> List[str]:
     device = ["--device", devices] if devices else []
-    return [lib.netperf(), "-H", host, "-p", str(port), *args, "--", *device, *more]
+    return lib.command(port, *args, "--", *device, *more, host=host)
 
 
 FIGURES = "THROUGHPUT,ELAPSED_TIME,LOCAL_SEND_CALLS,REMOTE_RECV_CALLS,REMOTE_BYTES_RECVD," \

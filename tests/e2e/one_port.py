@@ -244,7 +244,7 @@ def strangers(daemon: lib.Daemon) -> str:
     held: "List[socket.socket]" = []
     answers: "Dict[str, bytes]" = {}
     before = 0
-    with lib.Started([lib.netperf(), "-H", "127.0.0.2", "-p", str(daemon.port), "-t", "TCP_RR", "-l", "3", "-P", "0"]) as test:
+    with lib.Started(lib.command(daemon.port, "-t", "TCP_RR", "-l", "3", "-P", "0", host="127.0.0.2")) as test:
         test.measuring()
         for number in range(STRANGERS):
             what = list(SAID)[number % len(SAID)]
@@ -296,7 +296,7 @@ def flood_of_unknown_tokens(port: int) -> str:
     attacker = threading.Thread(target=flood, daemon=True)
     attacker.start()
     try:
-        got = [lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "UDP_RR", "-P", "0", "-l", "-1"], PATIENCE)
+        got = [lib.run(lib.command(port, "-t", "UDP_RR", "-P", "0", "-l", "-1"), PATIENCE)
                for _ in range(5)]
     finally:
         over.set()
@@ -456,7 +456,7 @@ def through_a_relay(program: str, port: int, test: str, *args: str) -> str:
 def whose_it_is(daemon: lib.Daemon) -> None:
     """A proxy that may state the client's address is believed, and the daemon's rules apply to that address."""
     says = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes((192, 0, 2, 7, 127, 0, 0, 1)) + b"\x12\x34\0\x50"
-    command = [lib.netperf(), "-H", "127.0.0.3", "-p", str(daemon.port), "-P", "0", "-t", "TCP_RR", "-l", "-10"]
+    command = lib.command(daemon.port, "-P", "0", "-t", "TCP_RR", "-l", "-10", host="127.0.0.3")
     with Relay(daemon.port, says):
         assert figure(lib.run(command, PATIENCE)) > 0
     assert "192.0.2.7" in daemon.log(), daemon.log()

@@ -53,8 +53,7 @@ REFUSED = (
 
 
 def client(port: int, test: str, *args: str, rate: Any = RATE, length: float = LENGTH, host: str = HOST) -> "List[str]":
-    return [lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-l", str(length), "--rate", str(rate), "--json",
-            *args]
+    return lib.command(port, "-t", test, "-l", str(length), "--rate", str(rate), "--json", *args, host=host)
 
 
 def document_of(got: lib.Result) -> Any:

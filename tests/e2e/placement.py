@@ -11,7 +11,6 @@ from typing import Any, List, Set, Tuple
 
 import lib
 
-HOST = "127.0.0.1"
 PATIENCE = 60
 NOWHERE = 8190  # a processor that does not exist
 
@@ -25,7 +24,7 @@ def listed(cpus: List[int]) -> str:
 
 
 def document_of(port: int, test: str, *args: str) -> Tuple[Any, str]:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "0.4", "--json", *lib.PACED, *args], PATIENCE)
+    got = lib.run(lib.command(port, "-t", test, "-l", "0.4", "--json", *lib.PACED, *args), PATIENCE)
     assert got.rc == 0, got
     return lib.document(got.out), got.err
 
@@ -76,8 +75,8 @@ def a_session_binds_its_threads(daemon: lib.Daemon, cpus: List[int]) -> None:
         return {min(one) for one in seen if len(one) == 1} == set(cpus)
 
     before = daemon.log()
-    cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-l", "3", "--flows", "4", "--threads", "1,2",
-           *lib.PACED, "-T", f",{NOWHERE}+{listed(cpus)}"]
+    cmd = lib.command(daemon.port, "-l", "3", "--flows", "4", "--threads", "1,2", *lib.PACED, "-T",
+                      f",{NOWHERE}+{listed(cpus)}")
     with lib.Started(cmd) as started:
         assert lib.wait_for(bound, 20), seen
         assert max(len(one) for one in seen) > 1, seen
@@ -90,7 +89,7 @@ def a_session_binds_its_threads(daemon: lib.Daemon, cpus: List[int]) -> None:
 
 def sessions_take_turns(port: int, cpus: List[int]) -> None:
     """If a test has several sessions, each is bound to the next processor at both ends."""
-    cmd = [lib.netperf(), "-H", HOST, "-p", str(port), "-l", "3", "--both", *lib.PACED, "-T", listed(cpus)]
+    cmd = lib.command(port, "-l", "3", "--both", *lib.PACED, "-T", listed(cpus))
     seen: List[Set[int]] = []
     with lib.Started(cmd) as started:
 

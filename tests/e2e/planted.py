@@ -52,7 +52,7 @@ class Bed:
         (place / "plan.toml").write_text('[constants]\nlength = -10\n[axes]\ntest = ["TCP_RR"]\n')
         self.results = place / "results.jsonl"
         programs = ["--netperf", lib.netperf(), "--netserver", lib.netserver(), "--local"]
-        netperf = [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR", "-l", "-10"]
+        netperf = lib.command(port, "-t", "TCP_RR", "-l", "-10")
         sweep = script("netsweep", *programs, str(place / "plan.toml"))
         paced = " ".join(lib.PACED)
         gate = script("netgate", *programs, "--test", "TCP_RR", f"--a={paced}", f"--b={paced}", "--slot", "1", "--budget", "2",

@@ -130,8 +130,7 @@ def one_end(says: str, daemon: lib.Daemon) -> None:
     assert {end for end, _ in facts} == {"local"}
     assert len(others) == 3 and others[2].startswith("only this end is shown: "), others
     assert says in others[2], others[2]
-    test = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR",
-                    "-l", "-100"], timeout=20)
+    test = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "-100"), timeout=20)
     assert test.rc == 0 and not test.err, test.err
 
 

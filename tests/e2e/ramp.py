@@ -51,8 +51,7 @@ REFUSED = (
 
 
 def client(port: int, test: str, *args: str, flows: int = FLOWS, rate: int = RATE, length: int = 2) -> "List[str]":
-    return [lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", str(length), "--flows", str(flows),
-            "--ramp", f"{rate}/s", *args]
+    return lib.command(port, "-t", test, "-l", str(length), "--flows", str(flows), "--ramp", f"{rate}/s", *args)
 
 
 def document_of(got: lib.Result) -> Any:
@@ -95,8 +94,7 @@ def interim_lines(port: int) -> None:
     assert all(re.search(r" ending at \d+\.\d{3} \d+ flows up$", line) for line in lines), lines
     got = lib.run(client(port, "TCP_RR", "-D", "0.25", "--", "-k", "THROUGHPUT,CONNECT_P50", **some), timeout=PATIENCE)
     assert re.search(r"(?m)^NETPERF_FLOWS_UP\[2\]=\d$", got.out), got
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "1", "-D", "0.25", "--flows", "8"],
-                  timeout=PATIENCE)
+    got = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "1", "-D", "0.25", "--flows", "8"), timeout=PATIENCE)
     assert got.rc == 0 and "Interim" in got.out and "flows up" not in got.out, got
 
 
@@ -160,8 +158,8 @@ def is_answered(last: int, port: int) -> bool:
 
 
 def they_go_round(port: int, test: str, *args: str) -> None:
-    cmd = [lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "30", "--flows", "10", "--json",
-           "--source-range", f"{NET}.{FIRST}-{NET}.{LAST}", *args, *lib.PACED]
+    cmd = lib.command(port, "-t", test, "-l", "30", "--flows", "10", "--json", "--source-range",
+                      f"{NET}.{FIRST}-{NET}.{LAST}", *args, *lib.PACED)
 
     seen: "List[Set[int]]" = [set() for _ in range(FIRST, LAST + 1)]
 
@@ -190,8 +188,8 @@ def strangers_are_not_heard(port: int) -> None:
 
 
 def of_ipv6(port: int) -> None:
-    got = lib.run([lib.netperf(), "-H", "::1", "-p", str(port), "-t", "TCP_RR", "-l", "1", "--flows", "4",
-                   "--source-range", "::1-::1", "--ramp", "20", "--json"], timeout=PATIENCE)
+    got = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "1", "--flows", "4", "--source-range", "::1-::1", "--ramp",
+                              "20", "--json", host="::1"), timeout=PATIENCE)
     if "could not establish" in got.err:
         raise lib.Skipped("no IPv6")
     assert document_of(got)["final"]["FLOWS"] == 4, got

@@ -27,8 +27,7 @@ Case = Tuple[str, Callable[[], Optional[str]]]
 
 
 def must_serve(port: int, host: str = "127.0.0.1") -> None:
-    got = lib.run([lib.netperf(), "-H", host, "-p", str(port), "-t", "TCP_RR", "-l", "-10"],
-                  timeout=20)
+    got = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "-10", host=host), timeout=20)
     assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
 
 
@@ -126,9 +125,8 @@ def handed_down(abstract: bool) -> None:
             got = daemon.finish(SOON)
             assert got.rc == 0, f"status {got.rc}: {got.err!r}"
             assert "Starting netserver" not in got.out, got.out
-        # A client that connects while there is no daemon waits for the next one.
-        with lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(port_of(first)), "-t",
-                          "TCP_RR", "-l", "-10"]) as client, \
+        # A client that comes while no daemon runs waits for the next one.
+        with lib.Started(lib.command(port_of(first), "-t", "TCP_RR", "-l", "-10")) as client, \
                 manager.start([first], "-D"):
             got = client.finish(60)
             assert got.rc == 0, f"status {got.rc}: {got.err!r}"

@@ -48,7 +48,7 @@ def take(source: socket.socket, size: int) -> bytes:
 def serves_all_iterations() -> None:
     """The control connection serves another test unless its half-close has ended one; not if evidence is wanted."""
     with lib.Daemon(args=["-v", "2"]) as daemon:
-        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", "TCP_CRR", "-l", "0.1", "-i", "3,3", "--explain"], 20)
+        got = lib.run(lib.command(daemon.port, "-t", "TCP_CRR", "-l", "0.1", "-i", "3,3", "--explain"), 20)
         log = daemon.log()
     assert got.rc == 0 and log.count("TCP crr, length") == 3 and log.count("event=session-begin") == 1, (got, log)
 
@@ -98,7 +98,7 @@ class Door:
 
 
 def netperf(port: int, *args: str, timeout: float = PATIENCE) -> lib.Result:
-    return lib.run([lib.netperf(), "-H", HOST, "-p", str(port), *args], timeout=timeout)
+    return lib.run(lib.command(port, *args), timeout=timeout)
 
 
 def figures(got: lib.Result) -> "Dict[str, str]":
@@ -207,8 +207,8 @@ def pace_is_that_of_the_sending_half(port: int) -> str:
 
 def of_a_count_each_way_has_all() -> str:
     """The missing part of a count is that of both directions."""
-    with lib.Daemon(grace=None) as daemon, lib.Started([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "--both", "-l", "-2000000000",
-                                                        "--", "-m", "64"]) as client:
+    with lib.Daemon(grace=None) as daemon, lib.Started(lib.command(daemon.port, "--both", "-l", "-2000000000", "--",
+                                                                   "-m", "64")) as client:
         assert client.measuring()
         for pid in daemon.children():
             os.kill(pid, signal.SIGKILL)
@@ -261,8 +261,8 @@ def interim_lines_begin_with_the_window(port: int) -> str:
 
 
 def a_signal_ends_all(port: int) -> None:
-    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "60", "--flows", str(FLOWS),
-                      "--", "-k", "TRANSACTION_RATE,ELAPSED_TIME"]) as client:
+    with lib.Started(lib.command(port, "-t", "TCP_RR", "-l", "60", "--flows", str(FLOWS), "--", "-k",
+                                 "TRANSACTION_RATE,ELAPSED_TIME")) as client:
         assert lib.wait_for(lambda: "sessions at once" in client.said(), PATIENCE), client.said()
         assert client.measuring()
         client.signal(signal.SIGINT)

@@ -33,8 +33,7 @@ DROPS, ANSWERS = 3, 6       # the echo drops one of this many datagrams; a loss 
 
 
 def refused_there(port: int) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "--engine", ",spin"],
-                  timeout=20)
+    got = lib.run(lib.command(port, "-t", "TCP_CRR", "-l", "1", "--engine", ",spin"), timeout=20)
     assert got.rc not in (0, None), got
     assert "engine spin at the daemon: it drives only connections that exist before the test" in got.err, got
 
@@ -85,8 +84,7 @@ def the_lost_are_given_up() -> str:
 
 
 def an_interrupt_ends_it(port: int, test: str, *args: str) -> None:
-    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "60", "-P", "0", *BOTH,
-                      *args]) as client:
+    with lib.Started(lib.command(port, "-t", test, "-l", "60", "-P", "0", *BOTH, *args)) as client:
         assert client.measuring(), client.said()
         client.signal(signal.SIGINT)
         got = client.finish(20)
@@ -95,8 +93,7 @@ def an_interrupt_ends_it(port: int, test: str, *args: str) -> None:
 
 def a_dead_far_end_ends_it(test: str) -> str:
     with lib.Daemon(args=MAY, grace=None) as daemon:
-        with lib.Started([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", "-P", "0",
-                          *BOTH]) as client:
+        with lib.Started(lib.command(daemon.port, "-t", test, "-l", "60", "-P", "0", *BOTH)) as client:
             assert client.measuring(), client.said()
             for pid in daemon.children():
                 os.kill(pid, signal.SIGKILL)
@@ -116,11 +113,10 @@ def a_burst_is_paced(port: int) -> str:
 def crowded_is_said(port: int) -> str:
     """More threads than processors: there is a result, and a line about it."""
     threads = len(os.sched_getaffinity(0)) + 1
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", f"-{10 * threads}", "--flows",
-                   str(threads), "--threads", str(threads), "--engine", "spin,"], timeout=PATIENCE)
+    got = lib.run(lib.command(port, "-t", "TCP_RR", "-l", f"-{10 * threads}", "--flows", str(threads), "--threads",
+                              str(threads), "--engine", "spin,"), timeout=PATIENCE)
     assert got.rc == 0 and got.out, got
-    said = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "-10", "--engine", "spin,"],
-                   timeout=PATIENCE)
+    said = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "-10", "--engine", "spin,"), timeout=PATIENCE)
     assert f"{threads} threads" in got.err and "processors" in got.err and not said.err, (got, said)
     return got.err.strip()
 
@@ -140,8 +136,8 @@ def sleeps(daemon: lib.Daemon) -> bool:
 def the_daemon_sleeps_without_data(test: str, *args: str) -> None:
     """While the client is stopped; then it continues."""
     with lib.Daemon(args=MAY, grace=None) as daemon, \
-            lib.Started([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", "-P", "0",
-                         "--engine", ",spin", *args]) as client:
+            lib.Started(lib.command(daemon.port, "-t", test, "-l", "60", "-P", "0", "--engine", ",spin",
+                                    *args)) as client:
         assert client.measuring(), client.said()
         before = used(daemon.children())
         assert lib.wait_for(lambda: used(daemon.children()) > before + 0.2, PATIENCE), "it sleeps: the test is blind"
@@ -178,16 +174,14 @@ def a_few_may_spin() -> str:
         for source, now in (("127.0.0.1", 2), ("127.0.0.2", 3)):
             assert start(source).measuring()
             assert attacks.in_use(daemon, "spinning") == (now, 3)
-        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-10", "--engine", ",spin"],
-                      PATIENCE)
+        got = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "-10", "--engine", ",spin"), PATIENCE)
         assert got.rc != 0, got
         return lib.error_line(got, "netperf", "spinning threads", "--spin")
 
 
 def none_may_spin() -> str:
     with lib.Daemon() as daemon:
-        got = lib.run([lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-10", "--engine", ",spin"],
-                      PATIENCE)
+        got = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "-10", "--engine", ",spin"), PATIENCE)
         assert got.rc != 0, got
         return lib.error_line(got, "netperf", "engine spin at the daemon", "not started with --spin N, which lets")
 

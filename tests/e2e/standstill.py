@@ -14,14 +14,13 @@ from typing import Any, Iterator, List, Sequence, Tuple
 
 import lib
 
-HOST = "127.0.0.1"
 STOPPED = 1.0       # seconds
 QUOTA = 1000        # us of PERIOD: a stream uses it up on any machine
 PERIOD = 20000
 
 
 def command(port: int, document: Path, *options: str) -> List[str]:
-    return [lib.netperf(), "-H", HOST, "-p", str(port), f"--json={document}", *options]
+    return lib.command(port, f"--json={document}", *options)
 
 
 def ends(document: Path) -> Tuple[Any, Any]:

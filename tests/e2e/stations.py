@@ -25,7 +25,7 @@ REFUSED = (
 
 
 def client(port: int, *args: str, host: str = "127.0.0.1") -> "List[str]":
-    return [lib.netperf(), "-H", host, "-p", str(port), "--json", *args]
+    return lib.command(port, "--json", *args, host=host)
 
 
 def stations_of(got: lib.Result, lost: int = 0) -> "Dict[str, Any]":
@@ -46,7 +46,7 @@ def stations_of(got: lib.Result, lost: int = 0) -> "Dict[str, Any]":
 
 def too_few(port: int) -> str:
     """One transaction in a hundred, of five."""
-    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR", "-l", "-5", "--stations"], PATIENCE)
+    got = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "-5", "--stations"), PATIENCE)
     said = [line for line in got.err.splitlines() if "too few transactions for one in 100" in line]
     assert got.rc == 0 and said, got
     return said[0]

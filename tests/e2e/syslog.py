@@ -67,7 +67,7 @@ def unread(log: socket.socket) -> str:
     subprocess.run([lib.netserver(), "-p", str(PORT), "-L", "127.0.0.1", "-v", "2"], check=True,
                    stdout=subprocess.DEVNULL)
     pid = int(lines(log, awaited="netserver[").split("netserver[")[1].split("]")[0])
-    command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(PORT), "-t", "TCP_RR", "-l", "-10", "-P", "0"]
+    command = lib.command(PORT, "-t", "TCP_RR", "-l", "-10", "-P", "0")
     try:
         for _ in range(10):     # a test logs three lines or more; 11 fill the socket
             got = lib.run(command, 60)

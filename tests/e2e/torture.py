@@ -622,8 +622,7 @@ HONEST = (("TCP_RR", "-200"), ("TCP_STREAM", "-2000000"))
 
 
 def be_honest(daemon: lib.Daemon, test: str, length: str) -> Optional[str]:
-    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", test,
-                   "-l", length, "-P", "0", "-v", "0"], timeout=HONEST_S * PATIENCE)
+    got = lib.run(lib.command(daemon.port, "-t", test, "-l", length, "-P", "0", "-v", "0"), timeout=HONEST_S * PATIENCE)
     if got.rc != 0 or got.err or not float(got.out.split()[0]) > 0:
         return f"{test}: status {got.rc}, {got.out!r}, {got.err!r}"
     return None

@@ -16,7 +16,7 @@ FLOWS = 5
 
 
 def client(port: int, test: str, *args: str, host: str = "127.0.0.1") -> List[str]:
-    return [lib.netperf(), "-H", host, "-p", str(port), "-t", test, *args]
+    return lib.command(port, "-t", test, *args, host=host)
 
 
 def places(daemon: lib.Daemon) -> List[Path]:

@@ -10,7 +10,6 @@ from typing import Any, List
 import lib
 from flows import each_has_a_pace
 
-HOST = "127.0.0.1"
 PATIENCE = 60
 RINGS = 3
 
@@ -38,9 +37,9 @@ def its_calls_are_counted(port: int) -> None:
 
 def figures(port: int, test: str, length: str, *args: str) -> "dict[str, float]":
     name, *specific = test.split()
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", name, "-l", length, "-P", "0", "--engine",
-                   "uring,uring", *args, "--", *specific, "-k",
-                   "LOCAL_SEND_CALLS,LOCAL_BYTES_SENT,LOCAL_BYTES_RECVD,REMOTE_BYTES_SENT,REMOTE_BYTES_RECVD"],
+    got = lib.run(lib.command(port, "-t", name, "-l", length, "-P", "0", "--engine", "uring,uring", *args, "--",
+                              *specific, "-k",
+                              "LOCAL_SEND_CALLS,LOCAL_BYTES_SENT,LOCAL_BYTES_RECVD,REMOTE_BYTES_SENT,REMOTE_BYTES_RECVD"),
                   timeout=PATIENCE)
     assert got.rc == 0, got
     return {name: float(value) for name, value in (row.split("=") for row in got.out.split())}
@@ -83,8 +82,8 @@ def a_session_has_as_many_threads_as_rings(port: int) -> None:
 
 def tests_of_one_session_take_turns(port: int) -> None:
     """More tests than there are rings."""
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "0.4", "-P", "0", "-i", "4,4",
-                   "-I", "95,90", "--engine", "uring,uring", "--flows", "4", "--threads", "2"], timeout=PATIENCE)
+    got = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "0.4", "-P", "0", "-i", "4,4", "-I", "95,90", "--engine",
+                              "uring,uring", "--flows", "4", "--threads", "2"), timeout=PATIENCE)
     assert got.rc == 0 and got.out, got
 
 
@@ -112,8 +111,7 @@ def what_it_does_not_drive_is_refused(port: int) -> None:
 
 
 def without_rings_it_is_refused_in_a_line(port: int) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_RR", "-l", "1", "-P", "0", "--engine",
-                   "sync,uring"], timeout=20)
+    got = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "1", "-P", "0", "--engine", "sync,uring"), timeout=20)
     assert got.rc != 0, got
     lib.error_line(got, "netperf", "engine uring at the daemon", "start netserver with --uring N", "--max-filters")
 

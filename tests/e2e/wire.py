@@ -241,8 +241,7 @@ def without_permission(lab: netns.Lab, port: int) -> str:
 
 def nothing_in_the_unix_domain() -> str:
     with lib.Daemon() as daemon:
-        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "-100",
-                       "-t", "DG_RR", "--wire"], 20)
+        got = lib.run(lib.command(daemon.port, "-l", "-100", "-t", "DG_RR", "--wire"), 20)
     assert got.rc == 0, got.err
     return lib.error_line(got, "netperf", "--wire", "UNIX domain")
 

@@ -99,7 +99,7 @@ def what_stays_unread_hides_no_counters(port: int) -> str:
 
 def interrupted(port: int, test: str, *options: str) -> str:
     """The result has what was moved until then."""
-    with lib.Started([lib.netperf(), "-H", HOST, "-p", str(port), "-t", test, "-l", "60", *BOTH, *options]) as client:
+    with lib.Started(lib.command(port, "-t", test, "-l", "60", *BOTH, *options)) as client:
         assert client.measuring(), client.said()
         client.signal(signal.SIGINT)
         got = client.finish(20)
@@ -109,8 +109,8 @@ def interrupted(port: int, test: str, *options: str) -> str:
 
 def the_client_reads_no_more(port: int) -> str:
     """At the end of a test, with data in flight and closed windows: the daemon does not wait for acknowledgements."""
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-t", "TCP_MAERTS", "-l", "0.5", "--flows", "40", *BOTH, "--", "-s", "65536",
-                   "-S", "65536"], 40)
+    got = lib.run(lib.command(port, "-t", "TCP_MAERTS", "-l", "0.5", "--flows", "40", *BOTH, "--", "-s", "65536", "-S",
+                              "65536"), 40)
     assert got.rc == 0, got
     return f"{got.seconds:.1f} s"
 
@@ -124,7 +124,7 @@ def session_of(daemon: lib.Daemon) -> int:
 def the_far_end_hangs(test: str, *options: str) -> str:
     """It reads nothing, and the kernel keeps the buffers: two signals end the wait."""
     with lib.Daemon() as daemon:
-        cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH, *options]
+        cmd = lib.command(daemon.port, "-t", test, "-l", "60", *BOTH, *options)
         with lib.Started(cmd) as client:
             assert client.measuring(), client.said()
             session = session_of(daemon)
@@ -143,7 +143,7 @@ def the_far_end_hangs(test: str, *options: str) -> str:
 
 def the_far_end_dies(test: str) -> None:
     with lib.Daemon() as daemon:
-        cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH]
+        cmd = lib.command(daemon.port, "-t", test, "-l", "60", *BOTH)
         with lib.Started(cmd) as client:
             assert client.measuring(), client.said()
             session = session_of(daemon)
@@ -156,7 +156,7 @@ def the_far_end_dies(test: str) -> None:
 def the_client_dies(test: str) -> None:
     """Its session does not wait for what it was to send."""
     with lib.Daemon() as daemon:
-        cmd = [lib.netperf(), "-H", HOST, "-p", str(daemon.port), "-t", test, "-l", "60", *BOTH]
+        cmd = lib.command(daemon.port, "-t", test, "-l", "60", *BOTH)
         with lib.Started(cmd) as client:
             assert client.measuring(), client.said()
             assert daemon.children(), "no session"
@@ -203,7 +203,7 @@ def little_may_be_lent(limit: int, *options: str) -> str:
 
 
 def refused(port: int, args: str, says: List[str]) -> None:
-    got = lib.run([lib.netperf(), "-H", HOST, "-p", str(port), "-l", "1", *args.split()], timeout=20)
+    got = lib.run(lib.command(port, "-l", "1", *args.split()), timeout=20)
     assert got.rc not in (0, None), got
     lib.error_line(got, "netperf", *says)
 
