@@ -14,6 +14,7 @@ import strangers
 A, B = ["ip", "netns", "exec", "s19a"], ["ip", "netns", "exec", "s19b"]
 WIRES = (("s19a", "v0", "10.9.1.1", "fd00:1::1"), ("s19b", "v1", "10.9.1.2", "fd00:1::2"),
          ("s19a", "w0", "10.9.2.1", "fd00:2::1"), ("s19b", "w1", "10.9.2.2", "fd00:2::2"))
+PACED = ("-b", "1", "-w", "100ms")
 COUNTS = ("LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD", "REMOTE_BYTES_SENT", "LOCAL_BYTES_RECVD", "LOCAL_TRANSPORT_RETRANS",
           "PROTOCOL", "PROTOCOL_DETAIL")
 
@@ -153,7 +154,7 @@ def drops(port: int) -> str:
 
 def paths(port: int) -> str:
     for _ in range(3):  # a guest that stands still for half a second has no working path
-        got = client(lib.netperf(), port, "-t", "SCTP_RR", "-l", "4", "--json", "--", "--also-bind", "10.9.2.1,10.9.2.2")
+        got = client(lib.netperf(), port, "-t", "SCTP_RR", "-l", "4", *PACED, "--json", "--", "--also-bind", "10.9.2.1,10.9.2.2")
         if got.err == "" and '"2 paths"' in got.out:
             break
     assert got.rc == 0 and got.err == "", got.err
@@ -179,7 +180,7 @@ def find(node: object, name: str) -> "list[dict]":
 def failed_path(port: int) -> str:
     """The wire of the first path is cut: the other one carries the rest, and a line says so."""
     do(*B, "nft", "add table inet t; add chain inet t c { type filter hook prerouting priority 0; }")
-    with subprocess.Popen([*A, lib.netperf(), "-H", "10.9.1.2", "-p", str(port), "-t", "SCTP_RR", "-l", "8", "--",
+    with subprocess.Popen([*A, lib.netperf(), "-H", "10.9.1.2", "-p", str(port), "-t", "SCTP_RR", "-l", "8", *PACED, "--",
                            "--also-bind", "10.9.2.1,10.9.2.2", "-k", "THROUGHPUT"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as test:
         time.sleep(3)
