@@ -334,10 +334,7 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 	uint64_t in_packets = to->link.rx_packets - from->link.rx_packets;
 	uint64_t out = to->link.tx_bytes - from->link.tx_bytes;
 	uint64_t in = to->link.rx_bytes - from->link.rx_bytes;
-	uint64_t own_out =
-	    own_bytes(d, now->out - was->out, now->out_packets - was->out_packets, out_packets);
-	uint64_t own_in =
-	    own_bytes(d, now->in - was->in, now->in_packets - was->in_packets, in_packets);
+	uint64_t own_out, own_in;
 	double late = (double)(from->took_ns + to->took_ns) / 1e9 / seconds;
 	double all = (double)(in > out ? in : out);
 	double tolerance = all * (NP_D_FOREIGN + late) + NP_D_FOREIGN_BYTES * seconds * 10;
@@ -346,7 +343,10 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 	if (!from->has_link || !to->has_link || now->out < was->out || now->in < was->in) {
 		return 0;
 	}
-	own_in += np_beyond(now->waiting, was->waiting);
+	own_out =
+	    own_bytes(d, now->out - was->out, now->out_packets - was->out_packets, out_packets);
+	own_in = own_bytes(d, now->in - was->in, now->in_packets - was->in_packets, in_packets) +
+		 np_beyond(now->waiting, was->waiting);
 	if (is_loop) { /* the loopback counts each packet in both directions */
 		own_out += own_in;
 	}

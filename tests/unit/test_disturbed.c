@@ -220,6 +220,19 @@ TEST_WITH(own_bytes_may_be_an_interval_late, root_make, root_remove)
 	assert_true(is_foreign(&b, 4));
 }
 
+/* After a warm-up workers reset their counts, which the first look may have read before. */
+TEST_WITH(counts_that_begin_anew_are_not_judged, root_make, root_remove)
+{
+	static struct bed b;
+
+	put_counted(&(struct bed){ .root = *state }, "tx", 0);
+	begin_on(&b, *state, "UDP_STREAM", "eth9");
+	carry(&b, 1000000, 1000000);
+	carry(&b, 9000000, 0);
+	finish(&b);
+	assert_false(is_foreign(&b, 1));
+}
+
 /* Fragments may have come whose datagrams never became whole. */
 TEST_WITH(others_bytes_are_told_where_datagrams_fit_the_link, root_make, root_remove)
 {
