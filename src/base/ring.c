@@ -44,6 +44,7 @@ np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset
 {
 	uint64_t each, all;
 
+	alignment += alignment == 0; /* as np_ring_make() */
 	if (__builtin_add_overflow(size, alignment, &each) ||
 	    __builtin_add_overflow(each, offset, &each) || each > UINT64_MAX / 2) {
 		return UINT64_MAX;

@@ -541,6 +541,13 @@ TEST(buffers_begin_where_netperfs_do)
 	}
 }
 
+TEST(no_alignment_is_one_of_a_byte)
+{
+	/* One byte more makes large buffers of these. */
+	assert_int_equal(np_ring_bytes(8, 4095, 0, 0), np_ring_bytes(8, 4095, 1, 0));
+	assert_int_equal(np_ring_bytes(8, 131071, 0, 0), np_ring_bytes(8, 131071, 1, 0));
+}
+
 TEST(a_ring_has_limits)
 {
 	static const size_t bad[][4] = { { 0, 1, 8, 0 },
