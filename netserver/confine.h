@@ -21,10 +21,11 @@ struct np_limits;
 /*
  * Confine the daemon, once its listeners and files are open. If started as root, become `user`
  * ("name", "name:group", numbers; NULL: nobody) for good, without root's groups; "root" stays root.
- * Without --user CAP_NET_ADMIN stays permitted, but not effective (ns_permit()); with it no
- * capability stays. allow_raw: CAP_NET_RAW stays permitted for any user (ns_with_raw()). Then, for
- * any user: no_new_privs, not dumpable, no core files (prctl(2)). NP_EUSAGE for an unknown user,
- * NP_ESYS if the kernel refuses.
+ * If the user changes: without --user CAP_NET_ADMIN stays permitted, but not effective
+ * (ns_permit()); with it no capability stays. Otherwise those that tests use stay effective.
+ * allow_raw: CAP_NET_RAW stays permitted, too (ns_with_raw()). Then, for any user: no_new_privs,
+ * not dumpable, no core files (prctl(2)). NP_EUSAGE for an unknown user, NP_ESYS if the kernel
+ * refuses.
  */
 int ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err);
 

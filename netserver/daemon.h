@@ -99,8 +99,8 @@ enum ns_kind { NS_CALLER, NS_SESSION, NS_DROPPED };
 
 /*
  * Open the listeners, one for each address that host (NULL: the wildcards) and port resolve to.
- * Without a host IPv6 comes first and, where the system allows it, serves IPv4, too. NP_ESYS with
- * the first error if none could be opened.
+ * Without a host IPv6 comes first and, where the system allows it, serves IPv4, too. If none could
+ * be opened, the first error: NP_ECONTROL if host or port does not resolve, else NP_ESYS.
  */
 int ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int family,
 		     struct np_err *err);

@@ -230,7 +230,7 @@ ns_place_of(const struct np_addr *a, uint32_t seed)
 				  .net = hash_of(a, f->network, seed) % NS_GROUPS };
 }
 
-/* Are their first `size` bytes the same? */
+/* Are their first `size` bytes the same? False for 0: the family has no prefixes. */
 static bool
 share_prefix(const struct np_addr *a, const struct np_addr *b, size_t size)
 {

@@ -16,8 +16,8 @@ void ns_processors_set_slice(pid_t pid, enum ns_slice slice);
 /*
  * The session's test begins: its future threads get the kernel's usual time slices, or long ones if
  * the address has more threads than there are processors. A usual slice of 1.4 ms is shorter than
- * the kernel's tick: each thread overran it threefold, and a tenth of them were always ahead of a
- * session that begins.
+ * the kernel's tick: threads run three times as long, and the scheduler then puts a tenth of them
+ * ahead of a session that begins.
  */
 void ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s);
 

@@ -62,7 +62,10 @@ closed_more(struct np_load *l, uint64_t now_ns)
 	return UINT32_MAX;
 }
 
-/* A burst an interval, which begins where the last one ended if operations waited, else now. */
+/*
+ * A burst for each interval. If operations were held until the last interval's end, the next one
+ * begins there, else now.
+ */
 static uint32_t
 paced_more(struct np_load *l, uint64_t now_ns)
 {
@@ -73,7 +76,8 @@ paced_more(struct np_load *l, uint64_t now_ns)
 		l->due_ns = np_min(l->end_ns, l->until_ns);
 		return 0;
 	}
-	/* due_ns is earlier if the worker only took turns (np_load_block()). */
+	/* due_ns is earlier than that end if they were only held for others' turn
+	 * (np_load_block()). */
 	l->end_ns = (l->holds && l->due_ns == l->end_ns ? l->end_ns : now_ns) + l->interval_ns;
 	return l->burst;
 }

@@ -131,11 +131,13 @@ void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, doubl
 /* Take one operation, if it may begin now. False: not before l->due_ns. */
 bool np_load_may(struct np_load *l, uint64_t now_ns);
 
-/* End of the loop or of the warm-up: count the time held until now. */
+/* Add the time held until now to paced_ns, and go on. */
 void np_load_count_held(struct np_load *l, uint64_t now_ns);
 
-/* No operation waits any more; or some still wait, and may ask again at once. */
+/* End a hold: add its time to paced_ns. */
 void np_load_unblock(struct np_load *l, uint64_t now_ns);
+
+/* Begin a hold that is over now: operations still wait, and may ask again at once. */
 void np_load_block(struct np_load *l, uint64_t now_ns);
 
 /* When to be awake for the next operation; 0: do not sleep; UINT64_MAX: an event comes first. */

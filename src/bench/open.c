@@ -298,7 +298,11 @@ np_open_settle(struct np_worker *w)
 	}
 }
 
-/* Is a percentile longer from when requests were due than from when sent, by more than chance? */
+/*
+ * Is this percentile of latency longer if counted from when requests were due instead of from when
+ * they were sent? By LONGER, and their intervals do not overlap; by LONGER_OF_FEW if there are too
+ * few requests for intervals.
+ */
 static bool
 is_longer(const struct np_hist *due, const struct np_hist *sent, double share)
 {

@@ -19,6 +19,8 @@
 #include "net/cidr.h"
 #include "run/knee.h"
 
+/* A port's number, or a service's name of any protocol, as a uint32_t. Its range is checked later.
+ */
 static bool
 read_port(const char *word, void *to)
 {
@@ -378,7 +380,10 @@ take_path(const struct np_setting *set)
 	return np_plan_path(set->to, set->arg, set->err);
 }
 
-/* netperf's messages have 32 bytes for the far end's file. */
+/*
+ * Warn of pages of zeros, which neper sends, too: they stay in the processor's cache. netperf's
+ * messages have 32 bytes for the far end's file; NP_ECONTROL, as it has netperf's exit status.
+ */
 static int
 check_fill_files(const struct np_setting *set)
 {

@@ -59,8 +59,9 @@ void np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np
 uint32_t np_eth_mtu(const char *device);
 
 /*
- * Check the other end of a test by this interface: not a group address or the zero address, and not
- * this interface, which does not receive its own frames. NP_EUSAGE.
+ * Check the other end of a test by this interface: not a group address; the zero address if, and
+ * only if, this interface is a loopback; and not this interface itself, which does not receive its
+ * own frames. NP_EUSAGE.
  */
 int np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err);
 

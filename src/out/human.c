@@ -140,6 +140,10 @@ test_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 	}
 }
 
+/*
+ * Add one end of the test: its address, the name that the user gave unless the address begins with
+ * it, and what it does ("sends"; or NULL or empty).
+ */
 static void
 end_row(const char *address, const char *name, const char *does, struct row *row)
 {

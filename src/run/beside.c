@@ -89,7 +89,10 @@ np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err 
 
 /* ---- Is there a load? ---- */
 
-/* draw() of a np_live. */
+/*
+ * np_live.draw: notes the longest time in which the load moved nothing, which judge() reads, then
+ * calls the function in whose place it is.
+ */
 static void
 note_load(void *ctx, const struct np_live_view *v)
 {
@@ -97,7 +100,7 @@ note_load(void *ctx, const struct np_live_view *v)
 	const struct np_counts *n = &v->count;
 	uint64_t moved = n->sent + n->received + n->transactions, now = np_now();
 
-	/* Only within the window. */
+	/* The step lasts a little longer than the window: nothing moves then. */
 	if (v->step == NP_LIVE_MEASURING && now - v->since_ns <= v->length_ns) {
 		if (moved != b->moved || b->moved_ns == 0) {
 			b->moved = moved;

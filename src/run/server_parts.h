@@ -11,8 +11,13 @@
 
 /* ---- Answers (server_answer.c) ---- */
 
-/* Send a whole message, or netperf's with this code and first word. */
+/* Send a finished message of netperf's size. */
 int np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *err);
+
+/*
+ * Send a message of netperf's format: code, first word (0 or an error), and the fields of *m by the
+ * layout. m and layout NULL: nothing else.
+ */
 int np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout *layout,
 			  const void *m, struct np_err *err);
 

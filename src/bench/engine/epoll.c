@@ -238,8 +238,9 @@ resume_send(struct np_conn *c)
 }
 
 /*
- * The last call would block. With `spin` or an open loop, a connection that could not send receives
- * meanwhile, and one that received everything resumes its send. True: try the other call now.
+ * The last call would block. With `spin` or an open loop, a connection that can't send receives
+ * instead, if responses are due, and one that can't receive returns to the send that was set aside,
+ * in its next turn. Other loops wait for events. True: receive now.
  */
 static __attribute__((noinline)) bool
 switch_call(const struct loop *l, struct np_conn *c)

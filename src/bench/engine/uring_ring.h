@@ -15,7 +15,10 @@ struct np_uring {
 	bool is_lost;  /* it failed with requests in it: never use it again */
 };
 
-/* Take a prepared ring, or make one if none were prepared. NULL with err: there is none. */
+/*
+ * Take a prepared ring; a process that never called np_urings_prepare() makes one. NULL with err:
+ * NP_EUNSUP, all are taken or none could be prepared; NP_ESYS, the kernel refuses one.
+ */
 struct np_uring *np_uring_take(struct np_err *err);
 void np_uring_give(struct np_uring *u);
 

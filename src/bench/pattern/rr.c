@@ -309,6 +309,10 @@ static const struct np_steps open_steps = {
 	.failed = open_failed,
 };
 
+/*
+ * Set what the loop did not count. With several in flight it counted sends and transactions; with
+ * one, both follow from the number of the next request.
+ */
 static void
 request_settle(struct np_worker *w)
 {

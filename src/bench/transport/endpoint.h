@@ -44,7 +44,11 @@ int np_transport_probe(const struct np_transport *t, struct np_err *err);
 /* Does this errno, of either end, mean that the kernel has no such sockets? */
 bool np_endpoint_is_missing(int sys);
 
-/* If *err has such an errno, have it name the module or option that the kernel needs. */
+/*
+ * If *err has such an errno and no socket of the transport can be made, replace it by NP_EUNSUP
+ * with what the kernel lacks: the module or option, how to switch it on, or the release that
+ * dropped it.
+ */
 void np_endpoint_say_missing(const struct np_transport *t, struct np_err *err);
 
 /* Connect to run->end.peer, or accept one connection. Blocks until np_stopped(). */

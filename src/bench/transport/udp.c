@@ -173,7 +173,10 @@ udp_establish(struct np_run *run, struct np_err *err)
 	return np_many_each(run, 0, udp_connect_back, err);
 }
 
-/* Exchange tokens: the daemon begins to send when it has that of each flow. */
+/*
+ * Show the daemon the token that it gave this client: it begins to send when it has that of each
+ * flow. With --one-port its front has taken the tokens: a receiver waits for the first data.
+ */
 static int
 udp_greet(struct np_run *run, struct np_err *err)
 {

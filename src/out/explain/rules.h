@@ -70,7 +70,10 @@ double np_measured(const struct np_facts_of_test *f);
 /* Running, or ready to run. */
 double np_thread_busy(const struct np_thread_facts *t);
 
-/* Other threads use nearly all the time of the processor on which it ended. */
+/*
+ * The processor on which it ended was nearly always busy (NP_CROWDED), and at least a fifth of its
+ * time went to something else. False if that is not known.
+ */
 bool np_thread_crowded(const struct np_thread_facts *t);
 
 /* It lacks a processor: it gets one only for part of the time that it needs. */

@@ -28,7 +28,7 @@ np_rule_udp_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/* A doubt if fragments were missing, of as many datagrams as a tenth of those lost or more. */
+/* Add a doubt if datagrams with missing fragments are at least a tenth as many as those lost. */
 static void
 add_unassembled(const struct np_facts_of_test *f, struct np_verdict *v)
 {
