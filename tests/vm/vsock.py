@@ -66,7 +66,7 @@ def a_message_may_be_too_long(port: int) -> None:
 def a_strangers_cid_is_not_admitted(port: int) -> None:
     """The one of the control connection counts, and no other that a client may name."""
     got = netperf(port, "-t", "VSOCK_RR", "-l", "1", "--", "-L", "vsock:any")
-    lib.error_line(got, "netperf", "vsock:any", "only from", "vsock:1")
+    lib.error_line(got, "netperf", "vsock:any", "only with", "vsock:1")
 
 
 def an_ip_test_needs_a_host_of_ip(port: int) -> None:
