@@ -29,7 +29,7 @@ enum {
 	BEGIN = 8       /* sessions started in one call */
 };
 
-/* Take a caller, whose descriptor is closed or a session's, off the list. It is freed later. */
+/* Remove a caller from the list: its descriptor is closed, or a session's. It is freed later. */
 static void
 forget(struct ns_daemon *d, struct ns_caller *c)
 {

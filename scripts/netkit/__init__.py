@@ -33,7 +33,7 @@ class Interrupted(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are one line. Shell completions are generated from it (scripts/mkdoc): an
+    """An argument parser that reports errors in one line. Shell completions are generated from it (scripts/mkdoc): an
     action may have a member `values` that says what its argument can be."""
 
     def error(self, message: str) -> NoReturn:

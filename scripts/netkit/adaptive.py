@@ -8,7 +8,7 @@ from typing import Collection, Dict, List, Optional, Sequence, Tuple
 
 Known = Dict[int, Tuple[float, float]]      # by index of the value: mean of its runs, and standard error
 TOLERANCE = 2.0     # percent of the curve's span
-PARTS = 5           # initial sections of the axis, whose ends are measured first: every bend should show at one of them
+PARTS = 5           # sections to start with: their ends are measured first, and every bend should show at one of them
 
 
 def of_runs(values: Sequence[float]) -> "Tuple[float, float]":
