@@ -59,6 +59,8 @@ KNOWN: "List[Known]" = [
     Known({"test": "UDP_RR", "burst": 7, "flows": 4}, "6 parts add up", "bytes of flows: 27,951 of 27,967"),
     Known({"test": "UDP_RR", "seconds": 2.0, "warm": 1.0, "late": 1500}, "1 bytes are the witness's",
           "REMOTE_BYTES_RECVD with the warm-up's: 48,130 of 32,410"),
+    Known({"test": "UDP_RR", "seconds": 2.0, "warm": 1.0, "loss": 1.0, "late": 1500}, "10 it goes on",
+          "not one transaction: after a loss it waited for two round trips of the control connection"),
     Known({"real": "client", "delay": 600}, "10 it ends when it should", "a daemon that waits two minutes for the data connection"),
     Known({"test": "UDP_STREAM", "both": True, "rate": "5M", "flows": 2, "delay": 100, "mbit": 20, "late": 1500}, "10 it goes on",
           "Connection refused (a firewall?): a daemon whose first datagram came 5 s after its grant"),
