@@ -136,8 +136,8 @@ was_reached(const struct np_worker *w)
 		   : np_seen(&w->count->sends) > 0 && np_now() - w->began_ns >= FIRST_MS * NP_MSEC;
 }
 
-bool
-np_worker_mark(struct np_worker *w)
+void
+np_worker_forget(struct np_worker *w)
 {
 	struct np_run *run = w->run;
 
@@ -155,22 +155,28 @@ np_worker_mark(struct np_worker *w)
 	memset(w->engine.count, 0, sizeof(w->engine.count));
 	w->more = w->load.paced_ns = 0;
 	w->retransmitted = 0;
-	if (w->load.kind == &np_load_offered) {
-		offer(w); /* restart the schedule without what the warm-up did not get to */
-	}
-	w->codec &= ~(unsigned)NP_C_WARM;
 	if (w->use.root != NULL) {
 		np_thread_begin(&w->use);
 	}
 	w->began_ns = np_now();
 	np_open_mark(w);
 	np_stamps_forget(w->stamps);
-	w->budget = w->budget_after;
-	w->goes_on = true;
-	set_end(w);
+	w->codec &= ~(unsigned)NP_C_WARM;
 	if (run->engine->mark != NULL) {
 		run->engine->mark(w);
 	}
+}
+
+bool
+np_worker_mark(struct np_worker *w)
+{
+	np_worker_forget(w);
+	if (w->load.kind == &np_load_offered) {
+		offer(w); /* restart the schedule without what the warm-up did not get to */
+	}
+	w->budget = w->budget_after;
+	w->goes_on = true;
+	set_end(w);
 	return true;
 }
 

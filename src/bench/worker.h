@@ -235,9 +235,13 @@ struct np_worker {
 /* Prepare a worker for the window that opens at that time. */
 void np_worker_begin(struct np_worker *w, uint64_t now_ns);
 
+/* Reset all counts at the end of the warm-up. */
+void np_worker_forget(struct np_worker *w);
+
 /*
- * The warm-up is over: reset the counters. An operation in progress counts when it completes,
- * unless it carries its own time or number (struct np_window). Returns true.
+ * The warm-up is over and the window is open: reset the counts, then begin the window. An operation
+ * in progress counts when it completes, unless it carries its own time or number (struct
+ * np_window). Returns true.
  */
 bool np_worker_mark(struct np_worker *w);
 

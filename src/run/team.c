@@ -128,7 +128,8 @@ drive_window(struct np_member *m)
 		rc = w->budget > 0 ? w->loop(w) : 0; /* 0: other workers do all of a small count */
 	} while (rc == 0 && np_stop_take_mark(&w->stop) && np_worker_mark(w));
 	if (!w->goes_on && w->run->plan->warm_up_ms > 0) {
-		np_worker_mark(w); /* it ended within the warm-up: nothing counts */
+		/* It ended within the warm-up: nothing counts. The window may open meanwhile. */
+		np_worker_forget(w);
 	}
 	w->ended_ns = np_now();
 	w->left_ns = w->left_ns != 0 ? w->left_ns : w->ended_ns;

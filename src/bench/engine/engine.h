@@ -78,7 +78,7 @@ struct np_engine {
 	 */
 	int (*open)(struct np_worker *w, struct np_err *err);
 	void (*close)(struct np_worker *w);
-	/* The warm-up is over (np_worker_mark()). May be NULL. */
+	/* The warm-up is over (np_worker_forget()). May be NULL. */
 	void (*mark)(struct np_worker *w);
 	/* After the finish of the side: wait for the kernel to release memory. May be NULL. */
 	void (*finish)(struct np_worker *w);
