@@ -32,12 +32,13 @@ TOO_MUCH = "more than {} KiB came, which is the most that is read"
 # path, and then reads lines. "run" starts a command that waits for the end of a pipe; "go" closes that pipe for all
 # commands. The process ID goes into a file, which is empty until it is known. Output goes to files, so that only the
 # loop writes to stdout; exit statuses go to stderr. No process is orphaned, as the first process of a container may
-# not reap it.
+# not reap it. A command that begins as the shell leaves may put a file where it is removing the directory, so it
+# removes that twice.
 SHELL = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 ends() { a=; for p in $ps; do kill "-$1" "$p" && a=1; done; [ "$a" ]; } 2>/dev/null
 stop() { read -r ps <"$d/$2.p" && ends "$1"; } 2>/dev/null
 leave() { trap '' HUP INT TERM PIPE; exec 5>&- 2>/dev/null; for p in "$d"/*.p; do [ -s "$p" ] || [ ! -e "$p" ] || sleep .1; done
-ps=$(cat "$d"/*.p); rm -rf "$d"; for s in .1 .2 .3 .6 .8; do ends TERM || break; sleep "$s"; done; ends KILL; wait; }
+ps=$(cat "$d"/*.p); rm -rf "$d"; for s in .1 .2 .3 .6 .8; do ends TERM || break; sleep "$s"; done; ends KILL; wait; rm -rf "$d"; }
 run() { [ "$w" ] || { exec 5<>"$d/go" 4<"$d/go"; w=1; }; : >"$d/$i.j" >"$d/$i.p"; { exec 5>&-
 { echo "ready $i" >&2; read -r _; echo "begun $i" >&2; exec "$@" </dev/null >"$d/$i.o" 2>"$d/$i.e"; } <&4 4<&- & exec 4<&-
 echo "$!" >"$d/$i.p"; wait "$!"; s=$?; rm -f "$d/$i.p"; echo "end $i $s" >&2; } & }
