@@ -82,7 +82,7 @@ def a_session_has_as_many_threads_as_rings(port: int) -> None:
 
 def tests_of_one_session_take_turns(port: int) -> None:
     """More tests than there are rings."""
-    got = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "0.4", "-P", "0", "-i", "4,4", "-I", "95,90", "--engine",
+    got = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "-400", "-P", "0", "-i", "4,4", "-I", "95,90", "--engine",
                               "uring,uring", "--flows", "4", "--threads", "2"), timeout=PATIENCE)
     assert got.rc == 0 and got.out, got
 
