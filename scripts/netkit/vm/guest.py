@@ -23,6 +23,7 @@ QEMU = {"x86_64": "qemu-system-x86_64"}
 CONSOLE_LINES = 25      # shown when a guest has died
 PANIC = "BUG: |Oops: |Kernel panic|sysrq: "   # the beginning of a kernel's last messages
 CONSOLE_BYTES = 1 << 18
+TURN_S = 1.0            # Python handles a signal that comes just before a wait only after it
 FRAME = 5               # bytes of a frame's header
 FRAME_MOST = 1 << 20    # of its contents
 ACCEL = {"tcg": ["-accel", "tcg,thread=multi"],
@@ -181,7 +182,9 @@ class Guest:
 
     def receive(self, end: float) -> None:
         """Wait until `end` for data and store it. Raises Late at the deadline."""
-        events = self.selector.select(max(0.0, end - time.monotonic()))
+        events: "List[Any]" = []
+        while not events and time.monotonic() <= end:
+            events = self.selector.select(max(0.0, min(TURN_S, end - time.monotonic())))
         if not events or time.monotonic() > end:
             raise Late("")
         for key, _ in events:
