@@ -43,13 +43,28 @@ settle(struct np_worker *w, uint64_t sends)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+/* Requests that other connections are about to send, when the load lets them. */
+static uint64_t
+held_by_others(const struct np_worker *w, const struct np_conn *c)
+{
+	uint64_t held = 0;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		held += &w->conn[i] != c && w->conn[i].need == (NP_SEND | NP_HELD);
+	}
+	return held;
+}
+
 /* Several in flight: send another one if there is room and the count is not reached. */
 static enum np_need
 send_more(struct np_worker *w, struct np_conn *c)
 {
-	uint64_t done = np_seen(&w->count->transactions);
+	uint64_t begun = np_seen(&w->count->transactions) + w->in_flight;
 
-	return c->ids->in_flight < w->depth && done + w->in_flight < w->budget ? NP_SEND : NP_RECV;
+	if ((w->codec & NP_C_PACE) != 0 && begun < w->budget && w->budget - begun <= w->conns) {
+		begun += held_by_others(w, c);
+	}
+	return c->ids->in_flight < w->depth && begun < w->budget ? NP_SEND : NP_RECV;
 }
 
 /* np_steps.ahead: how many requests may be sent in a row, with the one that is due. */
@@ -116,7 +131,11 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 	}
 	c->lost += lost;
 	np_add(&w->count->lost, lost);
-	return w->id.width > 0 ? NP_SEND : NP_PURGE;
+	if (w->id.width == 0) {
+		return NP_PURGE;
+	}
+	/* Of several connections this one may have had none in flight, and the others enough. */
+	return w->depth > 1 ? send_more(w, c) : NP_SEND;
 }
 
 /*
