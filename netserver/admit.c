@@ -6,7 +6,7 @@
 
 #include "base/secret.h"
 
-/* The secret was right, or was refused: nothing more is asked. */
+/* The exchange is over: wipe the nonces, and open or shut the connection. Returns `admission`. */
 static enum ns_admission
 conclude(struct ns_admit *a, enum ns_admission admission)
 {
@@ -16,6 +16,7 @@ conclude(struct ns_admit *a, enum ns_admission admission)
 	return admission;
 }
 
+/* Write a->reply, which the caller of ns_admit_step() sends. error: an errno in its head, or 0. */
 static void
 answer(struct ns_admit *a, uint32_t code, int error, np_layout *layout, const void *m)
 {
@@ -25,12 +26,12 @@ answer(struct ns_admit *a, uint32_t code, int error, np_layout *layout, const vo
 	a->has_reply = true;
 }
 
-/* Refuse a client: *why is for the log, the text for the client. */
+/* Refuse a request of that code: *why is for the log, its errno and the text for the client. */
 static enum ns_admission
 refuse(struct ns_admit *a, uint32_t code, const struct np_err *why, const char *text)
 {
 	struct np_why m = { .magic = NP_WHY_MAGIC };
-	uint32_t reply = code + 1; /* the code that the client waits for */
+	uint32_t reply = code + 1; /* netperf's rule, and its two exceptions */
 
 	if (code == NP_CPU_CALIBRATE) {
 		reply = code;
@@ -63,7 +64,7 @@ take_proof(struct ns_admit *a, const struct np_auth_body *proof, struct np_err *
 	return conclude(a, NS_ADMIT_MORE);
 }
 
-/* Accepts AUTH_HELLO, then AUTH_PROOF, and nothing else. */
+/* Accepts AUTH_HELLO, then AUTH_PROOF of the same version, and nothing else. */
 static enum ns_admission
 step_by_key(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 {
@@ -76,7 +77,7 @@ step_by_key(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 		return refuse(a, code, why, "this daemon needs --key-file");
 	}
 	if (np_frame_get(frame, np_auth_body_layout, &m, why) != NP_OK) {
-		why->sys = EACCES;
+		why->sys = EACCES; /* the reply's errno; np_frame_get() sets none */
 		return refuse(a, code, why, why->msg);
 	}
 	if (m.version == NP_AUTH_LOOSE && !a->nat) {

@@ -29,7 +29,7 @@ struct ns_admit {
 	bool nat;                      /* a proof need not cover the ends */
 	uint8_t ends[NP_AUTH_ENDS];    /* addresses of the connection, for a proof of the key */
 	int state;                     /* enum ns_admit_state */
-	uint32_t version;              /* of the client's proof */
+	uint32_t version;              /* of AUTH_HELLO; NP_AUTH_LOOSE: a proof covers no ends */
 	bool wrong;                    /* a wrong secret came */
 	uint8_t client_nonce[NP_AUTH_BYTES], server_nonce[NP_AUTH_BYTES];
 	bool has_reply; /* to the last message */
@@ -44,7 +44,7 @@ enum ns_admission {
 
 /*
  * Handle a whole message (that of an old client padded with zeros). If it is refused, *why is the
- * reason for the log: NP_EPEER, with err->sys EACCES or EPROTONOSUPPORT. A consumed or refused
+ * reason for the log: NP_EPEER, with why->sys EACCES or EPROTONOSUPPORT. A consumed or refused
  * message may hold a passphrase: the caller has to np_secret_wipe() its copy.
  */
 enum ns_admission
@@ -53,7 +53,7 @@ ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], struct np_
 /* Would that message be compared with the secret? That is delayed if a client tried too often. */
 bool ns_admit_tries(const struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE]);
 
-/* Would any message be NS_ADMIT_IN now? */
+/* Would any message be NS_ADMIT_IN now: no secret is demanded, or it was shown already? */
 bool ns_admit_is_in(const struct ns_admit *a);
 
 #endif

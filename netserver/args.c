@@ -22,6 +22,7 @@ enum {
 	TURN_S = 10       /* for a client to connect when its turn has come: ours needs no longer */
 };
 
+/* -4, -6. */
 static int
 set_family(const struct np_setting *set)
 {
@@ -31,7 +32,7 @@ set_family(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* -L. A word with a 6 means IPv6, one with a 4 or "inet" IPv4, any other both. */
+/* -L NAME,FAMILY. A family with a 6 means IPv6, one with a 4 or "inet" IPv4, any other both. */
 static int
 set_host(const struct np_setting *set)
 {
@@ -55,6 +56,7 @@ set_host(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* -Z. An empty one is refused: in ns_args it means that none is demanded. */
 static int
 set_passphrase(const struct np_setting *set)
 {
@@ -76,14 +78,14 @@ set_passphrase_file(const struct np_setting *set)
 	return np_secret_passphrase(set->arg, a->passphrase, sizeof(a->passphrase), set->err);
 }
 
-/* Sets a struct ns_access: --deny, --allow, --proxy-protocol. */
+/* Adds rules to a struct ns_access: --deny denies, --allow and --proxy-protocol allow. */
 static int
 set_rules(const struct np_setting *set)
 {
 	return ns_access_add(set->to, set->row->name[0] != 'd', set->arg, set->err);
 }
 
-/* Sets a uint64_t. */
+/* Of BYTES in limits.def: sets a uint64_t. */
 static int
 set_bytes(const struct np_setting *set)
 {
@@ -97,7 +99,7 @@ set_bytes(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* FIRST-LAST. How many there are limits all tests together. */
+/* --data-ports FIRST-LAST. Their number is the limit of all tests together. */
 static int
 set_data_ports(const struct np_setting *set)
 {
@@ -118,7 +120,7 @@ set_data_ports(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Its argument, how long the others wait, is optional. */
+/* --exclusive: its argument, how long the others wait, is optional. */
 static int
 set_exclusive(const struct np_setting *set)
 {
@@ -159,7 +161,7 @@ bit_of(const char *name)
 	return 0;
 }
 
-/* Allow the engines listed, and always the default ones, which tests without --engine use. */
+/* --engines: allow those listed, and always the defaults, which tests without --engine use. */
 static int
 set_engines(const struct np_setting *set)
 {
@@ -182,7 +184,7 @@ set_engines(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Sets bits of ns_args.transports. */
+/* --transports: sets bits of ns_args.transports. */
 static int
 set_transports(const struct np_setting *set)
 {
@@ -346,7 +348,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 
 	memset(a, 0, sizeof(*a));
 	ns_limits_init(&a->limits);
-	if (np_host_ports(&first_port, &last_port)) {
+	if (np_host_ports(&first_port, &last_port)) { /* unless --data-ports says otherwise */
 		a->limits.all[NP_RES_PORTS] = last_port - first_port + 1;
 	}
 	a->exclusive_s = EXCLUSIVE_S;
@@ -364,7 +366,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	if (a->port[0] == '\0') {
 		snprintf(a->port, sizeof(a->port), "%d", NP_PORT);
 	}
-	a->limits.each.spin = (uint32_t)a->limits.all[NP_RES_SPIN];
+	a->limits.each.spin = (uint32_t)a->limits.all[NP_RES_SPIN]; /* one test may have all */
 	if (a->one_port && a->no_fork) {
 		return np_usage(err,
 				"--one-port: together with -f, by which one client is served at a "

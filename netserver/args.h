@@ -38,18 +38,19 @@ struct ns_args {
 	uint32_t transports; /* to load at the start: bit i for np_transport_at(i) */
 	bool no_evidence;
 	bool no_status;
-	bool status; /* --status: ask a daemon that runs */
-	bool usage, help, version;
-	const char *stray; /* a word that belongs to no option; NULL: none */
-	bool no_inetd;     /* one of -D -f -L -p was given, so this is no child of inetd */
+	bool status;               /* --status: ask a daemon that runs */
+	bool usage, help, version; /* -h, --help, -V */
+	const char *stray;         /* a word that belongs to no option; NULL: none */
+	bool no_inetd;             /* one of -D -f -L -p was given, so this is no child of inetd */
 };
 
 /*
- * NP_EUSAGE, NP_EUNSUP, or NP_ESYS for a file that can't be read; the message names the option. For
- * an unknown letter, err->sys is minus that letter.
+ * Read the command line into *a. NP_EUSAGE, NP_EUNSUP, or NP_ESYS for a file that can't be read;
+ * the message names the option. For an unknown letter, err->sys is minus that letter.
  */
 int ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err);
 
+/* Print the help text, which begins as netperf's (-h, --help). */
 void ns_args_usage(FILE *out);
 
 /* The option table, for the tests that go over all rows. */

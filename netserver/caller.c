@@ -12,7 +12,7 @@ void
 ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer)
 {
 	np_event_begin(e, name);
-	if (np_addr_size(peer) > 0) {
+	if (np_addr_size(peer) > 0) { /* not over a UNIX socket */
 		np_event_text(e, "peer", NP_HOST_STR(peer));
 		np_event_number(e, "port", np_addr_port(peer));
 	}
@@ -43,7 +43,10 @@ ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
 	return d->evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
 }
 
-/* Is the first message a greeting that asks for this capability? Decodes it into *hello. */
+/*
+ * Is the first message a greeting that asks for this capability (NP_CAP_*)? If so, *hello is that
+ * greeting. An old client's shorter message is none.
+ */
 static bool
 greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello *hello)
 {

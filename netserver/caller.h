@@ -13,7 +13,7 @@
 #include "wire/ext.h"
 
 enum {
-	NS_HELLO_S = 5,      /* for a caller's first message, and each one until it is let in */
+	NS_HELLO_S = 5,      /* for a caller's first message, and each one until it is admitted */
 	NS_HELLO_MOST_S = 30 /* the same on a long path */
 };
 
@@ -21,9 +21,9 @@ struct ns_caller {
 	enum ns_kind kind; /* NS_CALLER */
 	struct ns_caller *next;
 	struct np_chan chan;
-	struct np_addr peer; /* unmapped */
-	char text[NP_ADDR_TEXT];
-	uint64_t deadline_ns;
+	struct np_addr peer;     /* the client, also behind a proxy; unmapped */
+	char text[NP_ADDR_TEXT]; /* the same, for messages */
+	uint64_t deadline_ns;    /* of its next message, its turn, or room for its session */
 	struct ns_admit admit;
 	bool has_asked;             /* a whole message came: it is no data connection */
 	bool proxied;               /* its proxy has yet to send the client's address */
@@ -32,8 +32,8 @@ struct ns_caller {
 	struct ns_session *session; /* if full: that it belongs to; NULL: it has ended */
 	uint64_t again_ns;          /* if full: when to try again */
 	uint64_t held_ns;           /* when its secret may be checked; 0: now */
-	struct ns_place place;
-	bool queued;          /* it has asked for a session, and waits for its turn */
+	struct ns_place place;      /* of peer */
+	bool queued;                /* it has asked for a session, and waits for its turn */
 	uint64_t room_tried;  /* 1 + d->freed when there was no room for one; 0: there may be */
 	enum ns_refusal lack; /* then: the limit that was reached */
 	/* In its session's process. */
@@ -44,13 +44,13 @@ struct ns_caller {
 	struct np_err unlinked;     /* if it is not though the daemon allows it: why */
 };
 
-/* An event about a client, to be logged. */
+/* Begin an event about a client: its name, and the client's address and port. */
 void ns_event_begin(struct np_event *e, const char *name, const struct np_addr *peer);
 
 /* The deadline of a caller's next message; later on a long path, where TCP may repeat it. */
 uint64_t ns_hello_until(int fd, uint64_t now_ns);
 
-/* What a client on that connection must send first. */
+/* The initial state of admission: which secret a client on that connection must show, if any. */
 struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
 
 /*

@@ -30,8 +30,7 @@
 
 enum {
 	NOBODY = 65534,    /* if there is no user of that name */
-	DESCRIPTORS = 128, /* of a session beside its data connections: about ten are used, and up
-			    * to 86 for evidence */
+	DESCRIPTORS = 128, /* of a session beside data connections: about 10, with evidence 86 */
 	THREAD_FDS = 8,    /* descriptors of a thread: of epoll, pipes, samples */
 	STACK = 512 << 10, /* of a worker's thread, which uses some 10 KiB */
 	BESIDE = 2 << 20,  /* memory for that stack, and for libc */
@@ -41,20 +40,20 @@ enum {
 	UNKNOWN_DATA = 16 << 20,
 	UNKNOWN_ALL = 64 << 20,
 	LEFT_BELOW = 16 << 10, /* as much of the stack may hold copies of a seal */
-	GO_FIRST = 100, /* thousandths of the memory that count as a session's in addition: more
-			 * than the daemon has */
+	GO_FIRST = 100, /* added to oom_score_adj: thousandths of memory, more than the daemon's */
 	OOM_MOST = 1000,
 	BUFFER = 128 << 10 /* malloc(3) maps blocks of this size, and free(3) unmaps them */
 };
 
-struct who {
+/* A user to become. */
+struct account {
 	char name[64]; /* empty: a number without a name */
 	uid_t uid;
 	gid_t gid;
 	bool own_group; /* it was given: then it is the only group */
 };
 
-/* Rejects -1, which means "unchanged" to setresuid(2). */
+/* Read the number of a user or group. Rejects -1, which means "unchanged" to setresuid(2). */
 static bool
 parse_id(const char *text, uint32_t *id)
 {
@@ -68,24 +67,24 @@ parse_id(const char *text, uint32_t *id)
 	return true;
 }
 
-/* "name" or "name:group", each may be a number. */
+/* Look up "name" or "name:group", each of which may be a number. NP_EUSAGE; err may be NULL. */
 static int
-find_user(const char *text, struct who *w, struct np_err *err)
+find_user(const char *text, struct account *a, struct np_err *err)
 {
 	const char *colon = strchr(text, ':');
 	const struct passwd *p;
 	const struct group *g;
-	char name[sizeof(w->name)];
+	char name[sizeof(a->name)];
 	int len = colon != NULL ? (int)(colon - text) : (int)strlen(text);
 
-	memset(w, 0, sizeof(*w));
+	memset(a, 0, sizeof(*a));
 	if (len == 0 || len >= (int)sizeof(name)) {
 		return np_usage(err, "%.60s names no user", text);
 	}
 	snprintf(name, sizeof(name), "%.*s", len, text);
 	p = getpwnam(name);
-	if (p == NULL && parse_id(name, &w->uid)) {
-		p = getpwuid(w->uid);
+	if (p == NULL && parse_id(name, &a->uid)) {
+		p = getpwuid(a->uid);
 		if (p == NULL && colon == NULL) {
 			return np_usage(err, "user %s has no group (try %s:GROUP)", name, name);
 		}
@@ -93,18 +92,18 @@ find_user(const char *text, struct who *w, struct np_err *err)
 		return np_usage(err, "there is no user %s", name);
 	}
 	if (p != NULL) {
-		snprintf(w->name, sizeof(w->name), "%s", p->pw_name);
-		w->uid = p->pw_uid;
-		w->gid = p->pw_gid;
+		snprintf(a->name, sizeof(a->name), "%s", p->pw_name);
+		a->uid = p->pw_uid;
+		a->gid = p->pw_gid;
 	}
 	if (colon == NULL) {
 		return NP_OK;
 	}
-	w->own_group = true;
+	a->own_group = true;
 	g = getgrnam(colon + 1);
 	if (g != NULL) {
-		w->gid = g->gr_gid;
-	} else if (!parse_id(colon + 1, &w->gid)) {
+		a->gid = g->gr_gid;
+	} else if (!parse_id(colon + 1, &a->gid)) {
 		return np_usage(err, "there is no group %.60s", colon + 1);
 	}
 	return NP_OK;
@@ -115,7 +114,7 @@ static bool
 is_mapped(const char *map, uint32_t id)
 {
 	FILE *f = fopen(map, "re");
-	bool mapped = f == NULL;
+	bool mapped = f == NULL; /* no file: no user namespaces */
 	char line[128], *at;
 
 	while (f != NULL && !mapped && fgets(line, sizeof(line), f) != NULL) {
@@ -133,60 +132,61 @@ is_mapped(const char *map, uint32_t id)
 
 /* Fail if this process could become another user again: try it. */
 static int
-check_no_way_back(const struct who *w, struct np_err *err)
+check_no_way_back(const struct account *a, struct np_err *err)
 {
 	uid_t r, e, s;
 
-	if (getresuid(&r, &e, &s) != 0 || r != w->uid || e != w->uid || s != w->uid ||
+	if (getresuid(&r, &e, &s) != 0 || r != a->uid || e != a->uid || s != a->uid ||
 	    setresuid((uid_t)-1, 0, (uid_t)-1) == 0 || setuid(0) == 0) {
 		return np_fail(err, NP_ESYS, 0, "user %lu could become root again",
-			       (unsigned long)w->uid);
+			       (unsigned long)a->uid);
 	}
-	if (getresgid(&r, &e, &s) != 0 || r != w->gid || e != w->gid || s != w->gid ||
-	    (w->gid != 0 && setgid(0) == 0)) {
+	if (getresgid(&r, &e, &s) != 0 || r != a->gid || e != a->gid || s != a->gid ||
+	    (a->gid != 0 && setgid(0) == 0)) {
 		return np_fail(err, NP_ESYS, 0, "group %lu could become root's again",
-			       (unsigned long)w->gid);
+			       (unsigned long)a->gid);
 	}
 	return NP_OK;
 }
 
 /*
- * Root in a user namespace without user nobody (unshare -r) is an ordinary user outside, and stays
- * that user, unless --user names another one.
+ * Become the user of --user (NULL: nobody) if this is root. *changed: it was root, and is no
+ * longer. Root in a user namespace without user nobody (unshare -r) is an ordinary user outside,
+ * and stays that user, unless --user names another one.
  */
 static int
-change_user(const char *user, struct who *w, bool *changed, struct np_err *err)
+change_user(const char *user, struct account *a, bool *changed, struct np_err *err)
 {
 	int parent_death = 0;
 
 	*changed = false;
 	if (user == NULL) {
-		if (find_user("nobody", w, NULL) != NP_OK) {
-			*w = (struct who){ .uid = NOBODY, .gid = NOBODY, .own_group = true };
+		if (find_user("nobody", a, NULL) != NP_OK) {
+			*a = (struct account){ .uid = NOBODY, .gid = NOBODY, .own_group = true };
 		}
-		if (geteuid() != 0 || !is_mapped("/proc/self/uid_map", w->uid) ||
-		    !is_mapped("/proc/self/gid_map", w->gid)) {
+		if (geteuid() != 0 || !is_mapped("/proc/self/uid_map", a->uid) ||
+		    !is_mapped("/proc/self/gid_map", a->gid)) {
 			return NP_OK;
 		}
-	} else if (find_user(user, w, err) != NP_OK) {
+	} else if (find_user(user, a, err) != NP_OK) {
 		return err->code;
-	} else if (geteuid() != 0 && w->uid != geteuid()) {
+	} else if (geteuid() != 0 && a->uid != geteuid()) {
 		return np_usage(err, "only root can become user %.60s", user);
 	}
-	if (geteuid() != 0 || (w->uid == 0 && !w->own_group)) {
+	if (geteuid() != 0 || (a->uid == 0 && !a->own_group)) { /* it is that user already */
 		return NP_OK;
 	}
-	*changed = w->uid != 0;
-	/* The kernel clears this when the user changes: set it again. */
+	*changed = a->uid != 0;
+	/* The kernel clears this signal when the user changes: set it again. */
 	(void)prctl(PR_GET_PDEATHSIG, &parent_death, 0, 0, 0);
 	/* Capabilities stay until limit_capabilities() has chosen among them. */
 	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0 ||
-	    (w->own_group || w->name[0] == '\0' ? setgroups(1, &w->gid)
-						: initgroups(w->name, w->gid)) != 0 ||
-	    setresgid(w->gid, w->gid, w->gid) != 0 || setresuid(w->uid, w->uid, w->uid) != 0 ||
+	    (a->own_group || a->name[0] == '\0' ? setgroups(1, &a->gid)
+						: initgroups(a->name, a->gid)) != 0 ||
+	    setresgid(a->gid, a->gid, a->gid) != 0 || setresuid(a->uid, a->uid, a->uid) != 0 ||
 	    prctl(PR_SET_PDEATHSIG, parent_death, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "become user %lu, group %lu",
-			       (unsigned long)w->uid, (unsigned long)w->gid);
+			       (unsigned long)a->uid, (unsigned long)a->gid);
 	}
 	return NP_OK;
 }
@@ -238,7 +238,7 @@ set_capabilities(uint64_t keep, uint64_t effective, uint64_t *were)
 static int
 limit_capabilities(uint64_t keep, bool effective, struct np_err *err)
 {
-	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); /* fails before Linux 4.3 */
 	return set_capabilities(keep, effective ? keep : 0, NULL) == 0
 		   ? NP_OK
 		   : np_fail(err, NP_ESYS, errno, "drop capabilities");
@@ -261,7 +261,7 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 {
 	const struct rlimit none = { 0, 0 };
 	uint64_t more = allow_raw ? raw : 0;
-	struct who w;
+	struct account a;
 	bool changed;
 
 	*err = (struct np_err){ .code = NP_OK };
@@ -272,13 +272,13 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 			(void)prctl(PR_CAPBSET_DROP, cap, 0, 0, 0);
 		}
 	}
-	if (change_user(user, &w, &changed, err) != NP_OK ||
+	if (change_user(user, &a, &changed, err) != NP_OK ||
 	    limit_capabilities((!changed       ? kept
 				: user == NULL ? kept_as_nobody
 					       : 0) |
 				   more,
 			       !changed, err) != NP_OK ||
-	    (changed && check_no_way_back(&w, err) != NP_OK)) {
+	    (changed && check_no_way_back(&a, err) != NP_OK)) {
 		return err->code;
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
@@ -308,7 +308,7 @@ ns_confine_go_first(struct np_err *err)
 	return hide_memory(err);
 }
 
-/* A size in a line of /proc/self/status, in bytes. */
+/* The size that /proc/self/status has in the line of that name, in bytes; or `unknown`. */
 static uint64_t
 memory_now(const char *name, uint64_t unknown)
 {
@@ -324,7 +324,7 @@ memory_now(const char *name, uint64_t unknown)
 	return bytes;
 }
 
-/* Lower a limit, hard and soft. One that is lower already stays. */
+/* Lower a limit RLIMIT_*, hard and soft. One that is lower already stays. name: for the error. */
 static int
 limit(int what, const char *name, uint64_t value, struct np_err *err)
 {
@@ -341,8 +341,8 @@ limit(int what, const char *name, uint64_t value, struct np_err *err)
 }
 
 /*
- * RLIMIT_DATA is what was granted, but it counts neither stacks nor what mremap(2) makes of them.
- * RLIMIT_AS does, and also mappings that hold no data.
+ * Limit this process to `bytes` more than it has now. RLIMIT_DATA counts neither stacks nor what
+ * mremap(2) makes of them. RLIMIT_AS does, and also mappings that hold no data.
  */
 static int
 limit_memory(uint64_t bytes, struct np_err *err)
@@ -378,17 +378,18 @@ ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
 
 	if (prlimit(session, RLIMIT_NOFILE, NULL, &l) == 0) {
 		l.rlim_cur = np_min(l.rlim_max, DESCRIPTORS + THREAD_FDS * threads + flows);
-		(void)prlimit(session, RLIMIT_NOFILE, &l, NULL);
+		(void)prlimit(session, RLIMIT_NOFILE, &l, NULL); /* it may have ended */
 	}
 }
 
 /*
- * No RLIMIT_NPROC: it counts all processes of the user, and the filter forbids them anyway. No
- * RLIMIT_FSIZE: landlock forbids writing to files, and the filter creating them.
+ * Limit resources and capabilities. Not RLIMIT_NPROC, which counts other processes of the user: the
+ * filter forbids forking. Nor RLIMIT_FSIZE: landlock forbids writing, the filter creating files.
  */
 static int
 limit_session(const struct ns_sandbox *s, struct np_err *err)
 {
+	/* Without a filter nothing limits what capabilities are used for: then there are none. */
 	bool can_filter = NP_SANITIZED || ns_filter_lacks() == NULL;
 	uint64_t flows = s->flows != 0 ? s->flows : NP_FLOWS_MAX;
 
@@ -422,9 +423,8 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 	size_t size = 0;
 	int rc = NP_OK;
 
-	tzset();
-	/* By a UNIX socket a session could duplicate a packet socket (SCM_RIGHTS), and the filter
-	 * does not know the duplicate. */
+	tzset(); /* the zone's file can't be read later */
+	/* UNIX sockets could duplicate a packet socket (SCM_RIGHTS), unknown to the filter. */
 	box.unix_tests = box.unix_tests && box.capture_fd <= 0 && box.link_fd <= 0;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");

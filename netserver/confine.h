@@ -24,8 +24,7 @@ struct np_limits;
  * If the user changes: without --user CAP_NET_ADMIN stays permitted, but not effective
  * (ns_permit()); with it no capability stays. Otherwise those that tests use stay effective.
  * allow_raw: CAP_NET_RAW stays permitted, too (ns_with_raw()). Then, for any user: no_new_privs,
- * not dumpable, no core files (prctl(2)). NP_EUSAGE for an unknown user, NP_ESYS if the kernel
- * refuses.
+ * not dumpable, no core files (prctl(2)). NP_EUSAGE: unknown user. NP_ESYS: the kernel refuses.
  */
 int ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err);
 
@@ -40,8 +39,7 @@ enum { NS_FILTER_UNIX = 1, NS_FILTER_EVIDENCE = 2, NS_FILTER_URING = 4 };
 
 struct ns_sandbox {
 	int fill_dir;    /* descriptor of the directory that it may read; 0: none */
-	bool unix_tests; /* may make sockets in /tmp, for tests of the UNIX domain; ignored with a
-			  * capture */
+	bool unix_tests; /* may make sockets in /tmp (UNIX domain tests); not with packet sockets */
 	int capture_fd;  /* a packet socket that may receive, but not send; 0: none */
 	int link_fd;     /* a packet socket that may send, but only by its interface; 0: none */
 	bool evidence;   /* may read the kernel's counters and the host's settings */
@@ -59,20 +57,19 @@ struct ns_sandbox {
 struct ns_permit {
 	char loaded[256]; /* names with blanks around; empty: none */
 };
-void ns_permit_init(struct ns_permit *p);
+void ns_permit_init(struct ns_permit *p); /* before the process is confined */
 
 /*
- * Set a congestion control, for np_sockopts.permit. ENOENT, without asking the kernel, for one that
- * is not loaded. If the daemon has changed from root to nobody by default, CAP_NET_ADMIN is
- * effective for this call alone, if it is needed. A session with evidence has dropped that, since
- * it allows more with netlink and ethtool.
+ * Set a congestion control, for np_sockopts.permit; ctx: a struct ns_permit. ENOENT, without asking
+ * the kernel, for one that is not loaded. If the daemon has changed from root to nobody by default,
+ * CAP_NET_ADMIN is effective for this call alone, if it is needed. A session with evidence has
+ * dropped that, since it allows more with netlink and ethtool.
  */
 int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
 
 /*
  * When memory runs out, have the kernel end this process, and those it forks, before the daemon. To
- * be called when no secret is left in memory, as the process is dumpable meanwhile, and before it
- * is confined.
+ * be called before it is confined, with no secret left in memory: it is dumpable meanwhile.
  */
 int ns_confine_go_first(struct np_err *err);
 

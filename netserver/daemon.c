@@ -45,7 +45,7 @@ enum {
 	TAGS
 };
 
-/* Listen on a family's addresses. The first error is kept: it is reported if nothing listens. */
+/* Add listeners for a family's addresses. An error goes to *first, unless one is there already. */
 static void
 listen_family(struct ns_daemon *d, const char *host, const char *port, int family,
 	      struct np_err *first)
@@ -75,7 +75,7 @@ ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int fa
 	struct np_err first = { .code = NP_OK };
 
 	d->listener_count = 0;
-	if (host == NULL && np_family_or(family, 0) == 0) {
+	if (host == NULL && np_family_or(family, 0) == 0) { /* all addresses of both */
 		/* The IPv6 socket usually covers IPv4; then the second bind has to fail. */
 		listen_family(d, NULL, port, AF_INET6, &first);
 		if (first.sys != EADDRINUSE) { /* do not take the port for IPv4 only */
@@ -107,7 +107,7 @@ ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err)
 static struct ns_view
 view_of(struct ns_daemon *d)
 {
-	ns_handovers_count(d);
+	ns_handovers_count(d); /* sessions receive descriptors without telling the daemon */
 	return (struct ns_view){
 		.stats = &d->stats,
 		.limits = &d->limits,
@@ -131,7 +131,7 @@ ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err)
 	return ns_metrics_write(d->metrics_dir, d->metrics_name, &view, err);
 }
 
-/* Returns when to call again. */
+/* Write the metrics file if that is due, or `now`. Returns when to call again. */
 static uint64_t
 renew_metrics(struct ns_daemon *d, bool now)
 {
@@ -151,6 +151,7 @@ renew_metrics(struct ns_daemon *d, bool now)
 	return d->metrics_ns;
 }
 
+/* epoll_ctl(2) for a descriptor of the daemon's own: `op` with these events. */
 static int
 watch(const struct ns_daemon *d, int fd, uint64_t tag, uint32_t events, int op)
 {
@@ -159,6 +160,7 @@ watch(const struct ns_daemon *d, int fd, uint64_t tag, uint32_t events, int op)
 	return epoll_ctl(d->epoll, op, fd, &ev);
 }
 
+/* Call watch() for all listeners. Returns 0, or -1 with errno. */
 static int
 watch_listeners(const struct ns_daemon *d, uint32_t events, int op)
 {
@@ -188,7 +190,7 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 	for (int fd = 0; (rlim_t)fd < has.rlim_cur; fd++) {
 		needed += fcntl(fd, F_GETFD) >= 0; /* open already */
 	}
-	least = needed > SESSION_FDS ? needed : SESSION_FDS;
+	least = needed > SESSION_FDS ? needed : SESSION_FDS; /* a session closes the daemon's */
 	if (has.rlim_cur < least) {
 		return np_fail(err, NP_EUNSUP, 0,
 			       "this process may open %llu descriptors, and a session needs %llu "
@@ -206,6 +208,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	d->callers_files = files.rlim_cur - files.rlim_cur / SPARE;
+	/* Early in the boot there may be no random bytes: not worth waiting for. */
 	(void)!getrandom(&d->rates.seed, sizeof(d->rates.seed), GRND_NONBLOCK);
 	ns_passed_begin();
 	d->epoll = d->epoll > 0 ? d->epoll : epoll_create1(EPOLL_CLOEXEC);
@@ -220,7 +223,7 @@ begin(struct ns_daemon *d, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
 	d->limits.each.one_port = d->one_port;
-	ns_handovers_set_listeners(d);
+	ns_handovers_set_listeners(d); /* sets d->accepts also without --one-port */
 	if (d->one_port) {
 		ns_handovers_begin(d);
 		ns_datagrams_open(d);
@@ -238,12 +241,13 @@ begin(struct ns_daemon *d, struct np_err *err)
 	return NP_OK;
 }
 
-/* Handle an event, by what its tag or pointer names. */
+/* Handle an event of epoll, by its tag or the caller or session that it points to. */
 static void
 handle(struct ns_daemon *d, const struct epoll_event *ev)
 {
 	if (ev->data.u64 >= TAGS) {
-		/* Callers and sessions begin with their kind. */
+		/* Callers and sessions begin with their kind. NS_DROPPED: dropped by an earlier
+		 * event of the same batch. */
 		enum ns_kind kind = *(const enum ns_kind *)ev->data.ptr;
 
 		if (kind == NS_CALLER) {
@@ -262,7 +266,10 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 	}
 }
 
-/* What is due after a batch of events. Returns when to call again at the latest. */
+/*
+ * What is due after a batch of events. has_more: more events probably wait; was_interrupted: by a
+ * signal, perhaps SIGCHLD. Returns when to call again at the latest.
+ */
 static uint64_t
 tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 {
@@ -298,8 +305,8 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 }
 
 /*
- * Wait for events, a signal (-1) or the time `next`: by epoll_pwait(2), whose unit is a
- * millisecond, and by ppoll(2) for deadlines that are near.
+ * Wait for events (their number), a signal (-1) or the time `next` (0): by epoll_pwait(2), in
+ * milliseconds, and by ppoll(2) for deadlines that are near.
  */
 static int
 await(const struct ns_daemon *d, struct epoll_event *events, uint64_t next)
@@ -325,7 +332,7 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 {
 	struct epoll_event events[EVENTS];
 	static const struct timespec none;
-	bool was_interrupted = true;
+	bool was_interrupted = true; /* a child may have ended already */
 	unsigned busy = 0;
 	int rc = begin(d, err), n = 0;
 

@@ -1,7 +1,6 @@
 /*
  * The daemon: one process that never waits for a peer. It listens, reads what callers ask for
- * (front.h), starts a process for each session that the limits allow (guard.h, sessions.h), and
- * ends and reaps these processes.
+ * (front.h), and starts, ends and reaps sessions (sessions.h), as the limits allow (guard.h).
  */
 #ifndef NETSERVER_DAEMON_H
 #define NETSERVER_DAEMON_H
@@ -78,8 +77,8 @@ struct ns_daemon {
 	struct ns_bucket scarce;       /* of log lines about scarce resources */
 	struct ns_lines lines;         /* limits log lines that callers cause, */
 	struct ns_lines session_lines; /* and those of all sessions */
-	uint64_t metrics_ns;
-	int reloads_done;                         /* of *reloads */
+	uint64_t metrics_ns;           /* when to write the metrics file again */
+	int reloads_done;              /* of *reloads */
 	struct ns_caller *callers, **callers_end; /* the oldest first */
 	struct ns_caller *dropped;                /* events may still point to these */
 	struct ns_session *sessions;
@@ -88,7 +87,7 @@ struct ns_daemon {
 	struct ns_rates rates;
 	struct ns_tries tries;
 	struct ns_bucket filters; /* of new sessions with a filter of their own */
-	uint64_t shared_ns;       /* until when tests of several addresses share the processors */
+	uint64_t shared_ns;       /* until when addresses share the processors (processors.h) */
 	uint64_t freed;           /* how often a session released a resource */
 	struct ns_turns turns;    /* --exclusive: of tests */
 	struct ns_stats stats;

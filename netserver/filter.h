@@ -1,6 +1,5 @@
 /*
- * System calls of a session, by seccomp(2). Implemented by filter_seccomp.c if configure found
- * libseccomp, else by filter_none.c.
+ * System calls of a session, by seccomp(2): filter_seccomp.c; without libseccomp, filter_none.c.
  */
 #ifndef NETSERVER_FILTER_H
 #define NETSERVER_FILTER_H
@@ -36,8 +35,7 @@ int ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struc
  * Before ns_filter_install(): this packet socket can't be bound to another interface, and can't
  * send, or if it `sends`, by sendto(2) and send(2) only. The filter knows it by its descriptor, so
  * no duplicate may be made: no call on the list makes one, and the UNIX sockets that are open now
- * can't be connected to another peer, as a process could pass itself one by them (SCM_RIGHTS).
- * NP_OK without seccomp.
+ * can't be connected to a peer that would pass one back (SCM_RIGHTS). NP_OK without seccomp.
  */
 int ns_filter_socket(int fd, bool sends, struct np_err *err);
 

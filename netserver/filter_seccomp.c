@@ -139,14 +139,14 @@ static const char *const allowed_uring[] = { "io_uring_enter" };
  * A call with conditions on its arguments: (argument & mask) == value, on 32 bits only, since the
  * rest of the register may hold anything.
  */
-struct test {
+struct condition {
 	unsigned arg;
 	uint32_t mask, value;
 };
-enum { TESTS = 3 }; /* of a rule; unused ones have mask 0 */
+enum { CONDITIONS = 3 }; /* of a rule; unused ones have mask 0 */
 struct rule {
 	const char *name;
-	struct test test[TESTS];
+	struct condition when[CONDITIONS];
 };
 
 #define ALL UINT32_MAX
@@ -291,25 +291,27 @@ static const struct rule fatal_if[] = {
 
 /* Add a rule for a call by its number. Returns 0 or a negative errno, as libseccomp does. */
 static int
-add_by_number(scmp_filter_ctx ctx, uint32_t action, int call, const struct test test[TESTS])
+add_by_number(scmp_filter_ctx ctx, uint32_t action, int call,
+	      const struct condition when[CONDITIONS])
 {
-	struct scmp_arg_cmp cmp[TESTS];
+	struct scmp_arg_cmp cmp[CONDITIONS];
 	unsigned count = 0;
 
-	for (; count < TESTS && test[count].mask != 0; count++) {
-		cmp[count] = (struct scmp_arg_cmp){ .arg = test[count].arg,
+	for (; count < CONDITIONS && when[count].mask != 0; count++) {
+		cmp[count] = (struct scmp_arg_cmp){ .arg = when[count].arg,
 						    .op = SCMP_CMP_MASKED_EQ,
-						    .datum_a = test[count].mask,
-						    .datum_b = test[count].value };
+						    .datum_a = when[count].mask,
+						    .datum_b = when[count].value };
 	}
 	return seccomp_rule_add_array(ctx, action, call, count, cmp);
 }
 
+/* Add a rule for a call by its name, if this architecture has it. 0, or a negative errno. */
 static int
 add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 {
 	int call = seccomp_syscall_resolve_name(r->name);
-	int rc = call == __NR_SCMP_ERROR ? 0 : add_by_number(ctx, action, call, r->test);
+	int rc = call == __NR_SCMP_ERROR ? 0 : add_by_number(ctx, action, call, r->when);
 
 	/* Not on this architecture, or only by calls that the filter can't tell apart. */
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
@@ -319,13 +321,14 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 static int
 add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 {
-	const struct test sealed[TESTS] = { { FIRST_WORD, ALL, seal_blanks[0] },
-					    { FIRST_WORD + 1, ALL, seal_blanks[1] },
-					    { CLONE_FLAGS, forks ? ALL : 0, NS_FORK } };
+	const struct condition sealed[CONDITIONS] = { { FIRST_WORD, ALL, seal_blanks[0] },
+						      { FIRST_WORD + 1, ALL, seal_blanks[1] },
+						      { CLONE_FLAGS, forks ? ALL : 0, NS_FORK } };
 
 	return add_by_number(ctx, SCMP_ACT_ALLOW, (int)call, sealed);
 }
 
+/* Allow setsockopt(2) of that option. */
 static int
 add_option(scmp_filter_ctx ctx, uint32_t level, uint32_t name)
 {
@@ -334,6 +337,7 @@ add_option(scmp_filter_ctx ctx, uint32_t level, uint32_t name)
 	return add(ctx, SCMP_ACT_ALLOW, &r);
 }
 
+/* Allow socket(2) with these arguments. */
 static int
 add_socket(scmp_filter_ctx ctx, int family, int type, int protocol)
 {
@@ -346,13 +350,14 @@ add_socket(scmp_filter_ctx ctx, int family, int type, int protocol)
 	return rc == -EEXIST ? 0 : rc; /* another transport has the same */
 }
 
+/* May sessions use the transport over that family? */
 static bool
 serves(const struct ns_sandbox *s, const struct np_transport *t, int family)
 {
 	return s->limits == NULL || !np_lacks(s->limits->lacks, t, family);
 }
 
-/* The sockets of a transport, as tests make them. */
+/* Allow the sockets of a transport, as tests make them. 0, or a negative errno. */
 static int
 add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_transport *t)
 {
@@ -360,7 +365,7 @@ add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_t
 	int rc = 0;
 
 	if (t->link || (t->admit == NP_ADMIT_HERE && !s->unix_tests)) {
-		return 0; /* opened by the daemon, if at all */
+		return 0; /* frames: opened before; UNIX: not for this client */
 	}
 	if (t->family > 0) {
 		return serves(s, t, t->family)
@@ -417,6 +422,7 @@ add_options(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 		const struct np_transport *t = options[i].transport;
 		const struct np_engine *e = options[i].engine;
 
+		/* An engine that spins needs --spin. */
 		if ((t == NULL || serves(s, t, AF_INET) || serves(s, t, AF_INET6)) &&
 		    (e == NULL || most == NULL ||
 		     (np_limits_serve(most, e) && (!e->spins || most->spin > 0)))) {
@@ -468,14 +474,14 @@ add_rules(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 const char *
 ns_filter_lacks(void)
 {
-	uint32_t action = SECCOMP_RET_KILL_PROCESS;
+	uint32_t action = SECCOMP_RET_KILL_PROCESS; /* the newest one that the filters use */
 
 	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0
 		   ? NULL
 		   : "no system call filters (seccomp) in this kernel or container";
 }
 
-/* Allocate the program, which libseccomp writes to a descriptor. Returns 0 or a negative errno. */
+/* Allocate *code, the program, which libseccomp writes to a descriptor. 0, or a negative errno. */
 static int export(scmp_filter_ctx ctx, void **code, size_t *size)
 {
 	int fd = memfd_create("netserver-filter", MFD_CLOEXEC);
@@ -512,7 +518,7 @@ ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, -rc, "make a filter of system calls");
 }
 
-/* Draw the seal's 64 random bits, and replace the blanks by them. */
+/* Draw the seal's 64 random bits, and put them in place of the blanks. Returns 0 or an errno. */
 static int
 draw_seal(struct ns_seal *seal, const struct sock_fprog *program)
 {
@@ -552,8 +558,8 @@ ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np
 	}
 	memcpy(program.filter, code, size);
 	rc = draw_seal(seal, &program);
-	/* Without this flag kernels before 5.16 slow the process down, against speculative stores.
-	 * No foreign code runs here, and figures must be those of an unfiltered process. */
+	/* Without this flag (Linux 4.17), kernels before 5.16 slow us down, against speculative
+	 * stores. No foreign code runs here, and figures must be those of an unfiltered process. */
 	if (rc == 0 &&
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
 		    &program) != 0 &&
@@ -565,6 +571,7 @@ ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "install a filter of system calls");
 }
 
+/* Have these calls fail with EPERM if their first argument is fd. */
 static int
 forbid(scmp_filter_ctx ctx, const char *const *calls, size_t count, int fd)
 {
@@ -580,6 +587,7 @@ forbid(scmp_filter_ctx ctx, const char *const *calls, size_t count, int fd)
 
 static const char *const reconnecting[] = { "bind", "connect", "listen" };
 
+/* Forbid these calls on a descriptor, if it is a UNIX socket. */
 static int
 forbid_reconnecting_of(scmp_filter_ctx ctx, int fd)
 {
@@ -618,8 +626,7 @@ forbid_reconnecting(scmp_filter_ctx ctx)
 int
 ns_filter_socket(int fd, bool sends, struct np_err *err)
 {
-	/* Calls that send, and calls that would bind it to another interface. The first two are
-	 * left to a socket that sends. */
+	/* Calls that send, or bind it elsewhere. The first two are left to a socket that sends. */
 	static const char *const calls[] = { "sendto",   "send",   "sendmsg",  "sendmmsg",
 					     "write",    "writev", "pwrite64", "pwritev",
 					     "pwritev2", "bind",   "connect" };

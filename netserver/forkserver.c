@@ -19,7 +19,7 @@ enum { FIRST = 0, SECOND = NS_FORK };
 enum { FIRST = NS_FORK, SECOND = 0 };
 #endif
 
-/* False when the daemon has gone. */
+/* False when the daemon has gone, or this process has no room for the descriptors. */
 static bool
 receive_request(int fd, struct ns_fork_request *request, int fds[NS_FORK_FDS])
 {
@@ -37,13 +37,13 @@ ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k)
 	struct np_err err = { .code = NP_OK };
 	struct ns_fork_answer ready = { .pid = 0 };
 	struct ns_seal seal = { .word = { 0 } };
-	char name[16] = ""; /* PR_GET_NAME of prctl(2) */
+	char name[16] = ""; /* netserver's (prctl(2)), which sessions get again */
 
 	prctl(PR_GET_NAME, name);
 	prctl(PR_SET_NAME, NS_FORKSERVER_NAME);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != daemon) {
-		_exit(0);
+		_exit(0); /* it died before the call took effect */
 	}
 	if (ns_session_confine(k, fd, &seal, &err) != NP_OK) {
 		ready.error = err.sys != 0 ? err.sys : EIO;
@@ -57,8 +57,7 @@ ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k)
 		while (receive_request(fd, &request, fds)) {
 			struct ns_fork_answer answer = { .pid = 0 };
 
-			/* fork(2), but the child's parent is the daemon. By syscall, since libc
-			 * passes no seal. */
+			/* fork(2), but the parent is the daemon; libc's passes no seal. */
 			answer.pid = (pid_t)ns_sealed(&seal, SYS_clone, FIRST, SECOND, 0, 0);
 			if (answer.pid == 0) {
 				prctl(PR_SET_NAME, name);

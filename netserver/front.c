@@ -20,16 +20,15 @@ enum {
 	AT_ONCE = 256,  /* connections accepted in one call */
 	PAUSE_MS = 100, /* after accept() has run out of descriptors or memory */
 	EVENTS = EPOLLIN | EPOLLRDHUP,
-	QUEUE_S =
-	    60,     /* in the queue for a session: a busy machine may need that for many clients */
-	ROOM_S = 5, /* for another session to make room */
+	QUEUE_S = 60,   /* in the queue for a session: many clients of a busy machine need that */
+	ROOM_S = 5,     /* for another session to make room */
 	SCARCE_S = 60,  /* between two log lines about scarce resources */
 	FULL_MS = 1,    /* before a data connection is passed on again */
 	NUDGE_MS = 100, /* between two attempts to make room for data connections */
 	BEGIN = 8       /* sessions started in one call */
 };
 
-/* Remove a caller from the list: its descriptor is closed, or a session's. It is freed later. */
+/* Remove a caller from the list; its descriptor is closed. ns_front_free_dropped() frees it. */
 static void
 forget(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -53,10 +52,11 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 	d->dropped = c;
 }
 
+/* Close a caller's connection (a session has its own copy), and forget the caller. */
 static void
 drop(struct ns_daemon *d, struct ns_caller *c)
 {
-	/* close(2) does not remove it from the set while a session has it open, too */
+	/* close(2) does not remove it from the set while a session has it open, too. */
 	epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
 	close(c->chan.fd);
 	forget(d, c);
@@ -78,7 +78,7 @@ note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why
 	np_log_event(d->log, level, &e, "%s", words);
 }
 
-/* All input was read, so close(2) sends no reset, which could discard the answer. */
+/* Send a reply. All input was read, so a close(2) sends no reset, which could discard the reply. */
 static void
 answer(const struct ns_caller *c, const uint8_t frame[NP_FRAME_SIZE])
 {
@@ -103,27 +103,27 @@ refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char
 }
 
 /*
- * Close the oldest connection without a session (other than `but`) of the network that has most of
+ * Close the oldest connection without a session (except that one) of the network that has most of
  * them, and in it of the address that has most. False if there is none.
  */
 static bool
-evict(struct ns_daemon *d, const struct ns_caller *but)
+evict(struct ns_daemon *d, const struct ns_caller *except)
 {
 	struct ns_weights w = { .net = { 0 } };
 	struct ns_caller *found = NULL;
 
 	for (const struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		ns_weights_add(&w, c->place, c != but);
+		ns_weights_add(&w, c->place, c != except);
 	}
 	for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
-		if (c != but && (found == NULL || ns_holds_more(&w, c->place, found->place))) {
+		if (c != except && (found == NULL || ns_holds_more(&w, c->place, found->place))) {
 			found = c;
 		}
 	}
 	if (found != NULL) {
 		static const char words[] = "pushed out by another caller (netserver --max-silent)";
 
-		if (found->queued) {
+		if (found->queued) { /* its request gets an answer */
 			refuse(d, found, NS_SILENT, words);
 		} else {
 			note_refusal(d, found, NS_SILENT, words);
@@ -133,12 +133,14 @@ evict(struct ns_daemon *d, const struct ns_caller *but)
 	return found != NULL;
 }
 
+/* Does that address have to send a client's address first (--proxy-protocol)? */
 static bool
 is_proxy(const struct ns_daemon *d, const struct np_addr *peer)
 {
 	return d->proxies.allows > 0 && ns_access_admits(&d->proxies, peer);
 }
 
+/* Set the client's address, and what follows from it. */
 static void
 note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *peer)
 {
@@ -148,7 +150,7 @@ note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *
 	c->place = ns_place_of(&c->peer, d->rates.seed);
 }
 
-/* Asked again at each step, as the rules may have changed since it connected. */
+/* Do the rules deny the client? They may have changed since it connected: checked at each step. */
 static bool
 is_denied(const struct ns_daemon *d, const struct ns_caller *c)
 {
@@ -156,8 +158,8 @@ is_denied(const struct ns_daemon *d, const struct ns_caller *c)
 }
 
 /*
- * peer is what accept(2) returned: getpeername(2) fails if the client has reset the connection, and
- * the rules must apply to that client, too.
+ * Make a caller of a new connection; NULL: that failed, and fd is closed. peer is from accept(2):
+ * getpeername(2) fails after a reset, and the rules must apply to that client, too.
  */
 static struct ns_caller *
 add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
@@ -193,7 +195,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	return c;
 }
 
-/* Wait for other events of a caller. A reset is always reported. */
+/* Wait for these events of a caller from now on; 0: only for a reset, which is always reported. */
 static void
 watch(struct ns_daemon *d, struct ns_caller *c, uint32_t events)
 {
@@ -214,7 +216,10 @@ await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *session)
 	watch(d, c, 0);
 }
 
-/* Pass on a data connection. False: it is a caller, or has to wait for *owner, its session. */
+/*
+ * Pass on a data connection, and close this copy. False: it becomes a caller, as it is a control
+ * connection, or not known yet, or its session *owner has no room for it now.
+ */
 static bool
 pass_if_data(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **owner)
 {
@@ -271,10 +276,10 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		d->accept_ns = 0;
 		if ((rlim_t)fd >= d->callers_files ||
 		    (d->limits.silent > 0 && d->stats.silent_now >= (uint64_t)d->limits.silent)) {
-			evict(d, NULL);
+			evict(d, NULL); /* makes place for this one */
 		}
 		if (d->one_port && pass_if_data(d, fd, &peer, &owner)) {
-			return; /* epoll reports the next one */
+			return; /* epoll reports the next one, if there is any: saves a call */
 		}
 		c = add(d, fd, &peer, now);
 		if (c != NULL && owner != NULL) {
@@ -298,7 +303,7 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return rc;
 }
 
-/* It is the caller's turn: start its session, or let it wait if resources may soon be free. */
+/* It is the caller's turn: start its session, or let it wait while another session makes room. */
 static void
 begin_session(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -328,7 +333,7 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 		uint64_t before = np_now();
 
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
-		ns_session_serve_here(d, c);
+		ns_session_serve_here(d, c); /* closes the connection */
 		forget(d, c);
 		/* Others were not read meanwhile, so their deadlines are extended. */
 		for (c = d->callers; c != NULL; c = c->next) {
@@ -337,7 +342,7 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 	} else if (start(d, c, &err) != NP_OK) {
 		refuse(d, c, NS_PROCESS, err.msg);
 	} else {
-		drop(d, c);
+		drop(d, c); /* the session has its copy of the connection */
 	}
 }
 
@@ -372,12 +377,13 @@ ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 	return when;
 }
 
-/* After too many wrong secrets from its address, delay the check of this one. */
+/* After too many wrong secrets from its address, delay the check of this one. False: no need to. */
 static bool
 delay_check(struct ns_daemon *d, struct ns_caller *c)
 {
 	uint64_t now = np_now(), when = ns_guard_try(&d->tries, &c->peer, now);
 
+	/* A denied client is refused at once; other messages than secrets need no check. */
 	if (is_denied(d, c) || when <= now || !ns_admit_tries(&c->admit, c->chan.in)) {
 		return false;
 	}
@@ -407,6 +413,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		return false;
 	}
 	admission = ns_admit_step(&c->admit, c->chan.in, &refusal);
+	/* A denied client is told so even if it has not shown the secret. */
 	if (admission == NS_ADMIT_IN || is_denied(d, c)) {
 		uint64_t now = np_now();
 
@@ -421,10 +428,10 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		}
 		return false;
 	}
-	if (c->admit.wrong) {
+	if (c->admit.wrong) { /* it is refused below, so this is counted once */
 		ns_guard_wrong(&d->tries, &c->peer, np_now());
 	}
-	np_secret_wipe(c->chan.in, sizeof(c->chan.in));
+	np_secret_wipe(c->chan.in, sizeof(c->chan.in)); /* it may hold a passphrase */
 	if (c->admit.has_reply) {
 		answer(c, c->admit.reply);
 	}
@@ -469,7 +476,7 @@ drop_data(struct ns_daemon *d, struct ns_caller *c, enum ns_data kind)
 	drop(d, c);
 }
 
-/* False: it is a data connection, which was taken care of, or may become one. */
+/* Is it a control connection? If not: a data connection, taken care of here, or not known yet. */
 static bool
 is_caller(struct ns_daemon *d, struct ns_caller *c, enum ns_look when)
 {
@@ -485,7 +492,7 @@ is_caller(struct ns_daemon *d, struct ns_caller *c, enum ns_look when)
 	return kind == NS_DATA_NONE;
 }
 
-/* Try again to pass a data connection to its session. */
+/* Try again to pass on a data connection; reset it if its time, or its test, is over. */
 static void
 pass_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
@@ -534,6 +541,7 @@ ns_front_receive(struct ns_daemon *d, struct ns_caller *c)
 	if (c->proxied && !read_proxy_header(d, c)) {
 		return;
 	}
+	/* As long as nothing was read, it may be a data connection. */
 	if (!c->has_asked && c->chan.have == 0 && !is_caller(d, c, NS_LOOK_LATE)) {
 		return;
 	}
@@ -547,8 +555,7 @@ ns_front_receive(struct ns_daemon *d, struct ns_caller *c)
 			}
 			break;
 		case NP_CHAN_BROKEN:
-			if (c->chan.have >
-			    0) { /* else it reset the connection before sending anything */
+			if (c->chan.have > 0) { /* else only a reset came */
 				note_refusal(d, c, NS_GARBAGE, err.msg);
 			}
 			drop(d, c);
@@ -597,7 +604,7 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		if (!c->has_asked && c->chan.have == 0) {
 			(void)is_caller(d, c, NS_LOOK_QUIET);
 		}
-	} else if (c->queued) {
+	} else if (c->queued) { /* for QUEUE_S */
 		refuse(d, c, NS_RATE,
 		       "too many sessions began in a short time (netserver --max-rate)");
 	} else {
@@ -633,7 +640,7 @@ ns_front_tick(struct ns_daemon *d, uint64_t now_ns)
 			check_deadlines(d, c, now_ns);
 		}
 	}
-	for (c = d->callers; c != NULL; c = c->next) {
+	for (c = d->callers; c != NULL; c = c->next) { /* of those that are left */
 		uint64_t again = again_at(c);
 
 		next = c->deadline_ns < next ? c->deadline_ns : next;

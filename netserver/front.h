@@ -20,8 +20,7 @@ uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
 
 /*
  * Start sessions for the next callers in the queue: a few, or one if more events wait (has_more),
- * since a caller who comes earlier in the queue may be among them. Returns when to call again, or
- * NP_NEVER.
+ * as they may be of callers with an earlier turn. Returns when to call again, or NP_NEVER.
  */
 uint64_t ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns);
 

@@ -104,7 +104,7 @@ ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *
 	return NP_OK;
 }
 
-/* One line of an access file, without its comment. */
+/* Add the rules of a line of an access file; its comment was cut off. NP_EUSAGE. */
 static int
 add_line(struct ns_access *a, char *line, struct np_err *err)
 {
@@ -150,8 +150,9 @@ ns_access_read(struct ns_access *a, const char *path, struct np_err *err)
 
 		number++;
 		line[strcspn(line, "#")] = '\0';
-		rc = whole ? add_line(&rules, line, err)
-			   : np_usage(err, "more than %zu bytes", sizeof(line) - 2);
+		rc = whole
+			 ? add_line(&rules, line, err)
+			 : np_usage(err, "more than %zu bytes", sizeof(line) - 2); /* \n and NUL */
 	}
 	if (rc == NP_OK && ferror(f)) {
 		rc = np_fail(err, NP_ESYS, errno, "read %s", path);
@@ -201,10 +202,11 @@ ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, 
 	uint64_t due = b->due_ns > now_ns ? b->due_ns : now_ns;
 	uint64_t window = window_ns > each_ns ? window_ns : each_ns; /* one always fits */
 
+	/* One moves due_ns on by each_ns, to at most `window` from now. */
 	return due + each_ns > now_ns + window ? due + each_ns - window : now_ns;
 }
 
-/* Seeded, so that clients can't predict which addresses collide. */
+/* Of the first `size` bytes, by factors of xxHash. Seeded: clients can't predict what collides. */
 static uint32_t
 hash_of(const struct np_addr *a, size_t size, uint32_t seed)
 {
@@ -226,7 +228,7 @@ ns_place_of(const struct np_addr *a, uint32_t seed)
 {
 	const struct np_family *f = np_family_of(a);
 
-	return (struct ns_place){ .near = hash_of(a, f->owner, seed) % NS_GROUPS,
+	return (struct ns_place){ .host = hash_of(a, f->owner, seed) % NS_GROUPS,
 				  .net = hash_of(a, f->network, seed) % NS_GROUPS };
 }
 
@@ -242,9 +244,9 @@ int
 ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_rates *r,
 	      uint64_t now_ns, struct np_err *err)
 {
-	const uint64_t window = UINT64_C(2) * NS_SHARE * NP_SEC;
+	const uint64_t window = UINT64_C(2) * NS_SHARE * NP_SEC; /* a burst of twice `rate` */
 
-	if (l->rate > 0 && !ns_bucket_take(&r->near[ns_place_of(peer, r->seed).near],
+	if (l->rate > 0 && !ns_bucket_take(&r->host[ns_place_of(peer, r->seed).host],
 					   NS_SHARE * NP_SEC / (uint64_t)l->rate, window, now_ns)) {
 		return np_fail_verbatim(
 		    err, NP_EPEER, ns_refusals[NS_RATE].sys,
@@ -255,7 +257,7 @@ ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_r
 	return NP_OK;
 }
 
-/* Time between two sessions. */
+/* Time between two sessions at the full rate, which is not 0. */
 static uint64_t
 pace_ns(const struct ns_limits *l)
 {
@@ -272,7 +274,7 @@ ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, struct ns_pla
 		return now_ns;
 	}
 	return np_max(ns_bucket_when(&r->all, pace_ns(l), window, now_ns),
-		      ns_bucket_when(&r->pace[who.near], NS_PACE * pace_ns(l), window, now_ns));
+		      ns_bucket_when(&r->pace[who.host], NS_PACE * pace_ns(l), window, now_ns));
 }
 
 void
@@ -282,7 +284,7 @@ ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place wh
 
 	if (l->rate > 0) {
 		ns_bucket_take(&r->all, pace_ns(l), window, now_ns);
-		ns_bucket_take(&r->pace[who.near], NS_PACE * pace_ns(l), window, now_ns);
+		ns_bucket_take(&r->pace[who.host], NS_PACE * pace_ns(l), window, now_ns);
 	}
 	ns_turns_take(&r->turns, who, now_ns);
 }
@@ -290,7 +292,7 @@ ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place wh
 void
 ns_turns_take(struct ns_turns *t, struct ns_place who, uint64_t now_ns)
 {
-	t->near[who.near] = t->net[who.net] = now_ns;
+	t->host[who.host] = t->net[who.net] = now_ns;
 }
 
 bool
@@ -298,25 +300,25 @@ ns_turns_before(const struct ns_turns *t, struct ns_place a, struct ns_place b)
 {
 	uint64_t net_a = t->net[a.net], net_b = t->net[b.net];
 
-	return net_a != net_b ? net_a < net_b : t->near[a.near] < t->near[b.near];
+	return net_a != net_b ? net_a < net_b : t->host[a.host] < t->host[b.host];
 }
 
 /* How often a wrong secret of an address, and of a network, is allowed. */
 static const struct {
 	uint64_t each_ns, burst;
 } paces[NS_TRY_KINDS] = {
-	[NS_TRY_NEAR] = { NS_TRY_MS * NP_MSEC, NS_TRY_BURST },
+	[NS_TRY_HOST] = { NS_TRY_MS * NP_MSEC, NS_TRY_BURST },
 	[NS_TRY_NET] = { NS_TRY_NET_MS * NP_MSEC, NS_TRY_NET_BURST },
 };
 
-/* A row for the address, or for its network: then only the first bytes count. */
+/* The row to look for: of the address (NS_TRY_HOST), or of its network. */
 static struct ns_try
 try_key(const struct np_addr *a, int kind)
 {
 	const struct np_family *f = np_family_of(a);
 	struct ns_try key = { .family = (sa_family_t)f->family };
 
-	memcpy(key.bytes, np_addr_bytes(a), kind == NS_TRY_NEAR ? f->owner : f->network);
+	memcpy(key.bytes, np_addr_bytes(a), kind == NS_TRY_HOST ? f->owner : f->network);
 	return key;
 }
 
@@ -370,27 +372,26 @@ ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns)
 	}
 }
 
-/* What sessions hold. */
+/* What sessions hold: all of them, and those of one client's address and of its network. */
 struct usage {
-	uint64_t all[NP_RESOURCES];
-	uint64_t near[NP_RESOURCES], net[NP_RESOURCES]; /* of the address, and of its network */
+	uint64_t all[NP_RESOURCES], host[NP_RESOURCES], net[NP_RESOURCES];
 };
 
-/* Of all sessions but one (NULL: of all), and of those from peer and its network. */
+/* Count what sessions hold, for the client `peer`. except: left out; NULL: none is. */
 static struct usage
-usage_of(const struct ns_session *sessions, const struct ns_session *but,
+usage_of(const struct ns_session *sessions, const struct ns_session *except,
 	 const struct np_addr *peer)
 {
 	struct usage u = { .all = { 0 } };
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		bool is_near = share_prefix(&s->peer, peer, np_family_of(peer)->owner);
-		bool in_network = share_prefix(&s->peer, peer, np_family_of(peer)->network);
+		bool same_host = share_prefix(&s->peer, peer, np_family_of(peer)->owner);
+		bool same_net = share_prefix(&s->peer, peer, np_family_of(peer)->network);
 
-		for (int g = 0; g < NP_RESOURCES && s != but; g++) {
+		for (int g = 0; g < NP_RESOURCES && s != except; g++) {
 			u.all[g] += s->holds[g];
-			u.near[g] += is_near ? s->holds[g] : 0;
-			u.net[g] += in_network ? s->holds[g] : 0;
+			u.host[g] += same_host ? s->holds[g] : 0;
+			u.net[g] += same_net ? s->holds[g] : 0;
 		}
 	}
 	return u;
@@ -407,6 +408,7 @@ reserved(uint64_t limit, enum np_resource resource)
 		   : part;
 }
 
+/* Mostly, 0 means no limit. */
 static bool
 is_limited(const struct ns_limits *l, enum np_resource g)
 {
@@ -428,12 +430,12 @@ room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
 	if (!is_limited(l, g)) {
 		return UINT64_MAX;
 	}
-	to_address = np_min(to_address, np_beyond(first, u->near[g]));
+	to_address = np_min(to_address, np_beyond(first, u->host[g]));
 	to_network = np_min(to_network, np_beyond(first, u->net[g]));
 	return np_max(open, np_max(to_address, to_network));
 }
 
-/* Refuse for lack of a resource: *why, and how much of it is in use, for the client. */
+/* Refuse what is wanted of a resource: *why, and how much of it is in use, for the client. */
 static int
 no_room(const struct ns_limits *l, const struct usage *u, enum np_resource g, uint64_t wants,
 	enum ns_refusal *why, struct np_err *err)
@@ -449,7 +451,7 @@ no_room(const struct ns_limits *l, const struct usage *u, enum np_resource g, ui
 	    ns_resources[g].option);
 }
 
-/* Is there room for what is wanted of each resource? */
+/* Is there room for what is wanted of each resource? If not, *why and err say of which. */
 static int
 all_have_room(const struct ns_limits *l, const struct usage *u, const uint64_t wants[NP_RESOURCES],
 	      enum ns_refusal *why, struct np_err *err)
@@ -469,12 +471,12 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 {
 	struct usage u = usage_of(sessions, NULL, peer);
 
-	if (l->per_address > 0 && u.near[NP_RES_SESSIONS] >= (uint64_t)l->per_address) {
+	if (l->per_address > 0 && u.host[NP_RES_SESSIONS] >= (uint64_t)l->per_address) {
 		*why = NS_ADDRESS;
 		return np_fail_verbatim(
 		    err, NP_EPEER, ns_refusals[NS_ADDRESS].sys,
 		    "%llu sessions are open from this address (netserver --max-per-address)",
-		    (unsigned long long)u.near[NP_RES_SESSIONS]);
+		    (unsigned long long)u.host[NP_RES_SESSIONS]);
 	}
 	return all_have_room(l, &u, holds, why, err);
 }
@@ -502,10 +504,11 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 		    (unsigned long long)l->each.bytes);
 	}
 	for (int g = 0; g < NP_RESOURCES; g++) {
+		/* u leaves out s, which keeps what it holds between tests. */
 		uint64_t room = np_beyond(room_for(l, &u, (enum np_resource)g), s->idle_holds[g]);
 
 		if (wish->takes[g] > room + np_min(wish->spares[g], UINT64_MAX - room)) {
-			u.all[g] += s->idle_holds[g];
+			u.all[g] += s->idle_holds[g]; /* the message shows the total */
 			return no_room(l, &u, (enum np_resource)g, wish->takes[g], why, err);
 		}
 		wish->takes[g] = np_min(wish->takes[g], room);
@@ -555,6 +558,7 @@ bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish)
 {
 	for (int g = 0; g < NP_RESOURCES; g++) {
+		/* Without the reserve, which gives no one more than ns_resource.first. */
 		uint64_t grantable = l->all[g] - reserved(l->all[g], (enum np_resource)g);
 
 		if (is_limited(l, (enum np_resource)g) &&
@@ -595,14 +599,14 @@ void
 ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n)
 {
 	w->net[at.net] += n;
-	w->near[at.near] += n;
+	w->host[at.host] += n;
 }
 
 bool
 ns_holds_more(const struct ns_weights *w, struct ns_place a, struct ns_place b)
 {
 	return w->net[a.net] != w->net[b.net] ? w->net[a.net] > w->net[b.net]
-					      : a.net == b.net && w->near[a.near] > w->near[b.near];
+					      : a.net == b.net && w->host[a.host] > w->host[b.host];
 }
 
 struct ns_session *
@@ -610,7 +614,7 @@ ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer, enum np_r
 	      uint32_t seed, uint64_t now_ns)
 {
 	struct ns_weights w = { .net = { 0 } };
-	struct ns_place asking = ns_place_of(peer, seed), most = asking; /* of found */
+	struct ns_place asking = ns_place_of(peer, seed), most = asking; /* found's */
 	struct ns_session *found = NULL;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
@@ -619,6 +623,7 @@ ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer, enum np_r
 	for (struct ns_session *s = sessions; s != NULL; s = s->next) {
 		struct ns_place at = ns_place_of(&s->peer, seed);
 
+		/* Those that end or wait are not idle. */
 		if (s->ending || s->fd < 0 || s->waiting_ns != 0 || s->room_until_ns != 0 ||
 		    now_ns < s->moved_ns + NS_IDLE_S * NP_SEC || s->holds[resource] == 0 ||
 		    !ns_holds_more(&w, at, asking)) {
@@ -640,17 +645,17 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 	struct usage u = usage_of(sessions, NULL, peer);
 	uint64_t wants[NP_RESOURCES];
 	enum ns_refusal why;
-	int all = 0, near = 0;
+	int all = 0, host = 0;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
 		all += s->captures;
-		near += s->captures && share_prefix(&s->peer, peer, np_family_of(peer)->owner);
+		host += s->captures && share_prefix(&s->peer, peer, np_family_of(peer)->owner);
 	}
-	if (near >= NS_CAPTURES_NEAR) {
+	if (host >= NS_CAPTURES_HOST) {
 		return np_fail(err, NP_EPEER, 0,
 			       "%d other sessions from this address have a capture now, which is "
 			       "the limit for an address",
-			       near);
+			       host);
 	}
 	if (all >= NS_CAPTURES) {
 		return np_fail(err, NP_EPEER, 0,

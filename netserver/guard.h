@@ -47,21 +47,20 @@ extern const struct ns_refusal_row {
 	int sys;          /* the errno that a refused client is answered with */
 } ns_refusals[NS_REFUSALS];
 
-/* What sessions share, of which each has a limit. */
+/* The resources that sessions share. Each has a limit. */
 extern const struct ns_resource {
 	const char *label;  /* "ports": in the status */
 	const char *words;  /* "data ports": in refusals and metrics */
 	const char *option; /* sets the limit */
 	const char *metric; /* "data_ports": of the metric netserver_limit_data_ports */
 	enum ns_refusal why;
-	uint32_t
-	    first; /* two default tests take this; the reserve is for addresses that hold less */
+	uint32_t first;   /* what two default tests take; the reserve is for those that hold less */
 	uint32_t reserve; /* at least this is reserved, unless the limit is lower */
 	bool is_bytes;
 	bool none_at_0; /* a limit of 0 allows none of it; of others, any number */
 } ns_resources[NP_RESOURCES];
 
-/* The resource whose limit led to the refusal; NP_RESOURCES: none. */
+/* The resource of the limit that led to the refusal; NP_RESOURCES: none. */
 enum np_resource ns_resource_of(enum ns_refusal why);
 
 /* 0 means no limit, except for silent, which is at least 1, and resources with none_at_0. */
@@ -84,7 +83,7 @@ struct ns_access {
 	size_t allows, denies;
 };
 
-/* Append "CIDR[,CIDR...]". NP_EUSAGE names the one that can't be parsed. */
+/* Append "CIDR[,CIDR...]". NP_EUSAGE names the one that can't be parsed; those before it remain. */
 int ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_err *err);
 
 /*
@@ -100,7 +99,10 @@ int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
 bool ns_access_admits(const struct ns_access *a, const struct np_addr *peer);
 #define NS_DENIED_WORDS "this address is not allowed (netserver --allow, --deny)"
 
-/* A rate limit: one each_ns, and a burst of as many as fit in window_ns, at least one. */
+/*
+ * A rate limit: one each_ns, and a burst of as many as fit in window_ns, at least one. Both are the
+ * same in all calls. ns_bucket_take() counts one and returns true, if one is allowed now.
+ */
 struct ns_bucket {
 	uint64_t due_ns; /* when a whole burst is allowed again; zeroed: now */
 };
@@ -112,9 +114,9 @@ ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, 
 
 enum { NS_GROUPS = 256 };
 
-/* The hashes of an address (of IPv6: its /64) and its network (IPv4 /24, IPv6 /48). */
+/* Hashes, below NS_GROUPS, of an address (IPv6: its /64) and its network (IPv4 /24, IPv6 /48). */
 struct ns_place {
-	unsigned near, net;
+	unsigned host, net;
 };
 struct ns_place ns_place_of(const struct np_addr *a, uint32_t seed);
 
@@ -126,7 +128,7 @@ enum {
 
 /* When an address and a network last had a turn. Networks take turns, and the addresses of each. */
 struct ns_turns {
-	uint64_t near[NS_GROUPS], net[NS_GROUPS];
+	uint64_t host[NS_GROUPS], net[NS_GROUPS];
 };
 void ns_turns_take(struct ns_turns *t, struct ns_place who, uint64_t now_ns);
 
@@ -134,20 +136,18 @@ void ns_turns_take(struct ns_turns *t, struct ns_place who, uint64_t now_ns);
 bool ns_turns_before(const struct ns_turns *t, struct ns_place a, struct ns_place b);
 
 /*
- * How fast sessions begin: in total, and for each group of addresses, so that no group can use up
- * the whole rate.
+ * How fast sessions begin: in total, and for each group of addresses: none can use up the rate.
  */
 struct ns_rates {
-	struct ns_bucket near[NS_GROUPS];      /* NS_SHARE */
-	struct ns_bucket all, pace[NS_GROUPS]; /* NS_PACE */
+	struct ns_bucket host[NS_GROUPS];      /* requests of an address: NS_SHARE */
+	struct ns_bucket all, pace[NS_GROUPS]; /* begun sessions: all, of an address: NS_PACE */
 	struct ns_turns turns;
 	uint32_t seed; /* of the hash */
 };
 
 /*
  * Wrong passphrases and proofs, by address (of IPv6: its /64) and by network: the first few are
- * checked at once, further ones at intervals. If all rows are in use, the one that would expire
- * first is replaced.
+ * checked at once, further ones at intervals. A full table drops the row that expires first.
  */
 enum {
 	NS_TRY_ROWS = 1024,
@@ -156,7 +156,7 @@ enum {
 	NS_TRY_NET_MS = 250, /* of a network: as for eight addresses */
 	NS_TRY_NET_BURST = 32
 };
-enum { NS_TRY_NEAR, NS_TRY_NET, NS_TRY_KINDS };
+enum { NS_TRY_HOST, NS_TRY_NET, NS_TRY_KINDS };
 struct ns_try {
 	uint8_t bytes[8]; /* the prefix */
 	sa_family_t family;
@@ -169,7 +169,7 @@ struct ns_tries {
 /* The earliest time, from now_ns on, at which a secret from that address may be checked. */
 uint64_t ns_guard_try(const struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns);
 
-/* Count a wrong one. */
+/* Count a wrong secret from that address, and its network. */
 void ns_guard_wrong(struct ns_tries *t, const struct np_addr *peer, uint64_t now_ns);
 
 /* For status and metrics: counts since the start, except for members ending in _now, and held. */
@@ -249,6 +249,8 @@ int ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct 
 /* The earliest time, from now_ns on, at which a session from there may begin. */
 uint64_t ns_guard_when(const struct ns_limits *l, const struct ns_rates *r, struct ns_place who,
 		       uint64_t now_ns);
+
+/* Count a session that begins, as ns_guard_when() allows. */
 void
 ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place who, uint64_t now_ns);
 
@@ -272,7 +274,7 @@ int ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 		  const struct ns_session *s, struct np_wish *wish, enum ns_refusal *why,
 		  struct np_err *err);
 
-/* Do they count as one: the same address, or IPv6 /64? */
+/* Do they count as one: the same address, or IPv6 /64? True if the family has no addresses. */
 bool ns_same_owner(const struct np_addr *a, const struct np_addr *b);
 
 /* Does any other address have a test now? */
@@ -297,7 +299,7 @@ ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const stru
 bool ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
 		   const struct ns_session *s, enum np_resource resource, uint64_t total);
 
-/* Is only the reserve of the resource left? */
+/* Is a part of the resource's reserve in use? */
 bool ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions,
 		     enum np_resource resource);
 
@@ -306,7 +308,7 @@ bool ns_guard_scarce(const struct ns_limits *l, const struct ns_session *session
  * most has to make room, and in it the address that holds most.
  */
 struct ns_weights {
-	uint64_t net[NS_GROUPS], near[NS_GROUPS];
+	uint64_t net[NS_GROUPS], host[NS_GROUPS];
 };
 void ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n);
 
@@ -324,9 +326,9 @@ struct ns_session *ns_guard_idle(struct ns_session *sessions, const struct np_ad
 
 /*
  * May one more session, which holds that, also have a capture of NP_CAPTURE_BYTES? At most
- * NS_CAPTURES sessions may, NS_CAPTURES_NEAR of one address. If not, err says why, for the client.
+ * NS_CAPTURES sessions may, NS_CAPTURES_HOST of one address. If not, err says why, for the client.
  */
-enum { NS_CAPTURES = 4, NS_CAPTURES_NEAR = 2 };
+enum { NS_CAPTURES = 4, NS_CAPTURES_HOST = 2 };
 int ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 		     const struct np_addr *peer, const uint64_t holds[NP_RESOURCES],
 		     struct np_err *err);

@@ -25,7 +25,7 @@ enum { FIRST = 444 };
 #define SYS_landlock_restrict_self (FIRST + 2)
 #endif
 
-enum { ASK_VERSION = 1, PATH_BENEATH = 1 };
+enum { ASK_VERSION = 1, PATH_BENEATH = 1 }; /* a flag of CREATE, a type of rule for ADD */
 
 enum { CREATE, ADD, RESTRICT };
 const long ns_landlock_calls[NS_LANDLOCK_CALLS] = { [CREATE] = SYS_landlock_create_ruleset,
@@ -74,11 +74,10 @@ static const struct {
 	{ "/proc/stat", READ_FILE, ALL },              /* counters of the processors (-c -C) */
 	{ "/sys/devices/system/cpu", READ_FILE, ALL }, /* their number */
 	{ "/dev/null", READ_FILE | WRITE_FILE, ALL },  /* splice(2) discards into it */
-	/* To make and remove sockets in directories of their own; no file can be made. */
+	/* To make and remove sockets in their own directories; no file can be made. */
 	{ P_tmpdir, MAKE_DIR | MAKE_SOCK | REMOVE_DIR | REMOVE_FILE, UNIX },
-	/* Counters (sys/moved.c, sys/thread.c) and settings (sys/host.c). The kernel makes the
-	 * inodes of /proc/net anew each time that they are opened, so the rule is for the
-	 * directory. */
+	/* Counters (sys/moved.c, sys/thread.c) and settings (sys/host.c). Files of /proc/net get a
+	 * new inode each time that they are opened, so the rule is for the directory. */
 	{ "/proc/net", READ_FILE, EVIDENCE },
 	{ "/proc/sys/net", READ_FILE, EVIDENCE },
 	{ "/proc/self/task", READ_FILE, EVIDENCE }, /* for its threads' schedstat */
@@ -94,7 +93,7 @@ static const struct {
 int
 ns_landlock_version(const struct ns_seal *seal)
 {
-	static const struct ns_seal none;
+	static const struct ns_seal none; /* no filter checks it yet */
 	long v =
 	    ns_sealed(seal != NULL ? seal : &none, ns_landlock_calls[CREATE], 0, 0, ASK_VERSION, 0);
 
@@ -107,6 +106,7 @@ struct rules {
 	const struct ns_seal *seal;
 };
 
+/* Allow these rights for the file, or below the directory, that fd is. 0, or -1 with errno. */
 static int
 allow(const struct rules *r, int fd, uint64_t allowed)
 {
@@ -142,9 +142,8 @@ ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, stru
 			const char *path = paths[i].path;
 			int fd = open(path, O_PATH | O_CLOEXEC);
 
-			/* A missing path needs no rule. A rule is about an inode. Short of memory,
-			 * the kernel drops inodes of /proc and makes others later, so those
-			 * descriptors are left open. */
+			/* A missing path needs no rule. A rule is for an inode: descriptors of
+			 * /proc stay open, or the kernel may drop theirs when short of memory. */
 			rc = fd >= 0 ? allow(&r, fd, paths[i].allowed) : 0;
 			np_fds_close(strncmp(path, "/proc/", strlen("/proc/")) != 0 ? fd : -1);
 		}

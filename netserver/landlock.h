@@ -5,10 +5,7 @@
 #include "base/err.h"
 #include "netserver/confine.h"
 
-/*
- * The version of the kernel's landlock interface; 0: none, or off. seal: needed once a filter is
- * installed; else NULL.
- */
+/* The version of the kernel's landlock; 0: none, or off. seal: NULL before there is a filter. */
 int ns_landlock_version(const struct ns_seal *seal);
 
 /* Its system calls, which take at most four arguments. */

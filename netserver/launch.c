@@ -16,7 +16,7 @@
 #include "netserver/passed.h"
 #include "netserver/session.h"
 
-/* To be called when it has been reaped. */
+/* Close the socket to a fork server that was reaped. */
 static void
 forget(struct ns_forkserver *f)
 {
@@ -37,6 +37,7 @@ ns_forkserver_end(struct ns_forkserver *f)
 /* A fork server never waits for a client: an answer takes as long as a fork on a busy machine. */
 enum { ANSWER_S = 5 };
 
+/* False: it does not answer, or has ended. */
 static bool
 receive_answer(const struct ns_forkserver *f, struct ns_fork_answer *a)
 {
@@ -88,6 +89,7 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *reques
 {
 	struct ns_fork_answer a;
 
+	/* If it has ended (EPIPE, ECONNRESET), receive_answer() fails, and cleans up below. */
 	if (!np_fds_pass(f->fd, request, sizeof(*request), fds, NS_FORK_FDS) && errno != EPIPE &&
 	    errno != ECONNRESET) {
 		return np_fail(err, NP_ESYS, errno, "no process for a session: request one");
@@ -105,7 +107,7 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *reques
 	return NP_OK;
 }
 
-/* Is there a filter of system calls that a process can inherit? */
+/* Do sessions have a filter of system calls? Then most of them inherit it from a fork server. */
 static bool
 has_filter(const struct ns_daemon *d)
 {
@@ -208,7 +210,7 @@ ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int se
 	if (f == NULL) {
 		return err->code;
 	}
-	memset(&request, 0, sizeof(request));
+	memset(&request, 0, sizeof(request)); /* its padding is sent, too */
 	request.daemon = self;
 	request.chan = c->chan;
 	request.peer = c->peer;

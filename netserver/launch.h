@@ -5,8 +5,7 @@
  * Linux 6.18 hangs for good when about a thousand compiled ones are freed at once. So a fork
  * server, a child of the daemon, is confined once, as sessions are to be. It reads only the
  * daemon's requests, and forks sessions as children of the daemon (CLONE_PARENT), which ends and
- * reaps them as if it had forked them itself. Sessions that need a filter of their own are forked
- * by the daemon.
+ * reaps them as its own. Sessions that need their own filter are forked by the daemon.
  */
 #ifndef NETSERVER_LAUNCH_H
 #define NETSERVER_LAUNCH_H
@@ -33,7 +32,7 @@ struct ns_session;
 /* What all sessions of one fork server have in common. */
 struct ns_session_kind {
 	struct ns_daemon *d;
-	bool is_here, evidence;
+	bool is_here, evidence; /* clients of this machine; evidence may be gathered */
 };
 
 /* What a session needs, beside two descriptors: its caller, in part. */
@@ -60,12 +59,12 @@ void ns_launch_prepare(struct ns_daemon *d);
 
 /*
  * Choose the session's kind of process: one that inherits its filter of system calls or, if the
- * limits allow it, one with a filter of its own (counted in s->idle_holds). If they do not, the
+ * limits allow it, one with its own filter (counted in s->idle_holds). If they do not, the
  * session has no packet sockets or rings, and c->uncaptured or c->unlinked says why.
  */
 void ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s);
 
-/* Start it: sets s->pid. session_fd: its end of the sockets to the daemon. NP_ESYS. */
+/* Start the session's process: sets s->pid. session_fd: its end of the pair. NP_ESYS. */
 int ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int session_fd,
 	      struct np_err *err);
 

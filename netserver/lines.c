@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/text.h"
 
-enum { WINDOW_S = 2 };
+enum { WINDOW_S = 2 }; /* a burst is the lines of two seconds */
 
 bool
 ns_lines_take(struct ns_lines *l, uint64_t now_ns)
@@ -43,12 +43,13 @@ ns_lines_may(struct ns_lines *l, const struct np_log *log)
 	return true;
 }
 
+/* A sink, with a struct ns_limited as its context. */
 static void
 limited_sink(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {
 	const struct ns_limited *to = ctx;
 
-	/* A client may raise the level of its session. What the operator wants is never limited. */
+	/* Debug lines are limited if a client has raised the level, not if the operator has. */
 	if ((level == NP_LOG_DEBUG && to->log.level == NP_LOG_DEBUG) ||
 	    ns_lines_may(to->lines, &to->log)) {
 		to->log.sink(to->log.ctx, level, is_event, line);
@@ -93,7 +94,7 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket 
 	enum np_log_level level = line->level == NP_LOG_ERROR  ? NP_LOG_ERROR
 				  : line->level == NP_LOG_INFO ? NP_LOG_INFO
 							       : NP_LOG_DEBUG;
-	bool wanted = level == NP_LOG_DEBUG && log->level >= NP_LOG_DEBUG;
+	bool wanted = level == NP_LOG_DEBUG && log->level >= NP_LOG_DEBUG; /* by the operator */
 	const uint64_t each_ns = NS_RELAYED_SHARE * NP_SEC / NS_LINES;
 	struct np_log all_levels = *log;
 	uint64_t now_ns = np_now();
@@ -119,7 +120,7 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket 
 		struct np_event e;
 
 		e.len = (size_t)snprintf(e.line, sizeof(e.line), "process=%ld %.*s", process,
-					 (int)sizeof(e.line) - 32, line->text);
+					 (int)sizeof(e.line) - 32, line->text); /* 32: process=N */
 		np_log_event(&all_levels, level, &e, NULL);
 	} else {
 		np_log(&all_levels, level, "process %ld: %s", process, line->text);

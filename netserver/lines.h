@@ -32,15 +32,15 @@ bool ns_lines_take(struct ns_lines *l, uint64_t now_ns);
 bool ns_lines_may(struct ns_lines *l, const struct np_log *log);
 
 /*
- * A sink before another one. It passes on the lines that may be written, and all debug lines, which
- * only the operator can have asked for.
+ * A sink before another one. It passes on the lines that may be written, and all debug lines if the
+ * operator has asked for them (-v 2).
  */
 struct ns_limited {
 	struct np_log log; /* with the sink behind it, and the level that the operator wants */
 	struct ns_lines *lines;
 };
 
-/* Put it before the log's sink. */
+/* Put *ctx before the log's sink. It has to live as long. */
 void ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *lines);
 
 /* ---- From a session's process to the daemon ---- */

@@ -26,7 +26,7 @@
 #include "netserver/session.h"
 #include "netserver/status.h"
 
-/* How often TERM or INT came. */
+/* How often TERM or INT came, for struct np_signals. */
 static _Atomic int ends_asked;
 
 static void
@@ -50,7 +50,10 @@ on_reload(int sig)
 	reloads_asked++;
 }
 
-/* TERM, INT, HUP and CHLD are blocked, except while the daemon or a session waits. */
+/*
+ * Install the handlers. TERM, INT, HUP and CHLD are blocked, except while the daemon or a session
+ * waits with the mask *let_in, which has to live as long as d.
+ */
 static void
 take_signals(struct ns_daemon *d, sigset_t *let_in)
 {
@@ -136,8 +139,7 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* Open the files that options name: before the daemon changes its directory and user. Returns 0, or
- * the exit status. */
+/* Open the files of options, before directory and user change. Returns 0, or the exit status. */
 static int
 open_files(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -164,8 +166,8 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* Load the kernel modules that the operator names. Clients can't have any loaded later. Returns 0,
- * or the exit status. */
+/* Load the kernel modules of --transports, and note which transports are missing: clients can't
+ * have a module loaded later. Returns 0, or the exit status. */
 static int
 find_transports(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -175,6 +177,7 @@ find_transports(struct ns_daemon *d, const struct ns_args *a)
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
 		bool is_named = (a->transports >> i & 1) != 0;
 
+		/* --allow-raw loads packet sockets if it can; only named ones have to be there. */
 		if ((is_named || (t == &np_transport_eth && d->allow_raw)) &&
 		    np_lacks_load(t, &err) != NP_OK && is_named) {
 			return fault("--transports %s: %s", t->name, err.msg);
@@ -202,6 +205,7 @@ allow_pinning(const struct ns_daemon *d)
 	}
 }
 
+/* Become the user of --user, and drop privileges. Returns 0, or the exit status. */
 static int
 go_unprivileged(const struct ns_args *a)
 {
@@ -212,6 +216,7 @@ go_unprivileged(const struct ns_args *a)
 		   : fault("--user: %s (--user root stays root)", err.msg);
 }
 
+/* Log what this kernel lacks for --uring and for confining sessions. */
 static void
 log_lacks(const struct ns_daemon *d)
 {
@@ -228,7 +233,7 @@ log_lacks(const struct ns_daemon *d)
 	}
 }
 
-/* The daemon runs even if it can't open the socket for --status. */
+/* Set d->port, and open the socket for --status. The daemon also runs without it. */
 static void
 open_status(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -259,8 +264,8 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	}
 	d->listener_count = (size_t)count;
 	if (!a->foreground) {
-		np_fds_close_above(2 +
-				   count); /* all except those that a service manager has passed */
+		/* Its caller's pipes must not stay open; sockets of a service manager are kept. */
+		np_fds_close_above(2 + count);
 	}
 	if ((rc = open_files(d, a)) != 0 || (count == 0 && (rc = listen_or_say(d, a)) != 0)) {
 		return rc;
@@ -278,7 +283,8 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		return fault("%s", err.msg);
 	}
 	allow_pinning(d);
-	/* Its watches count for the user that makes it, which must not be that of sessions. */
+	/* Its watches count for the user that makes it, which must not be that of sessions. If this
+	 * fails, ns_daemon_run() tries again. */
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if ((rc = go_unprivileged(a)) != 0) {
 		return rc;
@@ -310,7 +316,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* Started by inetd: standard input is the control connection. */
+/* Started by inetd: standard input is the control connection. Returns the exit status. */
 static int
 run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -334,6 +340,7 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
+/* Copy the options that need no file; keys and passphrases stay in a. */
 static void
 take_settings(struct ns_daemon *d, struct ns_args *a)
 {
@@ -348,7 +355,7 @@ take_settings(struct ns_daemon *d, struct ns_args *a)
 	d->evidence = !a->no_evidence;
 	d->exclusive = a->exclusive;
 	d->exclusive_s = a->exclusive_s;
-	d->owner = getuid();
+	d->owner = getuid(); /* before go_unprivileged() */
 	d->stats.started_ns = np_now();
 	d->stats.started_at_s = np_clock(CLOCK_REALTIME) / NP_SEC;
 	d->passphrase = a->passphrase[0] != '\0' ? a->passphrase : NULL;

@@ -8,13 +8,14 @@
 #include "base/trusted.h"
 #include "netserver/status.h"
 
-enum { NAME = 80 };
+enum { NAME = 80 }; /* bytes of a name or help text */
 
 struct metrics {
 	FILE *out;
-	const char *port;
+	const char *port; /* the label of all series */
 };
 
+/* The lines before a metric's values. */
 static void
 put_head(const struct metrics *m, const char *name, const char *help)
 {
@@ -35,13 +36,14 @@ put(const struct metrics *m, const char *name, const char *help, double value)
 	}
 }
 
+/* The value of a limit: 0 stands for no limit. */
 static double
 no_limit_at_0(uint64_t n)
 {
 	return n == 0 ? (double)INFINITY : (double)n;
 }
 
-/* A row of limits.def, if it has a metric. */
+/* A row of limits.def, if it has a metric; tells: what is limited. */
 static void
 put_row(const struct metrics *m, const char *name, bool is_bytes, const char *tells, uint64_t n)
 {
@@ -58,7 +60,7 @@ ns_metrics_print(FILE *out, const void *view)
 {
 	const struct ns_view *v = view;
 	const struct metrics m = { .out = out, .port = v->port };
-	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
+	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES }; /* units of limits.def */
 	const struct ns_stats *s = v->stats;
 
 	put(&m, "start_time_seconds", "When the daemon started, in Unix time.",
@@ -139,8 +141,7 @@ int
 ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err)
 {
 	struct np_output file;
-	/* No collector reads its temporary name, which begins with a dot. The mode is 0644 whatever
-	 * the umask is. */
+	/* Collectors skip its temporary name, which begins with a dot. 0644 despite the umask. */
 	int failed = np_output_beside(&file, dir_fd, name, 0644);
 
 	if (failed == 0) {

@@ -33,8 +33,7 @@ enum {
 	PART = 4,         /* descriptors in flight: at most a quarter of RLIMIT_NOFILE, */
 	PASSED = 1024,    /* and at most this number; */
 	SHARE = 4,        /* those of one session: at most a quarter of that */
-	DATAGRAMS = 2048, /* sockets at the port: for a datagram of none of them the kernel looks at
-			   * all, which takes it 60 us */
+	DATAGRAMS = 2048, /* sockets at the port; all are searched for an unknown sender: 60 us */
 	OTHERS = 32       /* datagrams of other clients that the search keeps */
 };
 
@@ -71,6 +70,7 @@ ns_handovers_begin(struct ns_daemon *d)
 	close(pair[1]);
 }
 
+/* Account for `count` descriptors that the session has not received yet. */
 static void
 set_in_flight(struct ns_daemon *d, struct ns_session *s, uint64_t count)
 {
@@ -110,7 +110,7 @@ has_room(struct ns_daemon *d, struct ns_session *s)
 	return !s->handover.daemon_full;
 }
 
-/* The session whose test expects sockets from that address, and whose client sends no tokens. */
+/* The session with a test that expects sockets from that address, and no tokens; NULL: none. */
 static struct ns_session *
 session_by_address(const struct ns_daemon *d, const struct np_addr *peer, bool datagrams)
 {
@@ -125,7 +125,7 @@ session_by_address(const struct ns_daemon *d, const struct np_addr *peer, bool d
 }
 
 /*
- * The session whose client was given that token, for datagrams or for connections. It looks at all
+ * The session of that token, for datagrams or for connections; NULL: none. It looks at all
  * sessions, so that the time does not tell which one matched.
  */
 static struct ns_session *
@@ -152,7 +152,7 @@ ns_handover_make_free(struct ns_daemon *d, const struct ns_session *s)
 	}
 	other = session_by_address(d, &s->peer, s->wish.handover.datagrams);
 	if (other != NULL && np_now() - other->handover.since > HOLD_S * NP_SEC) {
-		const struct np_handed h = { .error = ETIMEDOUT };
+		const struct np_handed h = { .error = ETIMEDOUT }; /* no more sockets come */
 
 		if (!np_fds_pass(other->handover.fd, &h, sizeof(h), NULL, 0)) {
 			/* The session sees the end once it has received what is queued. */
@@ -185,6 +185,7 @@ ns_handover_open(struct ns_session *s, const struct np_handover *asked, int *the
 	return NP_OK;
 }
 
+/* Close the socket for a port that the client did not name, if one is held. */
 static void
 drop_other(struct ns_session *s)
 {
@@ -192,6 +193,7 @@ drop_other(struct ns_session *s)
 	s->handover.other_ns = 0;
 }
 
+/* The session was passed a socket for datagrams from that port. */
 static void
 note_recent(struct ns_session *s, uint32_t port)
 {
@@ -284,7 +286,7 @@ pass_on(struct ns_daemon *d, struct ns_session *s, int fd, const struct np_hande
 	set_in_flight(d, s, s->holds[NP_RES_PASSED] + 1);
 	s->handover.since = np_now();
 	s->handover.left -= s->handover.left != UINT32_MAX;
-	d->freed += s->handover.left == 0;
+	d->freed += s->handover.left == 0; /* the next test of this address may begin */
 	return NS_DATA_PASSED;
 }
 
@@ -305,6 +307,7 @@ ns_handover_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 static enum ns_data
 pass_connection(struct ns_daemon *d, struct ns_session *s, int fd, enum ns_look when)
 {
+	/* A caller's socket was made non-blocking. */
 	const struct np_handed h = { .blocks =
 					 when == NS_LOOK_NEW && (d->accepts & SOCK_NONBLOCK) == 0 };
 
@@ -348,7 +351,7 @@ is_request(const uint8_t *bytes, size_t n)
 	}
 }
 
-/* A connection that begins with a token belongs to the session whose client was given it. */
+/* A connection that begins with a token belongs to the session of that token. */
 static enum ns_data
 take_token(struct ns_daemon *d, int fd, enum ns_look when, struct ns_session **owner)
 {
@@ -373,7 +376,7 @@ take_token(struct ns_daemon *d, int fd, enum ns_look when, struct ns_session **o
 	}
 	if (word == NP_TOKEN_SHOWN) {
 		np_token_say(fd, NP_TOKEN_UNKNOWN);
-	} else {
+	} else { /* the client waits for no answer: close(2) is to reset it */
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	}
 	return NS_DATA_UNKNOWN;
@@ -393,11 +396,12 @@ ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *peer, enum ns_lo
 			return take_token(d, fd, when, owner);
 		}
 		if (np_sock_peer_closed(fd)) {
-			return NS_DATA_NONE; /* the rest won't come, and each wait would return */
+			return NS_DATA_NONE; /* the rest won't come, and waiting would spin */
 		}
 		setsockopt(fd, SOL_SOCKET, SO_RCVLOWAT, &token_size, sizeof(token_size));
 		return NS_DATA_MORE;
 	}
+	/* Without a token: data from a test's client, or silence if that client waits for data. */
 	s = n > 0 || when == NS_LOOK_QUIET ? session_by_address(d, peer, false) : NULL;
 	if (s == NULL || n == 0 ||
 	    (n > 0 ? is_request(bytes, (size_t)n) : !s->wish.handover.silent)) {
@@ -422,14 +426,14 @@ struct datagram {
 	uint8_t bytes[NP_TOKEN_SIZE]; /* its beginning */
 };
 
-/* Receive a datagram with both addresses; c->to.len 0: its destination is not known. port: fd's. */
+/* Receive a datagram of fd, bound to `port`; to.len 0: destination not known. False: none waits. */
 static bool
-receive(int fd, uint32_t port, struct datagram *c)
+receive(int fd, uint32_t port, struct datagram *dgram)
 {
 	_Alignas(struct cmsghdr) char control[256];
-	struct iovec part = { .iov_base = c->bytes, .iov_len = sizeof(c->bytes) };
-	struct msghdr m = { .msg_name = &c->from.sa,
-			    .msg_namelen = sizeof(c->from.sa),
+	struct iovec part = { .iov_base = dgram->bytes, .iov_len = sizeof(dgram->bytes) };
+	struct msghdr m = { .msg_name = &dgram->from.sa,
+			    .msg_namelen = sizeof(dgram->from.sa),
 			    .msg_iov = &part,
 			    .msg_iovlen = 1,
 			    .msg_control = control,
@@ -441,29 +445,30 @@ receive(int fd, uint32_t port, struct datagram *c)
 	if (n < 0) {
 		return false;
 	}
-	c->size = (size_t)n;
-	c->from.len = m.msg_namelen;
-	np_addr_unmap(&c->from);
-	c->to = (struct np_addr){ .len = 0 };
+	dgram->size = (size_t)n;
+	dgram->from.len = m.msg_namelen;
+	np_addr_unmap(&dgram->from);
+	dgram->to = (struct np_addr){ .len = 0 };
 	/* The local address from PKTINFO (ip(7), ipv6(7)), with the port of the socket. */
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(&m); h != NULL; h = CMSG_NXTHDR(&m, h)) {
 		if (h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_PKTINFO) {
 			memcpy(&four, CMSG_DATA(h), sizeof(four));
-			np_addr_make(&c->to, AF_INET, (const uint8_t *)&four.ipi_addr, port);
+			np_addr_make(&dgram->to, AF_INET, (const uint8_t *)&four.ipi_addr, port);
 			break;
 		}
 		if (h->cmsg_level == IPPROTO_IPV6 && h->cmsg_type == IPV6_PKTINFO) {
 			memcpy(&six, CMSG_DATA(h), sizeof(six));
-			np_addr_make(&c->to, AF_INET6, (const uint8_t *)&six.ipi6_addr, port);
-			((struct sockaddr_in6 *)&c->to.sa)->sin6_scope_id =
+			np_addr_make(&dgram->to, AF_INET6, (const uint8_t *)&six.ipi6_addr, port);
+			((struct sockaddr_in6 *)&dgram->to.sa)->sin6_scope_id =
 			    IN6_IS_ADDR_LINKLOCAL(&six.ipi6_addr) ? (uint32_t)six.ipi6_ifindex : 0;
-			np_addr_unmap(&c->to);
+			np_addr_unmap(&dgram->to);
 			break;
 		}
 	}
 	return true;
 }
 
+/* Switch SO_REUSEADDR of the daemon's sockets for datagrams on or off. */
 static void
 let_reuse(const struct ns_daemon *d, int on)
 {
@@ -475,21 +480,22 @@ let_reuse(const struct ns_daemon *d, int on)
 }
 
 /*
- * A socket at the same port, connected to that client. SO_REUSEADDR is set only meanwhile, since it
- * lets other programs bind to the port, too.
+ * A socket at the same port, connected to that client; -1: it can't be made. SO_REUSEADDR is set
+ * only meanwhile, since it lets other programs bind to the port, too.
  */
 static int
-connect_back(const struct ns_daemon *d, const struct datagram *c)
+connect_back(const struct ns_daemon *d, const struct datagram *dgram)
 {
-	int on = 1, fd = socket(c->to.sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1,
+	    fd = socket(dgram->to.sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
 	if (fd < 0) {
 		return -1;
 	}
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	let_reuse(d, 1);
-	if (bind(fd, (const struct sockaddr *)&c->to.sa, c->to.len) != 0 ||
-	    connect(fd, (const struct sockaddr *)&c->from.sa, c->from.len) != 0) {
+	if (bind(fd, (const struct sockaddr *)&dgram->to.sa, dgram->to.len) != 0 ||
+	    connect(fd, (const struct sockaddr *)&dgram->from.sa, dgram->from.len) != 0) {
 		close(fd);
 		fd = -1;
 	}
@@ -508,19 +514,19 @@ static void
 count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct np_handed *h,
 	    struct others *others)
 {
-	struct datagram c;
+	struct datagram dgram;
 
-	for (int i = 0; i < EARLY && receive(fd, np_addr_port(to), &c); i++) {
-		if (np_addr_same_host(&c.from, from) &&
-		    np_addr_port(&c.from) == np_addr_port(from)) {
+	for (int i = 0; i < EARLY && receive(fd, np_addr_port(to), &dgram); i++) {
+		if (np_addr_same_host(&dgram.from, from) &&
+		    np_addr_port(&dgram.from) == np_addr_port(from)) {
 			if (h->early < NP_EARLY_IDS) {
-				memcpy(h->id[h->early], c.bytes, sizeof(h->id[0]));
+				memcpy(h->id[h->early], dgram.bytes, sizeof(h->id[0]));
 			}
-			h->early += c.size > 0;
-			h->early_bytes += c.size;
-			h->ended = h->ended || c.size == 0;
+			h->early += dgram.size > 0;
+			h->early_bytes += dgram.size;
+			h->ended = h->ended || dgram.size == 0;
 		} else if (others->count < OTHERS) {
-			others->at[others->count++] = c;
+			others->at[others->count++] = dgram;
 		}
 	}
 }
@@ -530,24 +536,24 @@ count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct
  * connected waits in its own queue, or in that of the port: count_early() collects the latter.
  */
 static void
-pass_datagrams(struct ns_daemon *d, struct ns_session *s, int port_fd, const struct datagram *c,
+pass_datagrams(struct ns_daemon *d, struct ns_session *s, int port_fd, const struct datagram *dgram,
 	       struct others *others)
 {
-	uint32_t port = np_addr_port(&c->from);
+	uint32_t port = np_addr_port(&dgram->from);
 	bool no_token = !s->wish.handover.tokens;
 	/* A client that shows no token has named its port. While strays come, a datagram from
 	 * another port of its address may be forged, or changed by a NAT: wait for the named one.
 	 */
 	bool waits = no_token && s->wish.handover.port != 0 && s->wish.handover.port != port &&
 		     np_now() - d->stray_ns < OTHER_S * NP_SEC;
-	struct np_handed h = { .early = no_token, .early_bytes = no_token ? c->size : 0 };
+	struct np_handed h = { .early = no_token, .early_bytes = no_token ? dgram->size : 0 };
 	int fd;
 
-	d->stray_ns = waits ? np_now() : d->stray_ns;
+	d->stray_ns = waits ? np_now() : d->stray_ns; /* it may be another stray */
 	if (s->handover.left == 0 || (waits && s->handover.other_ns != 0) || !has_room(d, s)) {
 		return; /* a client with a token sends it again */
 	}
-	fd = connect_back(d, c);
+	fd = connect_back(d, dgram);
 	if (fd < 0) {
 		return;
 	}
@@ -559,8 +565,8 @@ pass_datagrams(struct ns_daemon *d, struct ns_session *s, int port_fd, const str
 		return;
 	}
 	if (no_token) {
-		memcpy(h.id[0], c->bytes, sizeof(h.id[0]));
-		count_early(port_fd, &c->to, &c->from, &h, others);
+		memcpy(h.id[0], dgram->bytes, sizeof(h.id[0]));
+		count_early(port_fd, &dgram->to, &dgram->from, &h, others);
 	}
 	if (pass_on(d, s, fd, &h) == NS_DATA_PASSED) {
 		note_recent(s, port);
@@ -583,33 +589,33 @@ has_socket_for(const struct ns_session *s, uint32_t port)
 
 /* Give the session that expects this datagram a socket for it, or drop the datagram. */
 static void
-take_datagram(struct ns_daemon *d, int fd, const struct datagram *c, struct others *others)
+take_datagram(struct ns_daemon *d, int fd, const struct datagram *dgram, struct others *others)
 {
 	struct np_token token;
-	enum np_token_word word = np_token_get(c->bytes, c->size, &token);
+	enum np_token_word word = np_token_get(dgram->bytes, dgram->size, &token);
 	struct ns_session *s = word == NP_TOKEN_SHOWN ? session_by_token(d, &token, true)
-						      : session_by_address(d, &c->from, true);
+						      : session_by_address(d, &dgram->from, true);
 	int back;
 
 	/* Its client may have forged the source, to have the test send to that host. */
-	if (s != NULL && !np_addr_same_host(&s->peer, &c->from)) {
+	if (s != NULL && !np_addr_same_host(&s->peer, &dgram->from)) {
 		s = NULL;
 	}
-	if (c->to.len == 0 || np_addr_port(&c->from) == 0 ||
-	    (word != NP_TOKEN_SHOWN && (c->size == 0 || is_late(&d->late, s, &c->from)))) {
+	if (dgram->to.len == 0 || np_addr_port(&dgram->from) == 0 ||
+	    (word != NP_TOKEN_SHOWN && (dgram->size == 0 || is_late(&d->late, s, &dgram->from)))) {
 		return; /* an end mark or a late datagram begins no test */
 	}
 	if (s == NULL && word == NP_TOKEN_SHOWN) {
 		/* The answer is as long as the datagram, so it amplifies nothing. */
 		if (ns_bucket_take(&d->unknown, NP_SEC / ANSWERS, NP_SEC, np_now()) &&
-		    (back = connect_back(d, c)) >= 0) {
+		    (back = connect_back(d, dgram)) >= 0) {
 			np_token_say(back, NP_TOKEN_UNKNOWN);
 			close(back);
 		}
 	} else if (s == NULL) {
 		d->stray_ns = np_now();
-	} else if (!has_socket_for(s, np_addr_port(&c->from))) {
-		pass_datagrams(d, s, fd, c, others);
+	} else if (!has_socket_for(s, np_addr_port(&dgram->from))) {
+		pass_datagrams(d, s, fd, dgram, others);
 	}
 }
 
@@ -618,17 +624,17 @@ ns_datagrams_receive(struct ns_daemon *d, int fd)
 {
 	struct others others = { .count = 0 };
 	struct np_addr here;
-	struct datagram c;
+	struct datagram dgram;
 
 	if (np_sock_local(fd, &here, NULL) != NP_OK) {
 		return;
 	}
-	for (int i = 0; i < AT_ONCE && receive(fd, np_addr_port(&here), &c); i++) {
-		take_datagram(d, fd, &c, &others);
+	for (int i = 0; i < AT_ONCE && receive(fd, np_addr_port(&here), &dgram); i++) {
+		take_datagram(d, fd, &dgram, &others);
 	}
 	while (others.count > 0) {
-		c = others.at[--others.count];
-		take_datagram(d, fd, &c, &others);
+		dgram = others.at[--others.count];
+		take_datagram(d, fd, &dgram, &others);
 	}
 }
 
@@ -663,7 +669,7 @@ static bool
 sorts_by_peer(void)
 {
 	struct ns_daemon trial = { .listener_count = 1 };
-	struct datagram c = { .size = 0 };
+	struct datagram dgram = { .size = 0 };
 	struct np_addr any;
 	int one = -1, other = -1, back = -1;
 	struct pollfd p = { .events = POLLIN };
@@ -674,14 +680,15 @@ sorts_by_peer(void)
 	one = bind_datagrams(&any, 0);
 	other = bind_datagrams(&any, 0);
 	if (trial.datagrams[0] >= 0 && one >= 0 && other >= 0 &&
-	    np_sock_local(trial.datagrams[0], &c.to, NULL) == NP_OK &&
-	    np_sock_local(one, &c.from, NULL) == NP_OK && (back = connect_back(&trial, &c)) >= 0) {
-		const struct sockaddr *to = (const struct sockaddr *)&c.to.sa;
+	    np_sock_local(trial.datagrams[0], &dgram.to, NULL) == NP_OK &&
+	    np_sock_local(one, &dgram.from, NULL) == NP_OK &&
+	    (back = connect_back(&trial, &dgram)) >= 0) {
+		const struct sockaddr *to = (const struct sockaddr *)&dgram.to.sa;
 		uint8_t byte = 1;
 
 		p.fd = back;
-		works = sendto(other, &byte, 1, 0, to, c.to.len) == 1 &&
-			sendto(one, &byte, 1, 0, to, c.to.len) == 1 && poll(&p, 1, 1000) == 1 &&
+		works = sendto(other, &byte, 1, 0, to, dgram.to.len) == 1 &&
+			sendto(one, &byte, 1, 0, to, dgram.to.len) == 1 && poll(&p, 1, 1000) == 1 &&
 			recv(back, &byte, 1, MSG_DONTWAIT) == 1 &&
 			recv(back, &byte, 1, MSG_DONTWAIT) < 0 &&
 			recv(trial.datagrams[0], &byte, 1, MSG_DONTWAIT) == 1 &&

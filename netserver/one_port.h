@@ -2,8 +2,7 @@
  * One port for control and data (--one-port): the daemon passes connections and datagrams of tests
  * on to their sessions, which never listen. A client that knows of this sends a token
  * (wire/token.h). One that does not is recognized by its address. Clients of one address without
- * tokens take turns: the next one's test is granted when the previous test has all its sockets, so
- * that they can't be mixed up.
+ * tokens take turns, so as not to be mixed up: the next test waits until one has its sockets.
  */
 #ifndef NETSERVER_ONE_PORT_H
 #define NETSERVER_ONE_PORT_H
@@ -15,10 +14,10 @@
 
 /* ---- Descriptors in flight ---- */
 
-/* Set their limit, a part of RLIMIT_NOFILE, and find out how much one counts in its socket. */
+/* Set the limit of descriptors in flight, and find out how much one counts in its socket. */
 void ns_handovers_begin(struct ns_daemon *d);
 
-/* Count again those that sessions have not received yet. */
+/* Count again the descriptors that sessions have not received yet. */
 void ns_handovers_count(struct ns_daemon *d);
 
 /* ---- Tests ---- */
@@ -29,9 +28,10 @@ void ns_handovers_count(struct ns_daemon *d);
  */
 bool ns_handover_make_free(struct ns_daemon *d, const struct ns_session *s);
 
-/* Pass its sockets on from now on. *theirs: the session's end, which the caller closes. NP_ESYS. */
+/* Pass on a test's sockets. *theirs: the session's end, for the caller to close. NP_ESYS. */
 int ns_handover_open(struct ns_session *s, const struct np_handover *asked, int *theirs,
 		     struct np_err *err);
+/* Pass on no more, as the test is over. Connections that still wait for room are reset. */
 void ns_handover_close(struct ns_daemon *d, struct ns_session *s);
 
 /*
@@ -69,9 +69,8 @@ enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *pee
 			  enum ns_look when, struct ns_session **owner);
 
 /*
- * Pass on one that was NS_DATA_FULL, if there is room now. NS_DATA_UNKNOWN: its test is over (s is
- * NULL), or wants no more. now_ns: the same in all calls of one round, so that a session without
- * room is checked once.
+ * Pass on a connection that was NS_DATA_FULL, if there is room now. NS_DATA_UNKNOWN: its test is
+ * over (s is NULL), or wants no more. now_ns: the same for a round, which checks each session once.
  */
 enum ns_data ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns);
 
@@ -82,7 +81,7 @@ uint64_t ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, u
 
 /*
  * Open sockets for datagrams at the ports of all listeners: d->datagrams. If one can't be opened,
- * tests of UDP use ports of their own.
+ * tests of UDP use their own ports.
  */
 void ns_datagrams_open(struct ns_daemon *d);
 

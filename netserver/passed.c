@@ -34,8 +34,7 @@ ns_passed_begin(void)
 
 /*
  * Send SIGALRM to this process at intervals while it makes a call in which the kernel may close
- * passed descriptors: any signal ends their linger. One signal is not enough, as it may come before
- * the kernel waits.
+ * passed descriptors: any signal ends their linger. One alone may come before the kernel waits.
  */
 static void
 interrupt_linger(bool on)

@@ -1,7 +1,6 @@
 /*
  * Descriptors that other processes pass to the daemon over UNIX sockets (SCM_RIGHTS of unix(7)). It
- * wants none, so the kernel closes them; that blocks the daemon if one is a TCP socket with
- * SO_LINGER and unsent data.
+ * wants none: the kernel closes them, which blocks for a TCP socket with SO_LINGER and unsent data.
  */
 #ifndef NETSERVER_PASSED_H
 #define NETSERVER_PASSED_H
@@ -14,9 +13,8 @@
 void ns_passed_begin(void);
 
 /*
- * Refuse descriptors that are passed to this socket, or to connections that it accepts from now on,
- * with EPERM. Older kernels than Linux 6.16 can't do that; there the two functions below keep the
- * daemon from blocking.
+ * Refuse (EPERM) descriptors that are passed to this socket, or to connections that it accepts from
+ * now on. Before Linux 6.16 that fails, and the two functions below keep the daemon from blocking.
  */
 void ns_passed_refuse(int fd);
 

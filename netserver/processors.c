@@ -32,6 +32,7 @@ ns_processors_set_slice(pid_t pid, enum ns_slice slice)
 	struct attributes a;
 
 	memset(&a, 0, sizeof(a));
+	/* Other policies are the operator's choice. An older kernel ignores the slice. */
 	if (syscall(SYS_sched_getattr, pid, &a, sizeof(a), 0) == 0 && a.policy == SCHED_OTHER) {
 		a.runtime_ns = slice_ns[slice];
 		(void)syscall(SYS_sched_setattr, pid, &a, 0);

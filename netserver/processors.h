@@ -1,6 +1,5 @@
 /*
- * How the processors are shared: the daemon and new sessions come first, and the tests of each
- * address get a share.
+ * How processors are shared: the daemon and new sessions come first, each address gets a share.
  */
 #ifndef NETSERVER_PROCESSORS_H
 #define NETSERVER_PROCESSORS_H
@@ -10,7 +9,7 @@
 /* How long a thread may run while others wait; a short slice comes sooner (Linux 6.12). */
 enum ns_slice { NS_SLICE_USUAL, NS_SLICE_SHORT, NS_SLICE_LONG };
 
-/* pid 0: this process, and what it forks from now on. */
+/* Set the time slice of a process (0: this one), and of what it forks from now on. */
 void ns_processors_set_slice(pid_t pid, enum ns_slice slice);
 
 /*

@@ -7,7 +7,7 @@
 
 enum {
 	HEAD = 16,      /* bytes before the addresses */
-	LENGTH_AT = 14, /* of what follows them */
+	LENGTH_AT = 14, /* where the length of what follows HEAD is, 2 bytes */
 	MOST = 536,     /* bytes of a header: the specification puts it into the first segment */
 	LOCAL = 0x20,   /* version and command */
 	PROXY = 0x21,
@@ -17,6 +17,7 @@ enum {
 	SIZE_6 = 36
 };
 
+/* 16 bits in network order. */
 static uint32_t
 short_at(const uint8_t *bytes)
 {
@@ -50,8 +51,7 @@ ns_proxied_read(int fd, struct np_addr *peer)
 	}
 	if (have < HEAD || have < whole) {
 		if (np_sock_peer_closed(fd)) {
-			return NS_PROXIED_WRONG; /* the rest won't come, and each wait would return
-						  */
+			return NS_PROXIED_WRONG; /* the rest won't come, and waiting would spin */
 		}
 		wait_for(fd, (int)whole);
 		return NS_PROXIED_MORE;
@@ -63,7 +63,7 @@ ns_proxied_read(int fd, struct np_addr *peer)
 	} else if (header[12] == PROXY && header[13] == TCP_6 && whole - HEAD >= SIZE_6) {
 		np_addr_make(peer, AF_INET6, at, short_at(at + 32));
 		np_addr_unmap(peer);
-	} else if (header[12] != LOCAL) {
+	} else if (header[12] != LOCAL) { /* the proxy's own: *peer stays */
 		return NS_PROXIED_WRONG;
 	}
 	return recv(fd, header, whole, MSG_DONTWAIT) == (ssize_t)whole ? NS_PROXIED_DONE

@@ -11,8 +11,7 @@
 enum ns_proxied {
 	NS_PROXIED_MORE, /* its header is not there yet */
 	NS_PROXIED_DONE, /* it was read */
-	NS_PROXIED_WRONG /* it is no header, one of another version, or not whole at the stream's
-			    end */
+	NS_PROXIED_WRONG /* no header, one of another version, or cut off by the stream's end */
 };
 
 /* Read the header. *peer: the client's address; for the proxy's own connections, the proxy's. */

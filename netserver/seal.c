@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Not inlined, so that both calls below use the same registers and part of the stack. */
 static long __attribute__((noinline))
 call_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d)
 {

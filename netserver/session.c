@@ -27,12 +27,14 @@ struct to_daemon {
 	const struct np_signals *signals;
 };
 
+/* False, with errno: it was not sent. flags: MSG_DONTWAIT, or 0. */
 static bool
 send_message(const struct to_daemon *to, const struct ns_message *m, int flags)
 {
 	return send(to->fd, m, sizeof(*m), flags | MSG_NOSIGNAL) == (ssize_t)sizeof(*m);
 }
 
+/* sys: the errno. */
 static int
 fail_waiting(int sys, struct np_err *err)
 {
@@ -64,7 +66,7 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 		}
 	}
 	if (np_fds_receive(to->fd, &m, sizeof(m), &data_fd, 1, 0) != (ssize_t)sizeof(m)) {
-		return fail_waiting(ECANCELED, err);
+		return fail_waiting(ECANCELED, err); /* the daemon has closed its end */
 	}
 	if (m.type == NS_GRANT) {
 		*wish = m.wish;
@@ -74,7 +76,7 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 	return np_fail_verbatim(err, NP_EUNSUP, m.error, "%s", m.text);
 }
 
-/* Tell the daemon that data move. Does not block: if this message is lost, another one follows. */
+/* np_admission.moved: data move. Does not block: if this is lost, another message follows. */
 static void
 moved(void *ctx)
 {
@@ -83,6 +85,7 @@ moved(void *ctx)
 	(void)send_message(ctx, &m, MSG_DONTWAIT);
 }
 
+/* np_admission.done: a test has ended. If the daemon has gone, a signal ends this process. */
 static void
 done(void *ctx, const struct np_served *served)
 {
@@ -91,6 +94,7 @@ done(void *ctx, const struct np_served *served)
 	(void)send_message(ctx, &m, 0);
 }
 
+/* np_admission.refused: the session itself has refused a test, with that errno. */
 static void
 refused(void *ctx, int error)
 {
@@ -131,7 +135,8 @@ struct raw {
 	char device[NP_EXT_DEVICE]; /* of the link; empty: by address */
 };
 
-/* Open the packet sockets that the client may have, while this process has the privilege. */
+/* For ns_with_raw(): open the packet sockets that the client may have. If one can't be opened,
+ * c->uncaptured or c->unlinked says why, and the session does without. */
 static void
 open_raw(void *ctx)
 {
@@ -194,12 +199,15 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	struct np_err lack;
 	struct raw raw = {
 		.caller = c,
+		/* The daemon has set uncaptured if it refuses a capture. */
 		.capture = evidence && c->uncaptured.code == NP_OK && ns_wants_capture(c),
 	};
 
 	raw.link = ns_wants_link(c, raw.device, &raw.connects);
+	/* Without LLC in the kernel, a socket would load its module. */
 	raw.connects =
 	    raw.connects && !np_lacks(d->limits.each.lacks, &np_transport_llc, AF_UNSPEC);
+	/* Also drops CAP_NET_RAW if nothing is wanted. */
 	if (d->allow_raw && ns_with_raw(raw.capture || raw.link, open_raw, &raw, err) != NP_OK) {
 		return err->code;
 	}
@@ -214,8 +222,8 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
 }
 
-/* What differs between a forked session, one in this process, and one of inetd. */
-struct means {
+/* What a session offers its client; with -f, and for inetd, some of it is missing. */
+struct offer {
 	bool evidence;
 	struct np_bag *lasting;   /* facts of the host; NULL: none */
 	struct np_cgroup *cgroup; /* open files; NULL: none */
@@ -223,25 +231,26 @@ struct means {
 	const struct np_admission *admission; /* NULL: everything is granted */
 };
 
-/* What a confined process can't look up or open any more. */
+/* Look up and open what a confined process can't. */
 static void
-read_host(struct ns_daemon *d, struct means *by)
+read_host(struct ns_daemon *d, struct offer *offer)
 {
-	by->lasting = np_bag_new();
-	np_host_lasting(by->lasting);
-	by->cgroup = np_cgroup_open("", &d->cgroups);
+	offer->lasting = np_bag_new();
+	np_host_lasting(offer->lasting);
+	offer->cgroup = np_cgroup_open("", &d->cgroups);
 }
 
+/* Undo read_host(). */
 static void
-drop_means(struct means *by)
+free_offer(struct offer *offer)
 {
-	np_bag_free(by->lasting);
-	np_cgroup_close(by->cgroup);
+	np_bag_free(offer->lasting);
+	np_cgroup_close(offer->cgroup);
 }
 
 /* Serve a client with what it may have, to its end. Frees its capture and link. */
 static void
-serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
+serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct offer *offer)
 {
 	struct np_server server = {
 		.log = d->log,
@@ -252,13 +261,13 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 		.fill_dir = d->fill_dir,
 		.limits = d->limits.each,
 		.permit = ns_permit,
-		.permit_ctx = &by->permit,
+		.permit_ctx = &offer->permit,
 		.signals = d->signals,
 		.caps = NP_CAP_PLAN,
 		.capture_why_not = why_none(d, &c->uncaptured),
 		.collect.capture = c->capture,
-		.collect.lasting = by->lasting,
-		.collect.cgroup = by->cgroup,
+		.collect.lasting = offer->lasting,
+		.collect.cgroup = offer->cgroup,
 		.eth = c->linked ? &c->eth : NULL,
 		.link_why_not = why_none(d, &c->unlinked),
 	};
@@ -268,14 +277,14 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 	struct np_event e;
 	int rc;
 
-	if (by->admission != NULL) {
-		server.admission = *by->admission;
+	if (offer->admission != NULL) {
+		server.admission = *offer->admission;
 	}
-	server.caps |= by->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0;
-	server.caps |= by->evidence && c->capture != NULL ? NP_CAP_WIRE : 0;
+	server.caps |= offer->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0;
+	server.caps |= offer->evidence && c->capture != NULL ? NP_CAP_WIRE : 0;
 	server.caps |= c->linked ? NP_CAP_LINK : 0;
 	if (np_sock_local(c->chan.fd, near, NULL) != NP_OK || np_family_of(near)->is_here) {
-		near->len = 0;
+		near->len = 0; /* not over an interface */
 	} else {
 		np_addr_unmap(near);
 	}
@@ -294,10 +303,13 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct means *by)
 		np_event_text(&e, "why", err.msg);
 	}
 	np_log_event(d->log, rc == NP_OK ? NP_LOG_DEBUG : NP_LOG_INFO, &e, NULL);
-	d->log->level = level;
+	d->log->level = level; /* a client may have raised it */
 }
 
-/* Standard error is closed, too: other processes may write to it. */
+/*
+ * Close all descriptors but those to keep. 0, 1 and 2 become /dev/null, since other processes may
+ * write to the same standard error; sanitizers report on it.
+ */
 static int
 drop_descriptors(int *keep, size_t count, struct np_err *err)
 {
@@ -317,8 +329,8 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 	const struct np_admission admission = {
 		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &to
 	};
-	struct means by = { .evidence = ns_gathers_evidence(d, c), .admission = &admission };
-	const struct ns_sandbox box = sandbox_of(d, is_here, by.evidence);
+	struct offer offer = { .evidence = ns_gathers_evidence(d, c), .admission = &admission };
+	const struct ns_sandbox box = sandbox_of(d, is_here, offer.evidence);
 	struct np_err err = { .code = NP_OK };
 	int rc = NP_OK;
 
@@ -329,27 +341,27 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 	d->log->sink = d->log->sink != NULL ? ns_relay_sink : NULL;
 	d->log->ctx = &relay;
 	np_drive_prepare();
-	if (seal == NULL) {
+	if (seal == NULL) { /* else ns_session_confine() has done that in the fork server */
 		rc = drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), &err);
 		forget_secrets(d, c);
 		rc = rc == NP_OK ? ns_confine_go_first(&err) : rc;
 	}
 	if (rc == NP_OK) {
-		ns_permit_init(&by.permit);
+		ns_permit_init(&offer.permit);
 	}
-	if (rc == NP_OK && by.evidence) {
-		read_host(d, &by);
+	if (rc == NP_OK && offer.evidence) {
+		read_host(d, &offer);
 	}
-	np_cgroup_forget(&d->cgroups);
+	np_cgroup_forget(&d->cgroups); /* read_host() has opened what is needed */
 	if (rc == NP_OK) {
 		rc = seal != NULL ? ns_confine_own(&box, seal, &err)
-				  : confine(d, c, is_here, by.evidence, false, &err);
+				  : confine(d, c, is_here, offer.evidence, false, &err);
 	}
 	if (rc != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "%s: session refused: %s", c->text, err.msg);
 		_exit(1);
 	}
-	serve(d, c, is_here, &by);
+	serve(d, c, is_here, &offer);
 	_exit(0);
 }
 
@@ -365,6 +377,7 @@ ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal
 		return err->code;
 	}
 	forget_secrets(d, NULL);
+	/* Sessions with rings or packet sockets are not forked here. */
 	if (ns_confine_go_first(err) != NP_OK || np_urings_prepare(0, err) != NP_OK ||
 	    (d->allow_raw && ns_with_raw(false, NULL, NULL, err) != NP_OK)) {
 		return err->code;
@@ -391,26 +404,26 @@ ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_requ
 void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 {
-	struct means by = { .evidence = d->evidence };
+	struct offer offer = { .evidence = d->evidence };
 	const struct np_log log = *d->log;
 	struct ns_limited limited;
 	struct np_cpulist cpus;
 
 	/* One client's settings must not remain for the next one. */
 	np_cpus_save(&cpus);
-	ns_permit_init(&by.permit);
+	ns_permit_init(&offer.permit);
 	d->stats.sessions++;
 	ns_limit_log(&limited, d->log, &d->session_lines);
-	by.cgroup = by.evidence ? np_cgroup_open("", &d->cgroups) : NULL;
-	serve(d, c, np_addr_is_here(&c->peer), &by);
-	np_cgroup_close(by.cgroup);
+	offer.cgroup = offer.evidence ? np_cgroup_open("", &d->cgroups) : NULL;
+	serve(d, c, np_addr_is_here(&c->peer), &offer);
+	np_cgroup_close(offer.cgroup);
 	*d->log = log;
 	np_cpus_restore(&cpus);
 }
 
 /*
  * Receive messages until one is for the session: a passphrase or a proof of the key may come first.
- * Each has a time-out of its own.
+ * Each has its own time-out. NP_OK: c->chan.in has that one.
  */
 static int
 await_admission(const struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
@@ -454,20 +467,20 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 			np_fail(&err, NP_EPEER, 0, "this address is not allowed");
 		} else if (await_admission(d, &c, &err) == NP_OK) {
 			bool is_here = np_addr_is_here(&c.peer);
-			struct means by = { .evidence = ns_gathers_evidence(d, &c) };
+			struct offer offer = { .evidence = ns_gathers_evidence(d, &c) };
 
-			if (by.evidence) {
-				read_host(d, &by);
+			if (offer.evidence) {
+				read_host(d, &offer);
 			}
 			np_cgroup_forget(&d->cgroups);
 			forget_secrets(d, &c);
-			ns_permit_init(&by.permit);
-			if (confine(d, &c, is_here, by.evidence, true, &err) == NP_OK) {
-				serve(d, &c, is_here, &by);
-				drop_means(&by);
+			ns_permit_init(&offer.permit);
+			if (confine(d, &c, is_here, offer.evidence, true, &err) == NP_OK) {
+				serve(d, &c, is_here, &offer);
+				free_offer(&offer);
 				return;
 			}
-			drop_means(&by);
+			free_offer(&offer);
 		}
 	}
 	np_log(d->log, NP_LOG_INFO, "%s: refused: %s", c.text, err.msg);

@@ -1,7 +1,6 @@
 /*
- * A session: a process that serves one client, from its first message on. Before each test it asks
- * the daemon (sessions.h) for permission, over a pair of sockets; afterwards it reports the
- * outcome.
+ * A session: a process that serves one client, from its first message on. It asks the daemon
+ * (sessions.h) for permission before each test, over a pair of sockets, and reports the outcome.
  */
 #ifndef NETSERVER_SESSION_H
 #define NETSERVER_SESSION_H
@@ -14,14 +13,15 @@
 
 /* ---- Messages between the daemon and a session, one packet each ---- */
 
+/* The functions of np_admission, which sessions send; GRANT and REFUSE are the answers to ASK. */
 enum ns_message_type { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE, NS_LOG_LINE };
 
 struct ns_message {
 	enum ns_message_type type;
-	int error; /* NS_REFUSE, NS_REFUSED: an errno */
-	struct np_wish wish;
-	struct np_served served;
-	char text[200]; /* why not */
+	int error;               /* NS_REFUSE, NS_REFUSED: an errno */
+	struct np_wish wish;     /* NS_ASK; NS_GRANT: what is granted */
+	struct np_served served; /* NS_DONE */
+	char text[200];          /* NS_REFUSE: why, for the client */
 };
 
 /* What a session may send. */
@@ -48,12 +48,12 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 int ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal,
 		       struct np_err *err);
 
-/* In a process that it has forked: run the session. */
+/* In a process that a fork server has forked: run the session of that request. */
 void __attribute__((noreturn))
 ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_request *request,
 		      const int fds[NS_FORK_FDS], struct ns_seal *seal);
 
-/* Serve the caller in this process. Its descriptor is closed then. */
+/* Serve the caller in the daemon's process (-f). Its descriptor is closed then. */
 void ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c);
 
 /* Serve one control connection in this process, as inetd's children do, once it is admitted. */

@@ -85,7 +85,7 @@ refill(struct ns_daemon *d, const struct np_addr *peer)
 	}
 }
 
-/* When to end a session whose client starts no test. */
+/* When to end a session if its client starts no test; 0: never. */
 static uint64_t
 idle_end(const struct ns_daemon *d, uint64_t now_ns)
 {
@@ -104,7 +104,10 @@ ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t 
 			       d->urings * (uint64_t)NP_URING_BYTES;
 }
 
-/* Account for what a session holds: without a test, and for its test (NULL: it has none). */
+/*
+ * Account for what a session holds: without a test, and for its test (NULL: it has none). If it
+ * holds less than before, tests that wait are tried again (d->freed).
+ */
 static void
 set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_RESOURCES])
 {
@@ -135,6 +138,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	ns_processors_share(d, &c->peer);
 	c->uncaptured.code = NP_OK;
 	ns_session_takes(d, c, s->idle_holds);
+	/* c->uncaptured says why a capture that was asked for is not granted. */
 	s->captures = d->allow_raw && d->evidence && ns_wants_capture(c) &&
 		      ns_guard_capture(&d->limits, d->sessions, &c->peer, s->idle_holds,
 				       &c->uncaptured) == NP_OK;
@@ -147,7 +151,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 		rc = np_fail(err, NP_ESYS, errno, "no process for a session");
 	}
 	if (rc != NP_OK) {
-		ns_passed_close(pair[0]); /* which ends the process, if there is one */
+		ns_passed_close(pair[0]); /* a process that was started gets no test now */
 		free(s);
 		return rc;
 	}
@@ -165,7 +169,8 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return NP_OK;
 }
 
-/* Send an answer to a session. False, with errno: it could not be sent. */
+/* Answer NS_ASK: type NS_GRANT, with data_fd unless it is 0, or NS_REFUSE, with an errno and the
+ * reason for the client. False, with errno: it could not be sent. */
 static bool
 answer(struct ns_session *s, enum ns_message_type type, int error, const char *text, int data_fd)
 {
@@ -180,6 +185,7 @@ answer(struct ns_session *s, enum ns_message_type type, int error, const char *t
 	return np_fds_pass(s->fd, &reply, sizeof(reply), &data_fd, data_fd > 0);
 }
 
+/* The session no longer waits for its turn (--exclusive), if it did. */
 static void
 leave_queue(struct ns_daemon *d, struct ns_session *s)
 {
@@ -189,6 +195,7 @@ leave_queue(struct ns_daemon *d, struct ns_session *s)
 	}
 }
 
+/* Refuse the test that a session asks for, or that waits. text: the reason, for the client. */
 static void
 refuse_test(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const char *text)
 {
@@ -201,8 +208,8 @@ refuse_test(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, cons
 }
 
 /*
- * Too little is free: let the test wait, if it may. Another session may end soon, perhaps the
- * client's own previous one. With --exclusive tests have waited for their turn already.
+ * Too little is free: let the test wait, if it may (else false). Another session may end soon,
+ * perhaps the client's own previous one. With --exclusive tests have waited for their turn already.
  */
 static bool
 wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
@@ -294,12 +301,12 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		refuse_test(d, s, NS_OTHER, err.msg);
 		return;
 	}
-	s->wish = granted;
+	s->wish = granted; /* which answer() sends */
 	if (d->sandbox) {
 		ns_confine_descriptors(s->pid, granted.takes[NP_RES_THREADS] + d->urings,
 				       granted.takes[NP_RES_FLOWS]);
 	}
-	/* As soon as the test is granted its first connection may come. */
+	/* Before the answer: then its first connection may come. */
 	ns_handovers_set_listeners(d);
 	if (!answer(s, NS_GRANT, 0, "", data_fd)) {
 		char words[100];
@@ -312,7 +319,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		refuse_test(d, s, NS_PROCESS, words);
 		return;
 	}
-	np_fds_close(data_fd > 0 ? data_fd : -1);
+	np_fds_close(data_fd > 0 ? data_fd : -1); /* the session has its copy */
 	leave_queue(d, s);
 	s->room_until_ns = 0;
 	set_holds(d, s, s->wish.takes);
@@ -326,6 +333,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 	refill(d, &s->peer);
 }
 
+/* Does any session have a test? */
 static bool
 test_runs(const struct ns_daemon *d)
 {
@@ -337,19 +345,18 @@ test_runs(const struct ns_daemon *d)
 	return false;
 }
 
-/* --exclusive: let the next test begin, if none runs. */
+/* --exclusive: let the next test begin, if none runs; if it is refused, the one after it. */
 static void
 grant_next(struct ns_daemon *d)
 {
 	while (d->stats.waiting_now > 0 && !test_runs(d)) {
 		struct ns_session *first = NULL;
-		struct ns_place first_at = { .near = 0 };
+		struct ns_place first_at = { .host = 0 };
 
 		for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
 			struct ns_place at = ns_place_of(&s->peer, d->rates.seed);
 
-			/* More sessions get an address no more turns, nor more addresses a
-			 * network. */
+			/* Networks, and their addresses, take turns: not sessions. */
 			if (s->waiting_ns != 0 &&
 			    (first == NULL || ns_turns_before(&d->turns, at, first_at) ||
 			     (!ns_turns_before(&d->turns, first_at, at) &&
@@ -365,7 +372,7 @@ grant_next(struct ns_daemon *d)
 	}
 }
 
-/* The test of a session is over: free what it held. */
+/* The test of a session, if it has one, is over: release what it held. */
 static void
 end_test(struct ns_daemon *d, struct ns_session *s)
 {
@@ -382,7 +389,7 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 	set_holds(d, s, NULL);
 }
 
-/* Under which reason a refusal by the session itself is counted. */
+/* Under which reason to count a refusal by the session itself, by its errno. */
 static enum ns_refusal
 reason_of(int error)
 {
@@ -444,7 +451,7 @@ handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *m)
 	}
 }
 
-/* Close the pair of sockets, and free what the session held. */
+/* Close the sockets to a session that has ended, or has to end: its test is over. */
 static void
 hang_up(struct ns_daemon *d, struct ns_session *s)
 {
@@ -457,7 +464,7 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 		s->room_until_ns = 0;
 		d->stats.tests_failed += s->test_ns != 0;
 		end_test(d, s);
-		s->end_ns = np_now() + TERM_MS * NP_MSEC;
+		s->end_ns = np_now() + TERM_MS * NP_MSEC; /* if it still runs then: overrun() */
 		grant_next(d);
 	}
 }
@@ -486,6 +493,7 @@ ns_session_receive(struct ns_daemon *d, struct ns_session *s, int most)
 	}
 }
 
+/* The process has ended, or is given up: release what the session held, and free it. */
 static void
 remove_session(struct ns_daemon *d, struct ns_session *ended)
 {
@@ -525,8 +533,8 @@ ns_sessions_reap(struct ns_daemon *d)
 					   ? ": it made a system call that no test needs"
 					   : "");
 			}
-			d->stats.killed += s == NULL || !s->ending;
-			np_unix_sweep(end.si_pid);
+			d->stats.killed += s == NULL || !s->ending; /* not by the daemon */
+			np_unix_sweep(end.si_pid); /* it did not remove its sockets itself */
 		}
 		if (s != NULL) {
 			ns_session_receive(d, s, INT_MAX); /* what it sent before its end */
@@ -542,7 +550,7 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
 	struct np_event e;
 
-	if (!s->ending && s->fd >= 0) {
+	if (!s->ending && s->fd >= 0) { /* the first signal, and not after hang_up() */
 		d->stats.killed++;
 		if (ns_lines_may(&d->lines, d->log)) {
 			ns_event_begin(&e, "session-overrun", &s->peer);
@@ -571,6 +579,7 @@ try_again(struct ns_daemon *d, uint64_t now_ns)
 				continue;
 			}
 			if (s->room_tried == d->freed + 1 && s->room_again_ns > now_ns) {
+				/* Nothing was released since then. */
 				next = np_min(next, s->room_again_ns);
 			} else if (first == NULL || s->room_tried < first->room_tried) {
 				first = s;
@@ -621,6 +630,7 @@ signal_all(const struct ns_daemon *d, int sig)
 	}
 }
 
+/* Reap sessions until none is left, for TERM_MS at most. */
 static void
 await_all(struct ns_daemon *d)
 {

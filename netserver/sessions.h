@@ -11,10 +11,7 @@
 void ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c,
 		      uint64_t takes[NP_RESOURCES]);
 
-/*
- * Start a process that serves the caller from its first message on. The daemon then has to close
- * its copy of the connection. NP_ESYS.
- */
+/* Start a process that serves the caller. The daemon has to close its copy afterwards. NP_ESYS. */
 int ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err);
 
 /*
@@ -24,13 +21,19 @@ int ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *er
 enum { NS_MESSAGES = 16 };
 void ns_session_receive(struct ns_daemon *d, struct ns_session *s, int most);
 
-/* Reap those that ended. */
+/* Reap child processes that ended, and remove their sessions. */
 void ns_sessions_reap(struct ns_daemon *d);
 
-/* End sessions and queued tests that took too long. Returns when to call again, or NP_NEVER. */
+/*
+ * Try waiting tests again, refuse those that waited too long, and end sessions that took too long.
+ * Returns when to call again, or NP_NEVER.
+ */
 uint64_t ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns);
 
-/* The peer lacks that, or may soon: end an idle session. True: one is ending. */
+/*
+ * The peer lacks the resource of that refusal, or may soon: end an idle session, unless one is
+ * ending already. False: there is none to end, or the refusal is not about a resource.
+ */
 bool ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what);
 
 /* Tell every session to end, wait a while, and end those that do not. */

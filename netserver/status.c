@@ -18,6 +18,7 @@
 
 enum { BACKLOG = 8, ASK_S = 5, SHORT = 32, ROOM_FOR_MORE = 64 /* bytes: "and N more" */ };
 
+/* The text being written. */
 struct out {
 	char *text;
 	size_t size, len;
@@ -60,6 +61,7 @@ amount(char out[SHORT], uint64_t bytes)
 	return out;
 }
 
+/* A limit in words; 0: none. Returns out, or a constant. */
 static const char *
 at_most(char out[SHORT], uint64_t limit)
 {
@@ -96,6 +98,7 @@ put_head(struct out *o, const struct ns_view *v)
 	    (int)v->limits->silent);
 }
 
+/* A line for a row of limits.def, unless it has no limit, or no words (what NULL). */
 static void
 put_limit(struct out *o, uint64_t limit, bool is_bytes, const char *what)
 {
@@ -153,7 +156,7 @@ put_sessions(struct out *o, const struct ns_view *v)
 		PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid, NP_ADDR_STR(&s->peer),
 		    span(age, s->began_ns, v->now_ns), s->tests,
 		    amount(memory, s->holds[NP_RES_MEMORY]), doing(words, s, v->now_ns));
-		if (o->len == len) {
+		if (o->len == len) { /* no room for this line */
 			break;
 		}
 	}
@@ -169,7 +172,7 @@ put_sessions(struct out *o, const struct ns_view *v)
 size_t
 ns_status_text(const struct ns_view *v, char *text, size_t size)
 {
-	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES };
+	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES }; /* units of limits.def */
 	struct out o = { .text = text, .size = size };
 	const struct ns_stats *s = v->stats;
 	char a[SHORT], b[SHORT];
@@ -318,7 +321,7 @@ connect_to(const char *port, struct np_err *err)
 	return fd;
 }
 
-/* Read to the end. Returns the length; -1 when that has not come by the deadline. */
+/* Read to the end or an error. Returns the length; -1 when neither has come by the deadline. */
 static ssize_t
 read_answer(int fd, char *text, size_t size, uint64_t deadline)
 {
@@ -356,7 +359,7 @@ ns_status_ask(const char *port, FILE *out, struct np_err *err)
 	}
 	len = read_answer(fd, text, sizeof(text), deadline);
 	if (!user_of(fd, &user)) {
-		user = 0;
+		user = 0; /* not known: no remark */
 	}
 	close(fd);
 	if (len <= 0) {

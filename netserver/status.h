@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "netserver/guard.h"
 
+/* What they report. */
 struct ns_view {
 	const struct ns_stats *stats;
 	const struct ns_limits *limits;

@@ -276,7 +276,7 @@ TEST(the_seed_chooses_who_shares_a_group)
 	int together = 0;
 
 	for (uint32_t seed = 0; seed < 4096; seed++) {
-		together += ns_place_of(&a, seed).near == ns_place_of(&b, seed).near;
+		together += ns_place_of(&a, seed).host == ns_place_of(&b, seed).host;
 	}
 	assert_in_range(together, 1, 4096 / 64);
 }
@@ -294,8 +294,8 @@ TEST(neighbours_share_a_group_by_chance_alone)
 		snprintf(text, sizeof(text), "127.0.0.%u", last);
 		b = address(text);
 		for (uint32_t seed = 0; seed < SEEDS; seed++) {
-			together += ns_place_of(&a, seed * 2654435761U).near ==
-				    ns_place_of(&b, seed * 2654435761U).near;
+			together += ns_place_of(&a, seed * 2654435761U).host ==
+				    ns_place_of(&b, seed * 2654435761U).host;
 		}
 		assert_in_range(together, 1, 4 * SEEDS / 256);
 	}
@@ -380,7 +380,7 @@ TEST(a_cid_is_limited_like_an_address)
 	assert_int_equal(refusal(&l, s, "vsock:3"), NS_ADDRESS);
 	assert_int_equal(refusal(&l, s, "vsock:4"), NS_REFUSALS);
 	assert_int_equal(refusal(&l, s, "vsock:5"), NS_REFUSALS);
-	assert_int_not_equal(ns_place_of(&three, 1).near, ns_place_of(&four, 1).near);
+	assert_int_not_equal(ns_place_of(&three, 1).host, ns_place_of(&four, 1).host);
 	assert_int_equal(ns_access_add(&access, true, "vsock:3,127.0.0.0/8", &err), NP_OK);
 	assert_true(ns_access_admits(&access, &three));
 	assert_false(ns_access_admits(&access, &four) || ns_access_admits(&access, &ip));
@@ -783,17 +783,17 @@ TEST(one_more_has_room_by_the_same_rule)
 /* Many addresses with one each are more than one address with two, if they are of one network. */
 TEST(a_network_makes_room_before_an_address)
 {
-	const struct ns_place many = { .near = 1, .net = 1 }, one = { .near = 7, .net = 2 };
+	const struct ns_place many = { .host = 1, .net = 1 }, one = { .host = 7, .net = 2 };
 	struct ns_weights w = { .net = { 0 } };
 
 	ns_weights_add(&w, one, 2);
 	for (unsigned i = 1; i <= 3; i++) {
-		ns_weights_add(&w, (struct ns_place){ .near = i, .net = 1 }, 1);
+		ns_weights_add(&w, (struct ns_place){ .host = i, .net = 1 }, 1);
 	}
 	assert_true(ns_holds_more(&w, many, one));
 	assert_false(ns_holds_more(&w, one, many));
-	ns_weights_add(&w, (struct ns_place){ .near = 2, .net = 1 }, 1);
-	assert_true(ns_holds_more(&w, (struct ns_place){ .near = 2, .net = 1 }, many));
+	ns_weights_add(&w, (struct ns_place){ .host = 2, .net = 1 }, 1);
+	assert_true(ns_holds_more(&w, (struct ns_place){ .host = 2, .net = 1 }, many));
 	assert_false(ns_holds_more(&w, many, many));
 }
 
