@@ -423,15 +423,15 @@ static uint64_t
 room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
 {
 	uint64_t limit = l->all[g], kept = reserved(limit, g), first = ns_resources[g].first;
-	uint64_t open = np_beyond(limit - kept, u->all[g]);
-	uint64_t to_address = np_beyond(limit - kept / 2, u->all[g]);
-	uint64_t to_network = np_beyond(limit, u->all[g]);
+	uint64_t open = np_excess(limit - kept, u->all[g]);
+	uint64_t to_address = np_excess(limit - kept / 2, u->all[g]);
+	uint64_t to_network = np_excess(limit, u->all[g]);
 
 	if (!is_limited(l, g)) {
 		return UINT64_MAX;
 	}
-	to_address = np_min(to_address, np_beyond(first, u->host[g]));
-	to_network = np_min(to_network, np_beyond(first, u->net[g]));
+	to_address = np_min(to_address, np_excess(first, u->host[g]));
+	to_network = np_min(to_network, np_excess(first, u->net[g]));
 	return np_max(open, np_max(to_address, to_network));
 }
 
@@ -440,7 +440,7 @@ static int
 no_room(const struct ns_limits *l, const struct usage *u, enum np_resource g, uint64_t wants,
 	enum ns_refusal *why, struct np_err *err)
 {
-	bool is_left = wants <= np_beyond(l->all[g], u->all[g]);
+	bool is_left = wants <= np_excess(l->all[g], u->all[g]);
 
 	*why = ns_resources[g].why;
 	return np_fail_verbatim(
@@ -486,7 +486,7 @@ static bool
 is_within_max_memory(const struct ns_limits *l, const struct np_wish *wish)
 {
 	return l->each.bytes == 0 ||
-	       wish->takes[NP_RES_MEMORY] <= np_beyond(l->each.bytes, NP_SESSION_BYTES);
+	       wish->takes[NP_RES_MEMORY] <= np_excess(l->each.bytes, NP_SESSION_BYTES);
 }
 
 int
@@ -505,7 +505,7 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 	}
 	for (int g = 0; g < NP_RESOURCES; g++) {
 		/* u leaves out s, which keeps what it holds between tests. */
-		uint64_t room = np_beyond(room_for(l, &u, (enum np_resource)g), s->idle_holds[g]);
+		uint64_t room = np_excess(room_for(l, &u, (enum np_resource)g), s->idle_holds[g]);
 
 		if (wish->takes[g] > room + np_min(wish->spares[g], UINT64_MAX - room)) {
 			u.all[g] += s->idle_holds[g]; /* the message shows the total */
@@ -562,7 +562,7 @@ ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const stru
 		uint64_t grantable = l->all[g] - reserved(l->all[g], (enum np_resource)g);
 
 		if (is_limited(l, (enum np_resource)g) &&
-		    wish->takes[g] - wish->spares[g] > np_beyond(grantable, s->idle_holds[g])) {
+		    wish->takes[g] - wish->spares[g] > np_excess(grantable, s->idle_holds[g])) {
 			return false;
 		}
 	}

@@ -50,7 +50,7 @@ np_bag_free(struct np_bag *b)
 void
 np_bag_drop(struct np_bag *b, const char *prefix)
 {
-	size_t left = 0;
+	size_t kept = 0;
 
 	if (b == NULL) {
 		return;
@@ -59,20 +59,21 @@ np_bag_drop(struct np_bag *b, const char *prefix)
 		struct item *it = &b->items[i];
 
 		if (strncmp(it->name, prefix, strlen(prefix)) != 0) {
-			b->items[left++] = *it;
+			b->items[kept++] = *it;
 			continue;
 		}
 		b->bytes -= it->length + 1 + it->bytes;
 		free(it->data);
 		free(it->name);
 	}
-	b->count = left;
+	b->count = kept;
 }
 
+/* Is it a name as bag.h describes it, with a word before and after each dot? */
 static bool
 name_is_good(const char *name)
 {
-	char before = '.';
+	char before = '.'; /* so that the first character can't be a dot */
 
 	for (const char *at = name; *at != '\0'; before = *at++) {
 		if (*at == '.' ? before == '.'
@@ -83,8 +84,9 @@ name_is_good(const char *name)
 	return before != '.';
 }
 
+/* The item of that name. NULL: there is none. */
 static struct item *
-find(const struct np_bag *b, const char *name)
+find_item(const struct np_bag *b, const char *name)
 {
 	size_t length = strlen(name);
 
@@ -98,7 +100,7 @@ find(const struct np_bag *b, const char *name)
 
 /* A new item of that name. NULL: memory ran out. */
 static struct item *
-append(struct np_bag *b, const char *name)
+append_item(struct np_bag *b, const char *name)
 {
 	struct item new = { .name = strdup(name), .length = strlen(name) };
 
@@ -121,10 +123,13 @@ append(struct np_bag *b, const char *name)
 	return &b->items[b->count++];
 }
 
-/* Put the value v, with a copy of its data: `bytes` bytes of text or list, or 0. */
+/*
+ * Put the value v, with a copy of its data: `bytes` bytes of text or list, or 0. `name` is a format
+ * for args. A value that replaces another one must have room for a second copy of its name.
+ */
 __attribute__((format(printf, 2, 0))) static void
-put(struct np_bag *b, const char *name, va_list args, struct np_bag_item v, const void *data,
-    size_t bytes)
+put_value(struct np_bag *b, const char *name, va_list args, struct np_bag_item v, const void *data,
+	  size_t bytes)
 {
 	char full[NP_BAG_NAME];
 	int len = vsnprintf(full, sizeof(full), name, args);
@@ -134,7 +139,7 @@ put(struct np_bag *b, const char *name, va_list args, struct np_bag_item v, cons
 	if (b == NULL) {
 		return;
 	}
-	it = len > 0 && len < NP_BAG_NAME ? find(b, full) : NULL;
+	it = len > 0 && len < NP_BAG_NAME ? find_item(b, full) : NULL;
 	if (len <= 0 || len >= NP_BAG_NAME || !name_is_good(full) ||
 	    (it == NULL && b->count >= NP_BAG_ITEMS) ||
 	    b->bytes - (it != NULL ? it->bytes : 0) + bytes + (size_t)len + 1 > NP_BAG_BYTES) {
@@ -149,7 +154,7 @@ put(struct np_bag *b, const char *name, va_list args, struct np_bag_item v, cons
 		}
 		memcpy(copy, data, bytes);
 	}
-	it = it != NULL ? it : append(b, full);
+	it = it != NULL ? it : append_item(b, full);
 	if (it == NULL) {
 		free(copy);
 		b->left_out++;
@@ -172,7 +177,7 @@ np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
 	va_list args;
 
 	va_start(args, name);
-	put(b, name, args, (struct np_bag_item){ .kind = NP_BAG_INT, .i = v }, NULL, 0);
+	put_value(b, name, args, (struct np_bag_item){ .kind = NP_BAG_INT, .i = v }, NULL, 0);
 	va_end(args);
 }
 
@@ -188,10 +193,11 @@ np_bag_real(struct np_bag *b, double v, const char *name, ...)
 		return;
 	}
 	va_start(args, name);
-	put(b, name, args, (struct np_bag_item){ .kind = NP_BAG_REAL, .r = v }, NULL, 0);
+	put_value(b, name, args, (struct np_bag_item){ .kind = NP_BAG_REAL, .r = v }, NULL, 0);
 	va_end(args);
 }
 
+/* Put a text, or why a value could not be read, as np_bag_text() describes. */
 __attribute__((format(printf, 4, 0))) static void
 put_text(struct np_bag *b, enum np_bag_kind kind, const char *v, const char *name, va_list args)
 {
@@ -205,7 +211,7 @@ put_text(struct np_bag *b, enum np_bag_kind kind, const char *v, const char *nam
 	}
 	text[len] = '\0';
 	np_text_clean(text); /* much of it comes from the far end, and goes to terminals */
-	put(b, name, args, (struct np_bag_item){ .kind = kind }, text, len + 1);
+	put_value(b, name, args, (struct np_bag_item){ .kind = kind }, text, len + 1);
 }
 
 void
@@ -242,8 +248,8 @@ np_bag_reals(struct np_bag *b, const double *v, size_t count, const char *name, 
 		}
 	}
 	va_start(args, name);
-	put(b, name, args, (struct np_bag_item){ .kind = NP_BAG_REALS, .count = count }, v,
-	    count * sizeof(*v));
+	put_value(b, name, args, (struct np_bag_item){ .kind = NP_BAG_REALS, .count = count }, v,
+		  count * sizeof(*v));
 	va_end(args);
 }
 
@@ -253,8 +259,8 @@ np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *name, 
 	va_list args;
 
 	va_start(args, name);
-	put(b, name, args, (struct np_bag_item){ .kind = NP_BAG_INTS, .count = count }, v,
-	    count * sizeof(*v));
+	put_value(b, name, args, (struct np_bag_item){ .kind = NP_BAG_INTS, .count = count }, v,
+		  count * sizeof(*v));
 	va_end(args);
 }
 
@@ -283,7 +289,7 @@ np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item)
 bool
 np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item)
 {
-	const struct item *it = find(b, name);
+	const struct item *it = find_item(b, name);
 
 	if (it == NULL) {
 		return false;
@@ -311,7 +317,7 @@ np_bag_value(const struct np_bag_item *list, size_t i)
 double
 np_bag_number(const struct np_bag *b, const char *name)
 {
-	const struct item *it = find(b, name);
+	const struct item *it = find_item(b, name);
 
 	if (it == NULL || (it->value.kind != NP_BAG_INT && it->value.kind != NP_BAG_REAL)) {
 		return (double)NAN;
@@ -322,7 +328,7 @@ np_bag_number(const struct np_bag *b, const char *name)
 const char *
 np_bag_string(const struct np_bag *b, const char *name)
 {
-	const struct item *it = find(b, name);
+	const struct item *it = find_item(b, name);
 
 	return it != NULL && it->value.kind == NP_BAG_STRING ? it->value.text : NULL;
 }

@@ -30,16 +30,16 @@ enum np_bag_kind {
 	NP_BAG_UNREAD = 6  /* a value that could not be read: the text says why */
 };
 
-/* One value, valid until its bag is changed or freed. */
+/* One value, valid until its bag is changed or freed. Which members it has depends on its kind. */
 struct np_bag_item {
 	const char *name;
 	enum np_bag_kind kind;
-	int64_t i;
-	double r;
-	const char *text;
-	const double *reals;
-	const int64_t *ints;
-	size_t count; /* of a list */
+	int64_t i;           /* INT */
+	double r;            /* REAL */
+	const char *text;    /* STRING, UNREAD; else NULL */
+	const double *reals; /* REALS; else NULL */
+	const int64_t *ints; /* INTS; else NULL */
+	size_t count;        /* of a list */
 };
 
 struct np_bag;
@@ -74,15 +74,18 @@ void np_bag_drop(struct np_bag *b, const char *prefix);
 /* How many values were left out since the bag was made. */
 size_t np_bag_left_out(const struct np_bag *b);
 
-/* Number of values; value i, in the order in which their names were first put; a value by its name.
- * False: there is no such value. */
+/* Number of values. */
 size_t np_bag_count(const struct np_bag *b);
+
+/* Value i, in the order in which names were first put. False: there are fewer. */
 bool np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item);
+
+/* The value of that name. False: there is none. */
 bool np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item);
 
 /*
  * Find a list by name, of the kind REALS or INTS, or of either (0). Returns how many values it has;
- * 0: there is no such list. A list of the far end may have any length.
+ * 0: there is no such list. The far end may send lists of any length: compare theirs.
  */
 size_t np_bag_list(const struct np_bag *b, const char *name, int kind, struct np_bag_item *list);
 

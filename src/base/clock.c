@@ -8,7 +8,7 @@ struct timespec *
 np_left(uint64_t deadline, struct timespec *out)
 {
 	uint64_t now = np_now();
-	uint64_t left = np_beyond(deadline, now);
+	uint64_t left = np_excess(deadline, now);
 
 	if (deadline == NP_NEVER) {
 		return NULL;
@@ -19,7 +19,7 @@ np_left(uint64_t deadline, struct timespec *out)
 }
 
 uint64_t
-np_approach(uint64_t deadline, uint64_t now)
+np_first_wake(uint64_t deadline, uint64_t now)
 {
 	return deadline == NP_NEVER || deadline < now + 100 * NP_MSEC
 		   ? deadline

@@ -25,7 +25,7 @@ np_clock(clockid_t which)
 	return np_clock_ns(&t);
 }
 
-/* CLOCK_MONOTONIC in ns: all times named _ns and all deadlines, unless something else is said. */
+/* CLOCK_MONOTONIC in ns: all times named _ns and all deadlines, unless stated otherwise. */
 static inline uint64_t
 np_now(void)
 {
@@ -47,9 +47,10 @@ struct timespec *np_left(uint64_t deadline, struct timespec *out);
 
 /*
  * When to wake up first, to be in time at `deadline`: poll(2) may be late by a thousandth of its
- * time-out, by five at a higher nice value.
+ * time-out, by five at a higher nice value. So it is 1/128 of the wait earlier, and then the caller
+ * waits again. Of a wait of less than 100 ms that is too little to matter: it is the deadline.
  */
-uint64_t np_approach(uint64_t deadline, uint64_t now);
+uint64_t np_first_wake(uint64_t deadline, uint64_t now);
 
 /* Convert a monotonic time to milliseconds since 1970, by what both clocks show now. */
 uint64_t np_wall_ms(uint64_t then_ns);

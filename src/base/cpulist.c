@@ -20,7 +20,8 @@ np_cpulist_has(const struct np_cpulist *l, unsigned cpu)
 	       (l->words[cpu / NP_CPULIST_BITS] >> cpu % NP_CPULIST_BITS & 1) != 0;
 }
 
-/* Read a number of one to four digits. Returns the text after it; NULL, and *n is 0: none. */
+/* Read a number of one to four digits, since all are below 8192. Returns the text after it; NULL,
+ * and *n is 0: there is none. */
 static const char *
 take_number(const char *text, unsigned *n)
 {
@@ -140,13 +141,13 @@ np_cpu_turns_text(const struct np_cpu_turns *t, char *out, size_t size)
 		       t->cpu[i + run] - t->cpu[i + run - 1] == step) {
 			run++;
 		}
-		run = step > 1 && run < 3 ? 1 : run;
+		run = step > 1 && run < 3 ? 1 : run; /* "0+4" is shorter than "0-4:4" */
 		len = np_text_add(out, size, len,
 				  run == 1    ? "%s%d"
 				  : step == 1 ? "%s%d-%d"
 					      : "%s%d-%d:%d",
 				  plus, t->cpu[i], t->cpu[i + run - 1], step);
-		if (len == before) {
+		if (len == before) { /* no room */
 			out[0] = '\0';
 			return false;
 		}

@@ -17,7 +17,8 @@ struct np_cpulist {
 void np_cpulist_set(struct np_cpulist *l, unsigned cpu);
 bool np_cpulist_has(const struct np_cpulist *l, unsigned cpu);
 
-/* Add the processors of a text. False if it is no list; those before the fault are added. */
+/* Add the processors of a text such as "0-3,8". False if it is no list; those before the fault are
+ * added. */
 bool np_cpulist_add(struct np_cpulist *l, const char *text);
 
 /* Write it as text; ranges for which there is no room are left out. Returns out. */
@@ -27,7 +28,10 @@ char *np_cpulist_text(const struct np_cpulist *l, char *out, size_t size);
  * Processors to be used in turn, in the order given by the user: "0-3+8", "0-30:2" (every second
  * one). Plus signs separate them, since a comma separates the two ends in an option's argument.
  */
-enum { NP_CPU_TURNS = 1024, NP_CPU_TURNS_TEXT = 32 };
+enum {
+	NP_CPU_TURNS = 1024,   /* most processors of a list */
+	NP_CPU_TURNS_TEXT = 32 /* bytes of its text in messages, its NUL included */
+};
 
 struct np_cpu_turns {
 	uint32_t count; /* 0: the user named none */

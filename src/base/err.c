@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Fill *err. Returns the length of the text, even if it was cut; -1 if err is NULL. */
 static int __attribute__((format(printf, 4, 0)))
-fill(struct np_err *err, enum np_errc code, int sys, const char *fmt, va_list ap)
+fill_err(struct np_err *err, enum np_errc code, int sys, const char *fmt, va_list ap)
 {
 	if (err == NULL) {
 		return -1;
@@ -22,7 +23,7 @@ np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
 	int n;
 
 	va_start(ap, fmt);
-	n = fill(err, code, sys, fmt, ap);
+	n = fill_err(err, code, sys, fmt, ap);
 	va_end(ap);
 	if (sys != 0 && n >= 0 && (size_t)n < sizeof(err->msg)) {
 		snprintf(err->msg + n, sizeof(err->msg) - (size_t)n, ": %s", strerror(sys));
@@ -36,7 +37,7 @@ np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char *fmt
 	va_list ap;
 
 	va_start(ap, fmt);
-	fill(err, code, sys, fmt, ap);
+	fill_err(err, code, sys, fmt, ap);
 	va_end(ap);
 	return code;
 }
@@ -50,7 +51,7 @@ np_fail_in(struct np_err *err, const char *where)
 		return err->code;
 	}
 	memcpy(inner, err->msg, sizeof(inner));
-	/* A message that is too long loses its end. */
+	/* A message that is too long loses its end. (gcc warns unless the result is used.) */
 	if (snprintf(err->msg, sizeof(err->msg), "%s: %s", where, inner) < 0) {
 		err->msg[0] = '\0';
 	}

@@ -106,7 +106,8 @@ np_fds_close_above(int last)
 bool
 np_fds_unshare(int *keep, size_t count)
 {
-	/* ThreadSanitizer knows only one table for all threads. */
+	/* ThreadSanitizer knows only one table for all threads. Is there close_range(2)? (Nothing
+	 * has the number ~0U.) Else it would take a close(2) for each possible descriptor. */
 	if (NP_THREAD_SANITIZED || close_range_at_once(~0U, ~0U) != 0 ||
 	    unshare(CLONE_FILES) != 0) {
 		return false;
@@ -118,7 +119,7 @@ np_fds_unshare(int *keep, size_t count)
 unsigned
 np_fds_raise_limit(unsigned count)
 {
-	enum { OTHERS = 128 }; /* descriptors for other purposes: evidence alone holds up to 45 */
+	enum { OTHERS = 128 }; /* descriptors for other purposes: evidence alone holds up to 86 */
 	rlim_t wanted = (rlim_t)count + OTHERS;
 	struct rlimit now;
 

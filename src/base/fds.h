@@ -49,7 +49,8 @@ unsigned np_fds_raise_limit(unsigned count);
 enum { NP_FDS_PASSED = 2 };
 bool np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t count);
 
-/* recv(2) such a packet: fds[count] gets its descriptors, close-on-exec, then -1 to the end. */
+/* recv(2) such a packet, with these flags: fds[count] gets its descriptors, close-on-exec, then -1
+ * to the end. */
 ssize_t np_fds_receive(int over, void *bytes, size_t size, int *fds, size_t count, int flags);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Memory in cache lines of its own. What one thread writes in a hot loop must not share a line with
+ * Memory in separate cache lines. What one thread writes in a hot loop must not share a line with
  * what another thread uses: each write would take the line away from the other processor.
  */
 #ifndef NP_BASE_LINES_H

@@ -24,8 +24,9 @@
 
 enum { VALUE = 128 }; /* bytes of an event's value as written */
 
+/* Are lines of this level to be written? */
 static bool
-wants(const struct np_log *log, enum np_log_level level)
+is_wanted(const struct np_log *log, enum np_log_level level)
 {
 	return log != NULL && log->sink != NULL && level <= log->level;
 }
@@ -36,7 +37,7 @@ np_log(const struct np_log *log, enum np_log_level level, const char *fmt, ...)
 	char line[NP_LOG_TEXT];
 	va_list ap;
 
-	if (!wants(log, level)) {
+	if (!is_wanted(log, level)) {
 		return;
 	}
 	va_start(ap, fmt);
@@ -94,8 +95,8 @@ put_quoted(char *text, size_t room, const char *value)
 
 /*
  * Append " key=value" (without the blank if it is the first) to the len bytes in text, the value
- * cut to max bytes as written. Returns the new length; len if there is no room for the key and
- * three bytes.
+ * cut to max bytes as written. Returns the new length; len if there is no room for the key, two
+ * quotes and a NUL.
  */
 static size_t
 add_field(char *text, size_t size, size_t len, const char *key, const char *value, size_t max)
@@ -146,7 +147,7 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 	char text[NP_LOG_TEXT];
 	va_list ap;
 
-	if (!wants(log, level)) {
+	if (!is_wanted(log, level)) {
 		return;
 	}
 	memcpy(whole.line, e->line, e->len + 1);
@@ -161,7 +162,10 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 
 enum { LINE = NP_LOG_EVENT + 80 };
 
-/* Write a line, after one that reports lost lines if there are any to report. */
+/*
+ * Write a line by put(), which returns false if there is no room, after one that reports lost lines
+ * if there are any to report. priority: LOG_* of syslog(3).
+ */
 static void
 deliver(struct np_log_out *out, const char *line,
 	bool (*put)(struct np_log_out *out, int priority, const char *line), int priority)
@@ -206,6 +210,7 @@ write_now(int fd, const char *text, size_t size)
 	return write(fd, text, size);
 }
 
+/* Write a line on standard error, which has no priorities. */
 static bool
 put_on_stderr(struct np_log_out *out, int priority, const char *line)
 {

@@ -16,7 +16,7 @@
 /* Tries to find an unused temporary name, and bytes of the name that it repeats. */
 enum { TRIES = 16, KEPT = 200 };
 
-/* A name with a slash at its end gets the error of open(2): np_trusted_find() has none for it. */
+/* np_trusted_find(), but a name with a slash at its end gets the error that open(2) has for it. */
 static int
 find_spot(const char *path, struct np_trusted_spot *spot, struct np_err *err)
 {
@@ -27,6 +27,7 @@ find_spot(const char *path, struct np_trusted_spot *spot, struct np_err *err)
 					       : np_trusted_find(path, spot, err);
 }
 
+/* Is a new file to take this name? Not that of a pipe, a device, or a link in /proc. */
 static bool
 is_replaced(const struct np_trusted_spot *s, enum np_output_how how)
 {
@@ -43,6 +44,7 @@ np_output_check(const char *path, enum np_output_how how, struct np_err *err)
 	if (find_spot(path, &s, err) != NP_OK) {
 		return err->code;
 	}
+	/* Is a directory written to, or the file itself? */
 	makes = !s.is_there || is_replaced(&s, how);
 	/* AT_EACCESS: by the user and group that would create the file. */
 	if (faccessat(s.dir, makes ? "." : s.name, makes ? W_OK | X_OK : W_OK, AT_EACCESS) != 0) {
@@ -116,7 +118,7 @@ np_output_beside(struct np_output *o, int dir, const char *name, int mode)
 	for (int i = 0; i < TRIES && failed == EEXIST; i++) {
 		uint32_t number = 0;
 
-		(void)!getrandom(&number, sizeof(number), GRND_NONBLOCK);
+		(void)!getrandom(&number, sizeof(number), GRND_NONBLOCK); /* else i alone */
 		snprintf(o->beside, sizeof(o->beside), ".%.*s.%08x", KEPT, o->name,
 			 number + (unsigned)i);
 		o->fd = openat(o->dir, o->beside,

@@ -13,7 +13,12 @@
 
 #include "base/lines.h"
 
-enum { LARGE = 128 << 10, BEHIND = 2 * sizeof(size_t), PAGE = 4096, FILL_S = 5 };
+enum {
+	LARGE = 128 << 10,           /* bytes from which on malloc(3) of glibc maps pages */
+	BEHIND = 2 * sizeof(size_t), /* its head before a buffer, and its alignment */
+	PAGE = 4096,
+	FILL_S = 5 /* how long a FIFO may be without data */
+};
 
 /*
  * Allocate a buffer of `size` bytes, PAGE or more, which begins at *begin. An AMD EPYC copies at
@@ -46,7 +51,8 @@ np_ring_bytes(uint64_t width, uint64_t size, uint64_t alignment, uint64_t offset
 
 	alignment += alignment == 0; /* as np_ring_make() */
 	if (__builtin_add_overflow(size, alignment, &each) ||
-	    __builtin_add_overflow(each, offset, &each) || each > UINT64_MAX / 2) {
+	    __builtin_add_overflow(each, offset, &each) ||
+	    each > UINT64_MAX / 2 /* so that the sums below fit */) {
 		return UINT64_MAX;
 	}
 	/* The most that new_buffer() adds to align and round up, then what malloc(3) does. */
@@ -154,7 +160,7 @@ np_ring_fill(struct np_ring *ring, int dir_fd, const char *name, struct np_err *
 		return np_fail(err, NP_EUNSUP, EACCES, "fill file %s is not a plain name", name);
 	}
 	fd = openat(anywhere ? AT_FDCWD : dir_fd, name, O_RDONLY | flags);
-	if (fd < 0 && (anywhere || errno != ELOOP)) {
+	if (fd < 0 && (anywhere || errno != ELOOP)) { /* ELOOP: a link, refused below */
 		return np_fail(err, NP_ESYS, errno, "open fill file %s", name);
 	}
 	if (!anywhere && (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))) {

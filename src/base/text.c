@@ -7,13 +7,13 @@
 
 enum { LONGEST_NAME = 63 }; /* a longer word resembles no name */
 
-/* Returns the bytes of the UTF-8 character (RFC 3629) that text begins with, 0 if it is invalid. */
+/* The bytes of the UTF-8 character (RFC 3629) at text, 0 if it is invalid; *code: its number. */
 static size_t
-character(const char *text, uint32_t *code)
+decode_utf8(const char *text, uint32_t *code)
 {
 	static const struct {
-		uint8_t mask, lead;
-		uint32_t least;
+		uint8_t mask, lead; /* the first byte's fixed bits, and their values */
+		uint32_t least;     /* smaller ones have a shorter form, which is required */
 	} forms[] = {
 		{ 0x80, 0, 0 }, { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 }
 	};
@@ -94,7 +94,7 @@ np_text_lookalike(const char *word, struct np_lookalike *found)
 
 	for (; *word != '\0' && is == NULL; word = found->past) {
 		uint32_t c = 0;
-		size_t len = character(word, &c);
+		size_t len = decode_utf8(word, &c);
 
 		is = len > 0 ? lookalike_text(c) : NULL;
 		found->at = word;
@@ -140,7 +140,7 @@ np_text_clean(char *text)
 
 	while (*text != '\0') {
 		uint32_t c = 0;
-		size_t len = character(text, &c);
+		size_t len = decode_utf8(text, &c);
 
 		if (len == 0 || is_harmful(c)) {
 			len = len > 0 ? len : 1;
@@ -191,9 +191,9 @@ np_text_line(FILE *out, const char *fmt, ...)
 
 /* How many letters to change, add or leave out (Levenshtein's distance), ignoring case. */
 static unsigned
-distance(const char *a, const char *b)
+edit_distance(const char *a, const char *b)
 {
-	unsigned row[LONGEST_NAME + 1];
+	unsigned row[LONGEST_NAME + 1]; /* [j]: from the part of a so far to the first j of b */
 	size_t n = strlen(b);
 
 	if (n > LONGEST_NAME) {
@@ -222,9 +222,9 @@ void
 np_nearest_look(struct np_nearest *n, const char *name)
 {
 	size_t len = strlen(n->word);
-	unsigned far = len <= LONGEST_NAME ? distance(n->word, name) : LONGEST_NAME;
+	unsigned far = len <= LONGEST_NAME ? edit_distance(n->word, name) : LONGEST_NAME;
 
-	if (far < (n->like != NULL ? n->far : len / 3 + 2)) {
+	if (far < (n->like != NULL ? n->far : len / 3 + 2)) { /* more is not similar */
 		n->like = name;
 		n->far = far;
 	}

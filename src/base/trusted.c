@@ -27,29 +27,30 @@ struct walk {
 	struct np_trusted_spot *spot; /* to be filled for an output */
 };
 
+/* Is the user root or us, and so trusted? */
 static bool
-is_ours(uid_t user)
+is_root_or_us(uid_t user)
 {
 	return user == 0 || user == geteuid();
 }
 
 static bool
-everybody_may_write(const struct stat *dir)
+is_world_writable(const struct stat *dir)
 {
 	return (dir->st_mode & S_IWOTH) != 0;
 }
 
-/* Refuse links of other users, and anything of theirs in a directory where everybody may write. For
- * an output, the directory's owner is trusted too, and so are links in other directories. */
+/* Refuse links of other users, and anything of theirs in a world-writable directory. For an
+ * output, the directory's owner is trusted too, and so are links in other directories. */
 static int
 check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 {
 	bool is_link = S_ISLNK(st->st_mode), is_output = w->kind == NP_TRUSTED_OUTPUT;
 
-	if (is_ours(st->st_uid) || (is_output && st->st_uid == w->in.st_uid)) {
+	if (is_root_or_us(st->st_uid) || (is_output && st->st_uid == w->in.st_uid)) {
 		return NP_OK;
 	}
-	if (is_link && is_output && everybody_may_write(&w->in)) {
+	if (is_link && is_output && is_world_writable(&w->in)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%.200s is a symbolic link that another user (%ld) owns, in a "
 			       "directory where everybody may create files (try another "
@@ -62,7 +63,7 @@ check_owner(const struct walk *w, const struct stat *st, struct np_err *err)
 		    "%.200s is a symbolic link that user %ld owns (try the name that it points to)",
 		    w->at, (long)st->st_uid);
 	}
-	if (everybody_may_write(&w->in)) {
+	if (is_world_writable(&w->in)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%.200s belongs to another user (%ld), in a directory where "
 			       "everybody may create files (try another directory, or chown %ld)",
@@ -89,12 +90,12 @@ check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 	if (!S_ISREG(st->st_mode)) {
 		return np_fail(err, NP_EUSAGE, 0, "not a regular file");
 	}
-	if ((everybody_may_write(&w->in) || !is_ours(w->in.st_uid)) &&
+	if ((is_world_writable(&w->in) || !is_root_or_us(w->in.st_uid)) &&
 	    check_hard_links(st, err) != NP_OK) {
 		return err->code;
 	}
 	if (w->kind == NP_TRUSTED_SECRET) {
-		if (!is_ours(st->st_uid)) {
+		if (!is_root_or_us(st->st_uid)) {
 			return np_fail(err, NP_EUSAGE, 0,
 				       "the file belongs to another user (try chown %ld)",
 				       (long)geteuid());
@@ -112,6 +113,7 @@ check_file(const struct walk *w, const struct stat *st, struct np_err *err)
 	return NP_OK;
 }
 
+/* Fail with errno `sys` at the part of the path that the walk has reached. */
 static int
 fail_at(const struct walk *w, int sys, struct np_err *err)
 {
@@ -120,7 +122,7 @@ fail_at(const struct walk *w, int sys, struct np_err *err)
 
 /* Go on in `dir`, just opened, which the walk closes; if it is -1, errno says why. */
 static int
-enter(struct walk *w, int dir, struct np_err *err)
+walk_enter(struct walk *w, int dir, struct np_err *err)
 {
 	np_fds_close(w->dir);
 	w->dir = dir;
@@ -132,17 +134,17 @@ enter(struct walk *w, int dir, struct np_err *err)
 
 /* Start at the root or in the working directory, as the path says. */
 static int
-begin(struct walk *w, struct np_err *err)
+walk_begin(struct walk *w, struct np_err *err)
 {
 	const char *from = w->rest[0] == '/' ? "/" : ".";
 
 	if (w->rest[0] == '/') {
 		strcpy(w->at, "/");
 	}
-	return enter(w, open(from, O_PATH | O_DIRECTORY | O_CLOEXEC), err);
+	return walk_enter(w, open(from, O_PATH | O_DIRECTORY | O_CLOEXEC), err);
 }
 
-/* Take the next name off the rest of the path. False at its end. */
+/* Take the next name off the rest of the path. False at its end, or if a name is too long (err). */
 static bool
 next_name(struct walk *w, char name[NAME_MAX + 1], bool *is_last, struct np_err *err)
 {
@@ -173,9 +175,9 @@ is_the_kernels(int dir)
 	return fstatfs(dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
-/* Put the text of the link before the rest of the path. */
+/* Put the link's text before the rest of the path, and take its name off the path so far. */
 static int
-follow(struct walk *w, int link, struct np_err *err)
+follow_link(struct walk *w, int link, struct np_err *err)
 {
 	char to[PATH_MAX];
 	ssize_t n = readlinkat(link, "", to, sizeof(to) - 1);
@@ -196,7 +198,7 @@ follow(struct walk *w, int link, struct np_err *err)
 	}
 	slash = strrchr(w->at, '/');
 	*(slash != NULL ? slash + (slash == w->at) : w->at) = '\0';
-	return w->rest[0] == '/' ? begin(w, err) : NP_OK;
+	return w->rest[0] == '/' ? walk_begin(w, err) : NP_OK;
 }
 
 static int
@@ -240,7 +242,7 @@ take_spot(struct walk *w, const char *name, const struct stat *seen, struct np_e
 	if (seen != NULL && S_ISDIR(seen->st_mode)) {
 		return fail_at(w, EISDIR, err);
 	}
-	if (seen != NULL && S_ISREG(seen->st_mode) && everybody_may_write(&w->in) &&
+	if (seen != NULL && S_ISREG(seen->st_mode) && is_world_writable(&w->in) &&
 	    check_hard_links(seen, err) != NP_OK) {
 		return err->code;
 	}
@@ -255,7 +257,7 @@ take_spot(struct walk *w, const char *name, const struct stat *seen, struct np_e
 
 /* Walk one name further. Returns 1 to go on, 0 at the end (*fd is set), -1 with err. */
 static int
-step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err)
+walk_step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err)
 {
 	int no_follow = is_the_kernels(w->dir) ? 0 : O_NOFOLLOW, rc = -1;
 	int at = openat(w->dir, name, O_PATH | O_CLOEXEC | no_follow);
@@ -272,14 +274,14 @@ step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err
 		fail_at(w, errno, err);
 	} else if (check_owner(w, &st, err) == NP_OK) {
 		if (S_ISLNK(st.st_mode)) {
-			rc = follow(w, at, err) == NP_OK ? 1 : -1;
+			rc = follow_link(w, at, err) == NP_OK ? 1 : -1;
 		} else if (is_last && w->kind == NP_TRUSTED_OUTPUT) {
 			rc = take_spot(w, name, &st, err) == NP_OK ? 0 : -1;
 		} else if (is_last) {
 			*fd = open_last(w, name, &st, no_follow, err);
 			rc = *fd >= 0 ? 0 : -1;
 		} else {
-			return enter(w, at, err) == NP_OK ? 1 : -1; /* the walk closes it */
+			return walk_enter(w, at, err) == NP_OK ? 1 : -1; /* the walk closes it */
 		}
 	}
 	close(at);
@@ -288,7 +290,7 @@ step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err *err
 
 /* Walk the whole path. Returns the file's descriptor, or -1; for an output it fills the spot. */
 static int
-walk(struct walk *w, const char *path, struct np_err *err)
+walk_path(struct walk *w, const char *path, struct np_err *err)
 {
 	size_t len = strlen(path);
 	char name[NAME_MAX + 1];
@@ -301,9 +303,9 @@ walk(struct walk *w, const char *path, struct np_err *err)
 		np_fail(err, NP_EUSAGE, 0, "'%.60s' is not a name of a file", path);
 		return -1;
 	}
-	if (begin(w, err) == NP_OK) {
+	if (walk_begin(w, err) == NP_OK) {
 		while (rc > 0 && next_name(w, name, &is_last, err)) {
-			rc = step(w, name, is_last, &fd, err);
+			rc = walk_step(w, name, is_last, &fd, err);
 		}
 	}
 	if (rc > 0 && err->code == NP_OK) { /* "/", or a link to it */
@@ -328,7 +330,7 @@ np_trusted_open(const char *path, enum np_trusted kind, struct np_err *err)
 	struct walk w = { .dir = -1, .kind = kind };
 	struct np_err ignored;
 
-	return walk(&w, path, err != NULL ? err : &ignored);
+	return walk_path(&w, path, err != NULL ? err : &ignored);
 }
 
 int
@@ -337,7 +339,7 @@ np_trusted_find(const char *path, struct np_trusted_spot *spot, struct np_err *e
 	struct walk w = { .dir = -1, .kind = NP_TRUSTED_OUTPUT, .spot = spot };
 
 	*spot = (struct np_trusted_spot){ .dir = -1 };
-	walk(&w, path, err);
+	walk_path(&w, path, err);
 	return err->code;
 }
 
@@ -347,7 +349,7 @@ np_trusted_path(char *out, size_t size, const char *path, struct np_err *err)
 	size_t n = 0;
 
 	if (path[0] != '/') {
-		if (getcwd(out, size - 1) == NULL) {
+		if (getcwd(out, size - 1) == NULL) { /* leaves room for a slash */
 			return np_fail(err, NP_ESYS, errno, "the working directory");
 		}
 		n = strlen(out);

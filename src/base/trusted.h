@@ -1,6 +1,6 @@
 /*
- * Open files that an operator names, so that another user of the machine can't substitute his own.
- * netserver opens its files as root, and some are in directories where anybody may write.
+ * Open files that an operator names, so that another user of the machine can't substitute one.
+ * netserver opens its files as root, and some are in world-writable directories.
  */
 #ifndef NP_BASE_TRUSTED_H
 #define NP_BASE_TRUSTED_H
@@ -15,8 +15,7 @@
 enum np_trusted {
 	NP_TRUSTED_DIR,    /* a directory, for openat(2) */
 	NP_TRUSTED_RULES,  /* a file to read that only its owner and group may write */
-	NP_TRUSTED_SECRET, /* a file to read, ours or root's, that only its owner may read or write
-			    */
+	NP_TRUSTED_SECRET, /* a file to read, ours or root's, that others may not read or write */
 	NP_TRUSTED_OUTPUT  /* a file to write; for np_trusted_find() alone */
 };
 
@@ -26,8 +25,7 @@ enum np_trusted {
  * its use:
  *
  * - a symbolic link anywhere in the path is followed if root or we own it;
- * - in a directory that everybody may write to (/tmp), directories, links and the file have to be
- *   root's or ours;
+ * - in a world-writable directory (/tmp), links, directories and the file must be root's or ours;
  * - the file has to be a regular one that others can't write; in such a directory, and in another
  *   user's, it may have one name only, since another user can make a hard link to root's files.
  *
@@ -50,8 +48,8 @@ struct np_trusted_spot {
  * Directories are walked as by np_trusted_open(), with the rules of the kernel's settings
  * fs.protected_symlinks, _regular and _fifos, even where these are off:
  *
- * - in a directory that everybody may write to, each part of the path has to be root's, ours or the
- *   directory's owner's, and a file may have one name only;
+ * - in a world-writable directory, each part of the path has to be root's, ours or the directory's
+ *   owner's, and a file may have one name only;
  * - elsewhere all links are followed, and anything but a directory may be written.
  *
  * base/output.h writes there. Returns err->code as np_trusted_open() would.

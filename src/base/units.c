@@ -48,7 +48,7 @@ np_parse_count(const char *text, int64_t *out)
 	return 0;
 }
 
-/* Returns the milliseconds of the unit that text begins with, 0 for none; *end is after it. */
+/* The milliseconds of the unit that text begins with (ms before m); 0: none. *end is after it. */
 static int64_t
 duration_factor(const char *text, const char **end)
 {
@@ -94,7 +94,7 @@ parse_fraction(const char *text, int64_t *billionths)
 	return text;
 }
 
-/* "1h0m5s", "1.5s", "500ms": numbers with falling units; or seconds without one, "0.5". */
+/* Read "1h0m5s", "1.5s", "500ms" (each unit smaller than the one before), or seconds, "0.5". */
 static int
 parse_duration(const char *text, int64_t *ms)
 {

@@ -4,21 +4,23 @@
 
 #include <stdint.h>
 
-/* The smaller of two numbers, the larger, and by how much a exceeds b (0 if it doesn't). */
+/* The smaller of two numbers. */
 static inline uint64_t
 np_min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
+/* The larger of two numbers. */
 static inline uint64_t
 np_max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
+/* By how much a exceeds b; 0 if it doesn't. */
 static inline uint64_t
-np_beyond(uint64_t a, uint64_t b)
+np_excess(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
@@ -30,8 +32,9 @@ np_beyond(uint64_t a, uint64_t b)
 int np_parse_count(const char *text, int64_t *out);
 
 /*
- * A test length: a count as above, or a duration such as "10s", "1m30s", "0.5", "500ms". *out is
- * the duration rounded up to whole seconds, *less_ms how many milliseconds were added for that.
+ * A test length: a count as above ("5m" is 5 million), or a duration: "10s", "1m30s", "0.5",
+ * "500ms". *out is the duration rounded up to whole seconds, *less_ms how many milliseconds were
+ * added for that.
  */
 int np_parse_length(const char *text, int64_t *out, uint32_t *less_ms);
 

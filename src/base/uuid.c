@@ -15,7 +15,7 @@ np_uuid_make(char out[NP_UUID_SIZE])
 {
 	uint64_t time = GREGORIAN + np_clock(CLOCK_REALTIME) / 100, bits;
 
-	/* If the kernel has no random bits yet, use what differs between processes and calls. */
+	/* Without random bits of the kernel, spread what differs between processes and calls. */
 	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) != (ssize_t)sizeof(bits)) {
 		bits = (np_now() ^ ((uint64_t)getpid() << 32)) * UINT64_C(0x9e3779b97f4a7c15);
 	}

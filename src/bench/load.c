@@ -143,7 +143,7 @@ np_load_add(struct np_load *l, const struct np_end *e, uint32_t conns, bool begu
 	uint64_t more = (uint64_t)e->call.interval_burst * conns;
 
 	l->burst = (uint32_t)np_min(l->burst + more, UINT32_MAX);
-	l->allowed = (uint32_t)np_min(l->allowed + np_beyond(more, begun ? conns : 0), UINT32_MAX);
+	l->allowed = (uint32_t)np_min(l->allowed + np_excess(more, begun ? conns : 0), UINT32_MAX);
 }
 
 void

@@ -194,9 +194,9 @@ static void
 keep_outage(struct np_worker *w, const struct np_conn *c, uint64_t due_ns, uint64_t now_ns)
 {
 	const struct np_run *run = w->run;
-	uint64_t ns = np_min(np_beyond(due_ns, c->ids->due_ns), now_ns - c->ids->answered_ns);
+	uint64_t ns = np_min(np_excess(due_ns, c->ids->due_ns), now_ns - c->ids->answered_ns);
 
-	ns = np_beyond(ns, (uint64_t)run->conns * NP_SEC / run->plan->rate);
+	ns = np_excess(ns, (uint64_t)run->conns * NP_SEC / run->plan->rate);
 	if (ns > w->open->outage.ns) {
 		w->open->outage = (struct np_outage){ .ns = ns,
 						      .at_ns = c->ids->answered_ns - w->began_ns,
@@ -289,7 +289,7 @@ np_open_settle(struct np_worker *w)
 	for (; w->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&w->load.arrivals)) {
 		n->due += np_open_is_counted(w, w->load.arrivals.due_ns);
 	}
-	np_open_lost(w, np_beyond(n->due, finished(w)));
+	np_open_lost(w, np_excess(n->due, finished(w)));
 	/* Connections that were not answered any more: their outage lasts until the end. */
 	for (uint32_t i = 0; i < w->conns && w->id.width > 0; i++) {
 		if (w->conn[i].ids->next > w->conn[i].ids->last_plus_1) {

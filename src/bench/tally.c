@@ -72,7 +72,7 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 		left = np_conn_queued(c);
 	}
 	return (struct np_counts){
-		.sent = np_beyond(sent, left),
+		.sent = np_excess(sent, left),
 		.received = peek(&c->received),
 		.transactions =
 		    by_number ? peek(&c->number) - peek(&c->before) : peek(&c->transactions),
@@ -196,7 +196,7 @@ take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
 			.sent = np_seen(&w->count->sent),
 			.received = np_seen(&w->count->received),
 			.transactions = np_seen(&w->count->transactions),
-			.began_ns = start_ns != 0 ? (int64_t)np_beyond(w->began_ns, start_ns) : 0,
+			.began_ns = start_ns != 0 ? (int64_t)np_excess(w->began_ns, start_ns) : 0,
 			.ended_ns = start_ns != 0 ? (int64_t)(w->left_ns - start_ns) : 0,
 			.user_us = known ? w->use.user_us : -1,
 			.system_us = known ? w->use.system_us : -1,

@@ -12,14 +12,18 @@
 #include "net/tcpinfo.h"
 #include "run/gate.h"
 
-enum { LOOK_MS = 100, QUIET_MS = 1000, IDLE_LEAST_S = 1, IDLE_MOST_S = 5, SAMPLES_LEAST = 3 };
+enum {
+	LOOK_MS = 100,    /* between two looks at the load, unless its progress is shown */
+	QUIET_MS = 1000,  /* a load may move nothing for so long */
+	IDLE_LEAST_S = 1, /* length of the probe alone */
+	IDLE_MOST_S = 5,
+	SAMPLES_LEAST = 3 /* of np_beside_own_us() */
+};
 
 /* Responsiveness ignores this share of times, the longest ones. */
 static const double LONGEST = 0.05;
 
-/* ---- The probe ---- */
-
-/* The thread of a probe. */
+/* Run the probe once. Beside a load (then there is a gate) it is the function of a thread. */
 static void *
 run_probe(void *arg)
 {
@@ -33,8 +37,8 @@ run_probe(void *arg)
 	}
 	if (b->gate != NULL) {
 		b->first = b->rc != NP_OK && np_gate_state(b->gate) == NP_GATE_SHUT;
-		np_gate_fail(
-		    b->gate); /* so that the load does not wait; no effect once it is open */
+		/* So that the load does not wait; no effect once it is open. */
+		np_gate_fail(b->gate);
 	}
 	return NULL;
 }
@@ -87,11 +91,9 @@ np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err 
 	return b->rc;
 }
 
-/* ---- Is there a load? ---- */
-
 /*
- * np_live.draw: notes the longest time in which the load moved nothing, which judge() reads, then
- * calls the function in whose place it is.
+ * np_live.draw of the load: note the longest time in which it moved nothing, for judge_load(). Then
+ * call the draw() that the caller has set.
  */
 static void
 note_load(void *ctx, const struct np_live_view *v)
@@ -115,9 +117,12 @@ note_load(void *ctx, const struct np_live_view *v)
 	}
 }
 
-/* A load that stood still does not count as one. (A long call is counted when it returns.) */
+/*
+ * Set b->died if the load failed or stood still: for longer than QUIET_MS, three round trips, and
+ * three times the mean time of a call, as a call is counted when it returns.
+ */
 static void
-judge(struct np_beside *b, int rc, const struct np_outcome *out, int control_fd)
+judge_load(struct np_beside *b, int rc, const struct np_outcome *out, int control_fd)
 {
 	const struct np_counts *n = &out->tally.count;
 	uint64_t calls = n->sends + n->receives + 1;
@@ -133,14 +138,12 @@ judge(struct np_beside *b, int rc, const struct np_outcome *out, int control_fd)
 	}
 }
 
-/* ---- The load's own connections ---- */
-
 double
 np_beside_own_us(const struct np_bag *sender)
 {
 	struct np_bag_item t, acked, queued;
 	size_t n = np_bag_list(sender, "tcp.samples.t_s", NP_BAG_REALS, &t);
-	double waited = 0, bytes, seconds, us;
+	double queued_sum = 0, bytes, seconds, us;
 
 	if (n < SAMPLES_LEAST ||
 	    np_bag_list(sender, "tcp.samples.bytes_acked", NP_BAG_INTS, &acked) != n ||
@@ -148,19 +151,17 @@ np_beside_own_us(const struct np_bag *sender)
 		return (double)NAN;
 	}
 	for (size_t i = 0; i < n; i++) {
-		waited += (double)queued.ints[i];
+		queued_sum += (double)queued.ints[i];
 	}
 	bytes = (double)acked.ints[n - 1] - (double)acked.ints[0];
 	seconds = t.reals[n - 1] - t.reals[0];
-	us = 1e6 * waited / (double)n * seconds / bytes;
-	return bytes > 0 && seconds > 0 && waited >= 0 && isfinite(us) ? us : (double)NAN;
+	us = 1e6 * queued_sum / (double)n * seconds / bytes;
+	return bytes > 0 && seconds > 0 && queued_sum >= 0 && isfinite(us) ? us : (double)NAN;
 }
 
-/* ---- Both ---- */
-
-/* The probe runs in the load's window. If the load ends early, it ends the probe. */
+/* Start the probe's thread, for the load's warm-up and window. NP_PASS_SIGNAL ends it early. */
 static int
-start(struct np_beside *b, const struct np_trial *load, struct np_err *err)
+start_probe(struct np_beside *b, const struct np_trial *load, struct np_err *err)
 {
 	struct np_plan *p = b->probe.plan;
 	uint32_t sessions;
@@ -173,10 +174,11 @@ start(struct np_beside *b, const struct np_trial *load, struct np_err *err)
 	p->length = load->plan->length;
 	p->length_less_ms = load->plan->length_less_ms;
 	p->warm_up_ms = load->plan->warm_up_ms;
-	b->gate = np_gate_new(sessions + 1);
+	b->gate = np_gate_new(sessions + 1); /* one for the probe */
 	if (b->gate == NULL) {
 		return np_fail(err, NP_ESYS, errno, "--beside: make ready");
 	}
+	/* The thread starts with the signal blocked: it may interrupt only waits. */
 	sigemptyset(&block);
 	sigaddset(&block, NP_PASS_SIGNAL);
 	pthread_sigmask(SIG_BLOCK, &block, &before);
@@ -190,9 +192,9 @@ start(struct np_beside *b, const struct np_trial *load, struct np_err *err)
 	return failed == 0 ? NP_OK : np_fail(err, NP_ESYS, failed, "--beside: start a thread");
 }
 
-/* Undo start(), once the probe's thread has ended or if there is none. */
+/* Undo start_probe(), once the probe's thread has ended or if there is none. */
 static void
-release(struct np_beside *b)
+release_probe(struct np_beside *b)
 {
 	b->probe.client->gate = NULL;
 	np_gate_free(b->gate);
@@ -212,8 +214,8 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 	if (c->chan.fd < 0 && np_trial_connect(load, err) != NP_OK) {
 		return err->code;
 	}
-	if (start(b, load, err) != NP_OK) {
-		release(b);
+	if (start_probe(b, load, err) != NP_OK) {
+		release_probe(b);
 		return err->code;
 	}
 	b->moved_ns = b->quiet_ns = 0;
@@ -235,22 +237,22 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		c->live->ctx = b->was.ctx;
 	}
 	c->live = b->watched;
-	np_gate_fail(b->gate);
+	np_gate_fail(b->gate); /* the probe may wait for a load that failed */
 	if (rc != NP_OK || np_signalled(&c->signals) > 0) {
-		b->passed++;
+		b->passed++; /* before the signal, after which the probe reads it */
 		pthread_kill(b->thread, NP_PASS_SIGNAL);
 	}
 	pthread_join(b->thread, NULL);
-	judge(b, rc, &r->out, c->chan.fd);
+	judge_load(b, rc, &r->out, c->chan.fd);
 	us = np_beside_own_us(load->plan->role == NP_LEAD ? r->out.near_bag : r->out.far_bag);
 	if (load->plan->pattern->transactions || load->plan->both) {
-		us = (double)NAN;
+		us = (double)NAN; /* no single sender of a stream */
 	}
 	b->own_us += (us - b->own_us) / ++b->loads;
 	if (b->rc == NP_ETIME && b->out.unanswered) {
-		b->rc = NP_OK; /* a queue that is longer than the test */
+		b->rc = NP_OK; /* a result: answers waited in a queue for longer than the test */
 	}
-	if (b->rc != NP_OK && (rc == NP_OK || b->first)) {
+	if (b->rc != NP_OK && (rc == NP_OK || b->first)) { /* not if the load failed first */
 		*err = b->err;
 		rc = np_fail_in(err, "--beside");
 	} else if (rc != NP_OK && np_gate_opened_ns(b->gate) == 0) {
@@ -260,11 +262,9 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		*err = b->err;
 		rc = err->code;
 	}
-	release(b);
+	release_probe(b);
 	return rc;
 }
-
-/* ---- Its figures ---- */
 
 double
 np_beside_rpm(const struct np_hist *h)
@@ -275,7 +275,7 @@ np_beside_rpm(const struct np_hist *h)
 void
 np_beside_report(const struct np_beside *b, struct np_record *r)
 {
-	np_record_text(r, NP_M_LOAD_DIED, "");
+	np_record_text(r, NP_M_LOAD_DIED, ""); /* without a probe it is not known */
 	if (b == NULL || b->idle == NULL || np_hist_count(b->idle) == 0) {
 		return;
 	}
@@ -288,7 +288,7 @@ np_beside_report(const struct np_beside *b, struct np_record *r)
 	np_record_times(r, "loaded", b->loaded);
 	np_record_real(r, NP_M_LOADED_RPM, np_beside_rpm(b->loaded));
 	np_record_int(r, NP_M_LOADED_UNANSWERED, (int64_t)b->unanswered);
-	if (!isnan(b->own_us)) {
+	if (!isnan(b->own_us)) { /* by the mean of the probe's and the load's latency */
 		np_record_real(r, NP_M_LOAD_LATENCY, b->own_us);
 		np_record_real(r, NP_M_RESPONSIVENESS,
 			       60e6 / ((60e6 / np_beside_rpm(b->loaded) + b->own_us) / 2));

@@ -20,28 +20,27 @@ struct np_gate;
 
 /* The probe's figures are those of all its runs beside a load. */
 struct np_beside {
-	/* Set by the caller: a client without a connection, with the load's signals and hooks. */
+	/* Set by the caller: a client without a connection, with the load's hooks. */
 	struct np_trial probe;
 
 	struct np_hist *idle, *loaded; /* latencies; NULL before the first one */
 	uint64_t unanswered;           /* under load; in `loaded` they are the longest */
-	double own_us;    /* mean latency over the loads' own connections; NAN: unknown */
-	uint32_t loads;   /* that it ran beside */
+	double own_us;    /* mean of np_beside_own_us() over the loads; NAN: one is unknown */
+	uint32_t loads;   /* number of loads that it ran beside */
 	char limits[200]; /* why the probe could not keep its rate under load; empty: it could */
 	char died[160];   /* why the load does not count as one; empty: it does */
 
 	/* While a load runs: */
 	struct np_gate *gate; /* opens the windows of load and probe together */
 	pthread_t thread;
-	sigset_t let_in;
+	sigset_t let_in;    /* signal mask while the probe waits */
 	_Atomic int passed; /* signals to the probe */
 	struct np_outcome out;
 	struct np_err err;
 	int rc;
-	bool first; /* it failed before the windows opened, and first */
-	struct np_live live,
-	    *watched;       /* to watch the load: this one, or the caller's if not NULL */
-	struct np_live was; /* copy of the caller's */
+	bool first;                         /* it failed before the windows opened, and first */
+	struct np_live live, *watched;      /* the load's if the caller shows none; the caller's */
+	struct np_live was;                 /* copy of the caller's */
 	uint64_t moved, moved_ns, quiet_ns; /* the load's work, when it last changed, and the
 					       longest time without a change */
 };
@@ -54,7 +53,7 @@ int np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_
 
 /*
  * Like np_trial(), with the probe beside the load. The load's outcome is in r, the probe's is added
- * to b. If the probe could not run, the error is its.
+ * to b. If the probe could not run, err says why.
  */
 int np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_trial_result *r,
 		    struct np_err *err);

@@ -10,10 +10,10 @@
 /* Two intervals that overlap by less than this share do not affect each other. */
 static const double min_overlap = 0.2;
 
-/* How much longer than this end's a far end's window may be, in s. */
+/* How much longer than this end's window a far end's may be, in s: it may report anything. */
 static const double outlasts = 1;
 
-/* What an end reported, see struct np_interval. */
+/* The intervals that an end reported, see struct np_interval. */
 struct end {
 	size_t count;
 	double end_s[NP_DISTURBED_MOST];
@@ -22,7 +22,7 @@ struct end {
 	double used_s[NP_DISTURBED_MOST], stalled_s[NP_DISTURBED_MOST];
 	double others_s[NP_DISTURBED_MOST];         /* zeros if an older end does not tell */
 	double marked[NP_MARKS][NP_DISTURBED_MOST]; /* share of the interval */
-	double clean_work[NP_DISTURBED_MOST];
+	double clean_work[NP_DISTURBED_MOST];       /* the part of work in its unmarked time */
 	uint64_t cpus[NP_DISTURBED_MOST];
 };
 
@@ -38,9 +38,7 @@ length_of(const struct end *e, size_t i)
 	return e->end_s[i] - begin_of(e, i);
 }
 
-/* --- out of the bag -------------------------------------------------------------------------- */
-
-/* A list with the length of those found before; NULL: there is none. */
+/* Find a list of as many values as those found before; the first one decides. NULL: none. */
 static const int64_t *
 find_list(const struct np_bag *b, const char *name, struct end *e)
 {
@@ -54,11 +52,11 @@ find_list(const struct np_bag *b, const char *name, struct end *e)
 	return it.ints;
 }
 
-/* Read a list. Impossible values, which a far end may send, become 0. */
+/* Read a list in units of `unit`. Impossible values, which a far end may send, become 0. */
 static bool
 read_list(const struct np_bag *b, const char *name, double unit, struct end *e, double *into)
 {
-	static const int64_t most = INT64_C(1) << 53;
+	static const int64_t most = INT64_C(1) << 53; /* exact in a double */
 	const int64_t *list = find_list(b, name, e);
 
 	for (size_t i = 0; list != NULL && i < e->count; i++) {
@@ -94,10 +92,10 @@ read_end(const struct np_bag *b, struct end *e)
 		for (size_t i = 0; i < e->count; i++) {
 			double s = e->marked[r][i], length = length_of(e, i);
 
-			e->marked[r][i] = s > length - 1e-9 ? 1 : s / length;
+			e->marked[r][i] = s > length - 1e-9 ? 1 : s / length; /* 1e-9: rounding */
 		}
 	}
-	(void)read_list(b, "disturbed.marked_work", 1, e, e->clean_work);
+	(void)read_list(b, "disturbed.marked_work", 1, e, e->clean_work); /* until the loop below */
 	for (size_t i = 0; i < e->count; i++) {
 		e->clean_work[i] = fmax(e->work[i] - e->clean_work[i], 0);
 		e->cpus[i] = (uint64_t)cpus[i];
@@ -109,13 +107,13 @@ read_end(const struct np_bag *b, struct end *e)
 }
 
 static void
-mark(struct end *e, size_t i, enum np_reason r)
+mark_interval(struct end *e, size_t i, enum np_reason r)
 {
 	e->marked[r][i] = e->marked[NP_R_ANY][i] = 1;
 	e->clean_work[i] = 0;
 }
 
-/* Withdraw foreign traffic. Work is clean again as far as no other reason marks its time. */
+/* Remove the marks of foreign traffic. Work in time that no other reason marks is clean again. */
 static void
 unmark_foreign(struct end *e)
 {
@@ -133,8 +131,7 @@ unmark_foreign(struct end *e)
 	}
 }
 
-/* --- one end by the other -------------------------------------------------------------------- */
-
+/* The time in s that interval i of a and interval j of b have in common; negative if none. */
 static double
 overlap(const struct end *a, size_t i, const struct end *b, size_t j)
 {
@@ -143,7 +140,7 @@ overlap(const struct end *a, size_t i, const struct end *b, size_t j)
 
 /* The first interval that ends after that time. */
 static size_t
-seek(const struct end *e, double s)
+first_after(const struct end *e, double s)
 {
 	size_t i = 0;
 
@@ -153,7 +150,7 @@ seek(const struct end *e, double s)
 	return i;
 }
 
-/* Set the marks that need both ends' figures. other: the far end if on this machine, or NULL. */
+/* Set the marks that need both ends' figures. other: the other end if on this machine, or NULL. */
 static void
 mark_waits(struct end *e, const struct end *other)
 {
@@ -171,7 +168,7 @@ mark_waits(struct end *e, const struct end *other)
 
 		if (other != NULL) {
 			/* How much the other end's threads ran and waited in this interval. */
-			for (size_t j = seek(other, begin_of(e, i));
+			for (size_t j = first_after(other, begin_of(e, i));
 			     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
 				double part = overlap(e, i, other, j) / length_of(other, j);
 
@@ -182,27 +179,29 @@ mark_waits(struct end *e, const struct end *other)
 		}
 		/* Short waits, and those for the other end, do not count. */
 		kept = e->kept_s[i] - fmax(used, e->short_s[i]);
-		crowd = e->stalled_s[i] - e->waited_s[i] - waited;
+		crowd = e->stalled_s[i] - e->waited_s[i] - waited; /* of other programs */
+		/* A shorter wait disturbs a process that ran for even less. */
 		if (kept >= NP_D_WAITED * length ||
 		    (kept >= NP_D_TOUCHED * length && kept >= e->used_s[i])) {
-			mark(e, i, NP_R_SWITCHES);
+			mark_interval(e, i, NP_R_SWITCHES);
 		}
+		/* Or if many other threads compete. */
 		if (kept >= NP_D_TOUCHED * length && crowd >= NP_D_STALLED * length) {
-			mark(e, i, NP_R_PRESSURE);
+			mark_interval(e, i, NP_R_PRESSURE);
 		}
 		if (e->others_s[i] - used >= NP_D_OTHERS * length) {
-			mark(e, i, NP_R_PROCESSOR);
+			mark_interval(e, i, NP_R_PROCESSOR);
 		}
 	}
 }
 
-/* The share of an interval that the other end marked for that reason. */
+/* The largest share, for that reason, of the other end's intervals that overlap interval i of e. */
 static double
 other_share(const struct end *e, size_t i, const struct end *other, int reason)
 {
 	double most = 0;
 
-	for (size_t j = seek(other, begin_of(e, i));
+	for (size_t j = first_after(other, begin_of(e, i));
 	     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
 		double least = fmin(length_of(e, i), length_of(other, j));
 
@@ -212,8 +211,6 @@ other_share(const struct end *e, size_t i, const struct end *other, int reason)
 	}
 	return most;
 }
-
-/* --- the sum --------------------------------------------------------------------------------- */
 
 /* The probability of a or b, if they are independent. */
 static double
@@ -246,7 +243,7 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 {
 	double work = 0, clean_work = 0;
 
-	for (size_t i = seek(e, 0); i < e->count; i++) {
+	for (size_t i = first_after(e, 0); i < e->count; i++) { /* 0: see leave_out_wait() */
 		double length = length_of(e, i), others = other_share(e, i, other, NP_R_ANY);
 		double from_s = begin_of(e, i), to_s = e->end_s[i];
 		uint32_t marks = add_reasons(c, e, other, i);
@@ -260,24 +257,25 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 		c->seconds += length;
 		c->clean_s += (1 - either(e->marked[NP_R_ANY][i], others)) * length;
 		work += e->work[i];
-		clean_work += e->clean_work[i] * (1 - others);
+		clean_work += e->clean_work[i] * (1 - others); /* of it, what both left unmarked */
 	}
 	if (c->clean_s <= 0) {
 		c->rate_ratio = (double)NAN;
-	} else { /* without any work the rates are equal */
+	} else { /* without any work both rates are 0 */
 		c->rate_ratio = work > 0 ? clean_work / c->clean_s / (work / c->seconds) : 1;
 	}
 }
 
 /*
- * On a path with delay a far end's window opens before data come. Let its time begin with them, by
- * as much as its window is longer than this end's.
+ * On a path with delay a far end's window opens before data come. Shift its times to begin with
+ * them, but at most by the difference in length of the two windows.
  */
 static void
 leave_out_wait(const struct end *near, struct end *far)
 {
 	double more = far->end_s[far->count - 1] - near->end_s[near->count - 1], wait = 0;
 
+	/* The last interval ends after `more`. */
 	for (size_t i = 0; far->work[i] <= 0 && far->end_s[i] <= more; i++) {
 		wait = far->end_s[i];
 	}
@@ -286,13 +284,13 @@ leave_out_wait(const struct end *near, struct end *far)
 	}
 }
 
-/* Read the far end's intervals, too, and judge those of the end that counts the work. */
+/* Read the far end's intervals into end[1], and judge those of the end that counts the work. */
 static void
-judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, struct end end[2],
-      bool far_counts)
+judge_ends(struct np_clean *c, const struct np_bag *near, const struct np_bag *far,
+	   struct end end[2], bool far_counts)
 {
 	const char *a = np_bag_string(near, "clock.boot"), *b = np_bag_string(far, "clock.boot");
-	bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
+	bool same_machine = a != NULL && b != NULL && strcmp(a, b) == 0;
 	double ends_s = end[0].end_s[end[0].count - 1] + outlasts;
 
 	c->far_reported = read_end(far, &end[1]);
@@ -320,8 +318,8 @@ judge(struct np_clean *c, const struct np_bag *near, const struct np_bag *far, s
 				  "its threads";
 	}
 	if (c->switches_why == NULL) {
-		mark_waits(&end[0], same ? &end[1] : NULL);
-		mark_waits(&end[1], same ? &end[0] : NULL);
+		mark_waits(&end[0], same_machine ? &end[1] : NULL);
+		mark_waits(&end[1], same_machine ? &end[0] : NULL);
 	}
 	sum_up(c, &end[c->by_far], &end[!c->by_far]);
 }
@@ -333,7 +331,7 @@ np_clean_judge(const struct np_bag *near, const struct np_bag *far, bool far_cou
 	struct end *end = calloc(2, sizeof(*end));
 
 	if (c != NULL && end != NULL && read_end(near, &end[0])) {
-		judge(c, near, far, end, far_counts);
+		judge_ends(c, near, far, end, far_counts);
 	} else {
 		free(c);
 		c = NULL;

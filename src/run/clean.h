@@ -1,6 +1,6 @@
 /*
  * How much of a test was undisturbed (clean), by the marks of both ends (run/disturbed.h), and the
- * rate of that part.
+ * rate of that part. "Near" is the end that judges, here the client.
  */
 #ifndef NP_RUN_CLEAN_H
 #define NP_RUN_CLEAN_H

@@ -39,7 +39,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_
 		np_client_ask_why(c, dialect, &d, err);
 		return err->code;
 	}
-	if (run->cut) { /* a reset tells the daemon of the end */
+	if (run->cut) { /* a reset tells the daemon of the end; first read the open sockets */
 		if (np_tally_take(run, &t->out->tally, err) != NP_OK) {
 			return err->code;
 		}
@@ -50,7 +50,7 @@ measure(struct np_client *c, const struct np_dialect *dialect, struct np_client_
 	}
 	NP_EACH_WORKER (w, run) {
 		if (run->side->drain != NULL) {
-			run->side->drain(w);
+			run->side->drain(w); /* count what is still in the socket */
 		}
 	}
 	return np_client_judge_results(c, &d, t, err);
@@ -60,9 +60,9 @@ int
 np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 	      const struct np_addr *peer, struct np_outcome *out, struct np_err *err)
 {
-	/* Does the daemon's window begin with its answer? If it collects evidence it waits, and
-	 * this end has time to begin collecting after the answer. */
-	bool at_once = (c->granted.caps & NP_CAPS_EVIDENCE) == 0;
+	/* A daemon without evidence opens its window with its answer: begin to collect before that,
+	 * so as not to end later. Else begin after it: a wait for other tests is not evidence. */
+	bool collects_first = (c->granted.caps & NP_CAPS_EVIDENCE) == 0;
 	struct np_client_test test = { .out = out };
 	struct np_evidence *ev = NULL;
 	struct np_stop stop = { 0 };
@@ -75,15 +75,15 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 	if (np_run_open(&test.run, p, terms, &stop, err) != NP_OK) {
 		return err->code;
 	}
-	if (at_once) {
-		test.run.end.peer = *peer;
+	if (collects_first) {
+		test.run.end.peer = *peer; /* evidence is of the interface towards it */
 		ev = np_evidence_begin(&c->collect, &test.run);
 	}
 	rc = np_client_agree(c, p, peer, &test, err);
 	if (rc != NP_OK) {
 		np_bag_free(np_evidence_end(ev, &test.run));
 	} else {
-		ev = at_once ? ev : np_evidence_begin(&c->collect, &test.run);
+		ev = collects_first ? ev : np_evidence_begin(&c->collect, &test.run);
 		np_evidence_capture(ev, &test.run);
 		rc = measure(c, np_dialect_of(p), &test, ev, err);
 		np_ids_put(&test.run, out->near_bag);
@@ -95,6 +95,7 @@ np_client_run(struct np_client *c, const struct np_plan *p, const struct np_term
 	if (rc != NP_OK && err->sys == ENETUNREACH && p->no_route) {
 		np_fail_hint(err, "no router is used: try -R 1");
 	}
+	/* Unless measure() has taken it. */
 	if (out->tally.plan == NULL && np_tally_take(&test.run, &out->tally, &why) != NP_OK &&
 	    rc == NP_OK) {
 		*err = why;

@@ -57,13 +57,13 @@ struct np_client {
 	struct np_live *live;             /* shows the progress; NULL: nothing does */
 	struct np_hello granted; /* the part of `wants` that the daemon agreed to; caps 0: none */
 	char lacks[512];         /* why the daemon reports nothing beyond results; empty: it does */
-	uint32_t owed; /* code of results that may still come, but are not needed; 0: none */
+	uint32_t owed; /* code of the last test's results if they may still come, unneeded; or 0 */
 	bool heard;    /* the daemon has answered once */
 	bool want_far; /* the daemon's own figures are needed, however late they come */
 	struct np_client_hooks hooks;
 	bool told; /* hooks.tell() was called about a long wait */
 
-	/* Reasons for a failure for which netperf has messages of its own; 0: another reason. */
+	/* Reasons for a failure that netperf has messages for; 0: another reason. */
 	int unresolved;   /* getaddrinfo(3)'s error for the host */
 	int unreachable;  /* no answer: the family of the first address that was tried */
 	int remote_error; /* the error in the daemon's answer */

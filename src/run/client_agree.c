@@ -9,9 +9,9 @@
 #include "net/llc.h"
 #include "wire/plan.h"
 
-/* Does this end receive IP datagrams, which any host could send? */
+/* Does this end receive IP datagrams, which any host could send? (Not from random hosts: mask.) */
 static bool
-receives(const struct np_run *run)
+receives_datagrams(const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
 
@@ -35,7 +35,7 @@ add_source(struct np_sources *s, const struct np_run *run, const struct np_addr 
 		return; /* a socket of IPv6 receives IPv4, too, but not the other way round */
 	}
 	if (np_addr_is_group(&real)) {
-		return;
+		return; /* its members answer from addresses of their own */
 	}
 	if (np_addr_is_any(&real)) {
 		np_addr_make_loopback(&real, real.sa.ss_family); /* packets to it go there */
@@ -53,16 +53,16 @@ add_source(struct np_sources *s, const struct np_run *run, const struct np_addr 
 /*
  * Addresses that the far end's datagrams may come from: `data`, which this end sends to, and
  * `daemon`, the peer of control_fd (len 0 and -1: there is no control connection). A far end on
- * this machine may answer from any address of the machine. No sources for tests that receive no IP
- * datagrams, or if it is unknown who will answer (a multicast group without a daemon, a random host
- * of a network).
+ * this machine may answer from any address of the machine. No sources, so that all are accepted,
+ * for tests that receive no IP datagrams, or if it is unknown who will answer (a multicast group
+ * without a daemon, a random host of a network).
  */
 static void
 find_sources(const struct np_run *run, const struct np_addr *data, const struct np_addr *daemon,
 	     int control_fd, struct np_sources *out)
 {
 	*out = (struct np_sources){ .networks = true };
-	if (!receives(run)) {
+	if (!receives_datagrams(run)) {
 		return;
 	}
 	add_source(out, run, data);
@@ -93,7 +93,7 @@ int
 np_client_accept_sources(struct np_run *run, const struct np_sources *s, uint32_t port,
 			 struct np_err *err)
 {
-	run->end.sources.count = 0;
+	run->end.sources.count = 0; /* undo an earlier call */
 	NP_EACH_WORKER (w, run) {
 		w->codec &= ~(unsigned)NP_C_COMPARE;
 	}
@@ -109,7 +109,7 @@ np_client_accept_sources(struct np_run *run, const struct np_sources *s, uint32_
 	return np_run_check_sources(run, err);
 }
 
-/* Is what the daemon granted enough? An older one ignores fields that it does not know. */
+/* Is the grant enough? An older daemon ignores fields that it does not know: they are 0 in it. */
 static int
 check_grant(const struct np_client *c, const struct np_plan *p, const struct np_far *far,
 	    struct np_err *err)
@@ -182,15 +182,15 @@ static int
 negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
 	  struct np_client_test *t, struct np_err *err)
 {
-	const char *ours = np_plan_beyond(p);
+	const char *extension = np_plan_beyond(p);
 	uint8_t message[NP_MESSAGE_MAX];
 
-	if (ours != NULL && (c->granted.caps & NP_CAP_PLAN) == 0) {
+	if (extension != NULL && (c->granted.caps & NP_CAP_PLAN) == 0) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "%s: the netserver at %s does not support this; it is not "
 			       "Plumbline's, or it is older (leave that out, or start a newer one "
 			       "there)",
-			       ours, c->peer);
+			       extension, c->peer);
 	}
 	dialect->encode_request(dialect, p, &t->run, message);
 	if (np_client_request(c, message, dialect->code + 1, "the response to the test's request",
@@ -226,7 +226,7 @@ set_peer(const struct np_client *c, struct np_client_test *t, const struct np_ad
 	const struct np_transport *transport = t->run.plan->transport;
 	const struct np_eth *link = t->run.terms->eth;
 
-	if (link != NULL) {
+	if (link != NULL) { /* a test of the link layer */
 		if (transport->connected) {
 			np_llc_address(link, t->out->far.mac, t->out->far.port, &t->run.end.peer);
 		} else {
@@ -252,16 +252,17 @@ set_peer(const struct np_client *c, struct np_client_test *t, const struct np_ad
 	}
 	t->run.end.peer = *peer;
 	np_addr_set_port(&t->run.end.peer, t->out->far.port);
-	if (np_addr_port(&t->run.end.peer) != t->out->far.port) {
+	if (np_addr_port(&t->run.end.peer) != t->out->far.port) { /* it has too many bits */
 		return np_fail(err, NP_EPEER, 0, "the daemon names port %u for the data connection",
 			       t->out->far.port);
 	}
+	/* Several flows of datagrams have a port each. */
 	return t->run.plan->flows > 1 && !transport->connected && !t->run.end.shows
 		   ? np_grant_ports(np_chan_message(&c->chan), &t->run, err)
 		   : NP_OK;
 }
 
-/* Receive only from the daemon, whose port is not known before its response. */
+/* Limit the sources of datagrams first by address, then, when the response names it, by port. */
 int
 np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 		struct np_client_test *t, struct np_err *err)
@@ -278,17 +279,17 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 	if (np_client_accept_sources(run, &sources, np_addr_port(peer), err) != NP_OK) {
 		return err->code;
 	}
-	np_run_drop_early(run);
+	np_run_drop_early(run); /* what came before sources were limited */
 	if (!p->no_control) {
 		if (negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
 		    set_peer(c, t, peer, err) != NP_OK) {
 			return err->code;
 		}
-		/* Is it our daemon, which netperf's can't pretend to be? It sends nothing before
-		 * the next request, so datagrams that have arrived are from others. */
+		/* Is it our daemon? (netperf's grants none of these.) It sends no datagram before
+		 * this end has sent one, so those that have arrived are from others. */
 		ours = granted->ids || granted->token != 0 || c->granted.caps != 0 ||
 		       np_plan_beyond(p) != NULL;
-		if (ours && receives(run)) { /* it answers from the address that it receives at */
+		if (ours && receives_datagrams(run)) { /* they come from where this end sends to */
 			sources = (struct np_sources){ .count = 0 };
 			add_source(&sources, run, peer);
 			if (sources.count == 0) {

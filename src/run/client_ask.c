@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* Read the received ERROR message; if it can't be read, the error is EPROTO. */
+/* Read the received ERROR message of ours; if it can't be read, the error is EPROTO. */
 static void
 read_error(const struct np_client *c, struct np_error_message *m)
 {
@@ -40,7 +40,7 @@ np_client_answer_head(const struct np_client *c)
 	struct np_error_message m;
 
 	if (c->chan.is_ours) {
-		head.word = 0;
+		head.word = 0; /* its length, and no error */
 	}
 	if (c->chan.is_ours && head.code == NP_EXT_ERROR) {
 		read_error(c, &m);
@@ -142,6 +142,7 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 		c->chan.since = since; /* errors tell the duration of the whole wait */
 		rc = np_chan_recv(&c->chan, what, until, c->signals.let_in, err);
 		np_live_look(c->live, NULL);
+		/* Go on if that was only the time to draw, or a signal that asks for no end. */
 	} while ((rc == NP_ETIME && until < deadline && np_now() >= until) ||
 		 (rc == NP_ESYS && err->sys == EINTR && np_signalled(&c->signals) == before));
 	if (rc == NP_ESYS && err->sys == EINTR) {
@@ -167,7 +168,7 @@ receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_e
 	if (rc != NP_ETIME || err->sys == EINTR || now >= deadline) {
 		return rc;
 	}
-	if (c->chan.have == 0) {
+	if (c->chan.have == 0) { /* else a part of the answer has come */
 		np_client_tell(
 		    c, "%s %shas not answered for %.0f s: it %s; waiting for up to %.0f s more",
 		    c->peer, c->heard ? "" : "accepted the connection, and ",
@@ -182,8 +183,8 @@ receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_e
 }
 
 /*
- * Hint at why there is no answer to the first request. netserver closes silently if the passphrase
- * is wrong, and so do other services.
+ * Add a hint to the error if there is no answer to the first request. netserver closes silently if
+ * the passphrase is wrong, and so do other services. An old netserver's messages are shorter.
  */
 static int
 no_answer_yet(const struct np_client *c, struct np_err *err)
@@ -231,7 +232,7 @@ np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, co
 	struct np_err ignored;
 
 	if (np_chan_send(&c->chan, message, np_client_deadline(NP_ANSWER_MS), err) != NP_OK) {
-		/* a daemon that refuses clients may not read their request */
+		/* A daemon that refuses clients may not read their request, but send an error. */
 		if (err->code != NP_EPEER ||
 		    np_client_receive(c, what, np_client_deadline(NP_SPARED_MS), &ignored) !=
 			NP_OK) {
@@ -323,7 +324,8 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 
 	*far = NULL;
 	if ((c->granted.caps & NP_CAP_PLAN) == 0) {
-		/* A daemon that hung up on the greeting may be netperf's, or want a passphrase. */
+		/* A daemon that hung up on the greeting may be netperf's, or want a passphrase:
+		 * only the latter hangs up again. */
 		if (!c->heard && np_client_calibrate(c, &any, err) != NP_OK) {
 			return err->code;
 		}
@@ -332,7 +334,7 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 			       "netperf's, or older)",
 			       c->peer);
 	}
-	if (np_run_open(&run, p, terms, &stop, err) != NP_OK) {
+	if (np_run_open(&run, p, terms, &stop, err) != NP_OK) { /* the request has its sizes */
 		return err->code;
 	}
 	np_engines_dialect.encode_request(&np_engines_dialect, p, &run, message);

@@ -11,10 +11,10 @@
 #include "run/gate.h"
 
 enum {
-	HINT = 256,
-	FIREWALL_NS = NP_SEC, /* an error that comes later in the window is not a firewall's */
-	UNREAD = 128 << 10,   /* nor behind more than the far end's kernel takes of itself */
-	LATE_START_MS = 1000, /* did_sender_begin_late() */
+	HINT = 256,           /* bytes of a hint's text */
+	FIREWALL_NS = NP_SEC, /* an error that comes later in the window is not a firewall's, */
+	UNREAD = 128 << 10,   /* nor after more bytes than the far end's kernel accepts by itself */
+	LATE_START_MS = 1000, /* a far end may begin so late: did_sender_begin_late() */
 	LATE_S = 4            /* no busy machine closes a window this late */
 };
 
@@ -26,7 +26,7 @@ tell_spread(struct np_client *c, const struct np_client_test *t)
 	uint32_t flows = t->run.conns;
 
 	if (!t->run.plan->spread || t->run.window.started_ns == 0) {
-		return;
+		return; /* not asked for, or the test failed before its window */
 	}
 	if (s->queues == 0) {
 		np_client_tell(
@@ -47,6 +47,7 @@ tell_spread(struct np_client *c, const struct np_client_test *t)
 	}
 }
 
+/* Does this end have a figure: a transaction, a probe's MSS, a byte of a stream? */
 static bool
 something_counted(const struct np_run *run)
 {
@@ -61,6 +62,7 @@ something_counted(const struct np_run *run)
 	return np_counts_bytes(&count) > 0;
 }
 
+/* Has a daemon answered no request? (With -N a rate of 0 is reported.) */
 static bool
 is_unanswered(const struct np_run *run)
 {
@@ -95,21 +97,24 @@ is_test_too_short(const struct np_client_test *t)
 	       seconds < round_trips * (double)t->run.round_trips_ns / 2 / NP_SEC;
 }
 
+/* Was so much acknowledged or received that a segment of the full size has passed? */
 static bool
 whole_segments_pass(const struct np_run *run)
 {
 	return run->closing.mss > 0 && run->closing.moved >= (uint64_t)run->closing.mss;
 }
 
-/* Were large segments lost, while the small ones of the control connection pass? */
+/*
+ * Were large segments lost, while the small ones of the control connection pass? Then some were
+ * sent again, at this end or (by its results) at the far end.
+ */
 static bool
 are_segments_too_large(const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
 	const struct np_closing *c = &t->run.closing;
 	const struct np_far *far = &t->out->far;
-	/* Perhaps none was sent again yet, if the handshake lost a packet: TCP then waits for 3 s.
-	 */
+	/* If the handshake lost a packet, TCP waits for 3 s before it sends data again. */
 	bool here = c->info.tcpi_unacked > 0 &&
 		    (c->info.tcpi_total_retrans > 0 || c->info.tcpi_rto >= 1000000);
 	/* A retransmission that fails again and again comes ever later, after the window. */
@@ -118,6 +123,7 @@ are_segments_too_large(const struct np_client_test *t)
 	bool small =
 	    p->pattern->transactions && p->request <= NP_RACE_MSS && p->response <= NP_RACE_MSS;
 
+	/* far->retrans alone may be of the handshake: the far end must also have sent data. */
 	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS && !small &&
 	       !whole_segments_pass(&t->run) &&
 	       (here || never || ((far->sent > 0 || p->warm_up_ms > 0) && far->retrans > 0));
@@ -161,7 +167,7 @@ loss_hint(const struct np_client_test *t, char text[HINT])
 			 t->run.closing.mss, NP_RACE_MSS);
 		return text;
 	}
-	if (p->transport->connected || detail[0] == '\0') {
+	if (p->transport->connected || detail[0] == '\0') { /* else fragments: udp_read_closing() */
 		return whole_segments_pass(&t->run) ? NULL : firewall_hint(p);
 	}
 	snprintf(text, HINT, "%s%s; %s", detail,
@@ -171,7 +177,7 @@ loss_hint(const struct np_client_test *t, char text[HINT])
 
 /*
  * Hint at a firewall if nothing arrived, and the error came before the window or soon after it
- * opened. ENETUNREACH with SO_DONTROUTE is the user's choice.
+ * opened. ENETUNREACH with SO_DONTROUTE gets its hint in np_client_run().
  */
 static void
 hint_at_firewall(const struct np_run *run, struct np_err *err)
@@ -271,6 +277,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 			       "lost the control connection to %s after %.1f s of the test",
 			       c->peer, run->window.started_ns != 0 ? (double)ran_ns / 1e9 : 0);
 	}
+	/* With these two causes an error is a consequence. */
 	if (run->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
 		*err = run->err;
 		hint_at_firewall(run, err);
@@ -308,7 +315,10 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	return NP_OK;
 }
 
-/* Tell the user if no data arrived: a result of 0 needs an explanation. */
+/*
+ * Tell the user if no data of a stream arrived, by the far end's results, and there is a likely
+ * reason: a result of 0 needs an explanation.
+ */
 static void
 tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 {
@@ -354,7 +364,8 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	}
 	t->out->measured |= t->run.cut; /* it sent, but nothing may have arrived */
 	tell_none_arrived(c, t);
-	/* The far end has sent the whole count, and its results; the rest was awaited in vain. */
+	/* The far end has sent the whole count, and its results (which is NP_BY_CONTROL); the rest
+	 * was awaited in vain. */
 	if (d->cause == NP_BY_CONTROL && p->role == NP_FOLLOW && !p->pattern->transactions &&
 	    np_delivers(p->transport) && p->length < 0 && near.received < (uint64_t)-p->length) {
 		np_client_tell(c,
@@ -363,7 +374,8 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			       p->bench->name, near.received, -p->length,
 			       NP_ADDR_STR(&t->run.end.peer), NP_STALL_S);
 	}
-	/* LLC2: a close drops data in flight, and the kernel loses some: the counts show it. */
+	/* LLC2: a close drops data in flight, and the kernel loses some. Without a warm-up, both
+	 * ends count the same data. */
 	if (p->transport->ends.shut_drops && !p->pattern->transactions && p->warm_up_ms == 0 &&
 	    t->out->far.reported && t->out->far.received < sent) {
 		np_client_tell(
@@ -373,7 +385,7 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 		    "lost them, and the rate is that of what was sent",
 		    p->bench->name, sent - t->out->far.received, sent);
 	}
-	/* The engine copied after all: the result is not what was asked for. */
+	/* The engine zerocopy copied after all: the result is not what was asked for. */
 	NP_EACH_WORKER (w, &t->run) {
 		copied += w->engine.count[NP_E_REFUSED];
 		given += w->engine.count[NP_E_BORROWED];

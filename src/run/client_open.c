@@ -18,13 +18,14 @@ enum {
 	REST_MS = 10000 /* for the rest of a message */
 };
 
+/* Is it a link-local address without the interface that it needs (fe80::1 for fe80::1%eth0)? */
 static bool
 lacks_interface(const char *host)
 {
 	return host != NULL && strncasecmp(host, "fe80:", 5) == 0 && strchr(host, '%') == NULL;
 }
 
-/* Scripts look for netperf's text "establish the control connection". */
+/* Describe why there is no control connection. Scripts look for netperf's words for it. */
 static int
 not_established(const struct np_target *t, const struct np_race *race, struct np_err *err)
 {
@@ -64,6 +65,7 @@ not_established(const struct np_target *t, const struct np_race *race, struct np
 			   : "is netserver running there, on that port?");
 }
 
+/* Send the passphrase. A daemon does not answer this, but hangs up if it is wrong. */
 static int
 send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
 {
@@ -127,7 +129,7 @@ authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 	/* A daemon without keys answers a nonce with an error, or hangs up. */
 	memcpy(m.bytes, near_nonce, sizeof(m.bytes));
 	rc = exchange(c, NP_AUTH_HELLO, &m, &head, err);
-	if (rc == NP_EPEER && c->chan.have == 0) {
+	if (rc == NP_EPEER && c->chan.have == 0) { /* it hung up */
 		return fail_no_key(c, err);
 	}
 	if (rc != NP_OK) {
@@ -168,6 +170,7 @@ authenticate(struct np_client *c, const struct np_target *t, struct np_err *err)
 	return NP_OK;
 }
 
+/* np_race.tick */
 static void
 draw_progress(void *live)
 {
@@ -249,7 +252,7 @@ greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
 	if (np_hello_get(c->chan.in, &c->granted, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
 	}
-	c->granted.caps &= wants->caps;
+	c->granted.caps &= wants->caps; /* believe no others */
 	c->chan.most = np_answer_most;
 	return NP_OK;
 }
@@ -299,7 +302,7 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 		}
 		return NP_OK;
 	}
-	/* The second connection may need the same local port at once. */
+	/* Close by a reset: the next connection may need the same local port at once. */
 	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	np_chan_close(&c->chan);
 	if (rc != NP_EUNSUP) {

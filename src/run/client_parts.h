@@ -1,8 +1,7 @@
 /*
  * Shared by the files of the client only: client_open.c (control connection and greeting),
- * client_ask.c (requests and their answers), client_agree.c
- * (before the test), client_judge.c (how it ended), client_results.c (results and evidence), and
- * client.c, which runs a test.
+ * client_ask.c (requests and their answers), client_agree.c (before the test), client_judge.c (how
+ * it ended), client_results.c (results and evidence), and client.c, which runs a test.
  */
 #ifndef NP_RUN_CLIENT_PARTS_H
 #define NP_RUN_CLIENT_PARTS_H
@@ -16,7 +15,7 @@ enum {
 	/* For the response to a test's request: a daemon may first run other tests, and is silent
 	 * meanwhile, as netperf's clients expect. Keep-alive notices a dead one. */
 	NP_RESPONSE_MS = 120000,
-	NP_SPARED_MS = 500 /* for results that are not needed */
+	NP_SPARED_MS = 500 /* for a message that is not needed */
 };
 
 static inline uint64_t
@@ -33,7 +32,7 @@ struct np_client_test {
 
 /* ---- Requests and their answers (client_ask.c) ---- */
 
-/* Receive a message. NP_ETIME also if a signal ended the wait. */
+/* Receive a message, called `what` in errors. NP_ETIME with EINTR: a signal ended the wait. */
 int np_client_receive(struct np_client *c, const char *what, uint64_t deadline, struct np_err *err);
 
 /* Send a request and receive its answer, which has that code or an error. */
@@ -43,10 +42,10 @@ int np_client_request(struct np_client *c, const uint8_t *message, uint32_t code
 /* The code of the received message, netperf's or ours, and its error or 0. */
 struct np_head np_client_answer_head(const struct np_client *c);
 
-/* Return the received error, with the daemon's text if it sent one. */
+/* Fail with the error that the daemon has sent: "the netserver at ... <verb>: <its text>". */
 int np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err);
 
-/* Is the received message the results of the test that was requested by that code? */
+/* Is the received message the results, or an error, of the test that was requested by that code? */
 int np_client_check_results(const struct np_client *c, uint32_t asked, struct np_err *err);
 
 /* Fetch the daemon's evidence of the last test or of its host. */
@@ -69,8 +68,8 @@ int np_client_agree(struct np_client *c, const struct np_plan *p, const struct n
 /* ---- After it: how it ended (client_judge.c) ---- */
 
 /*
- * Tell of --spread, take the closing figures and the cause into t->out, and fail by the first
- * reason that applies, from causes to symptoms.
+ * Tell of --spread, take the closing figures and the cause into t->out, and fail if the test did:
+ * by the first reason that applies, from causes to symptoms.
  */
 int np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_client_test *t,
 			  struct np_err *err);

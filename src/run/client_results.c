@@ -13,10 +13,10 @@ enum {
 	CROWDED_MS = 120000,   /* if this machine is busy */
 	SURPLUS_MS = 100,      /* that a sender may go on beyond two round trips */
 	HURRY_MS = 5000,       /* after a signal; RESULTS_MS if this machine is busy */
-	LAST_MS = 3000,        /* before giving up on them */
-	HALF_CLOSED_MS = 2000, /* if the daemon sent, and was interrupted */
+	LAST_MS = 3000,        /* so long before giving up, a half-close ends the test there */
+	HALF_CLOSED_MS = 2000, /* in all, for those of a daemon that sends, if not needed */
 	LOOK_MS = 1000,        /* between two checks whether the path is silent */
-	NUDGE_MS = 50,
+	NUDGE_MS = 50,         /* between two end marks */
 	QUIET_MS = 500 /* of silence at the end of a connection test: is the daemon alive? */
 };
 
@@ -39,7 +39,7 @@ ended_in_silence(const struct np_client_test *t)
 	const struct np_run *run = &t->run;
 
 	return run->plan->pattern->connection_test && t->out->cause == NP_BY_CLOCK &&
-	       np_beyond(run->window.ended_ns, last_transaction_ns(run)) >= QUIET_MS * NP_MSEC;
+	       np_excess(run->window.ended_ns, last_transaction_ns(run)) >= QUIET_MS * NP_MSEC;
 }
 
 /*
@@ -52,7 +52,8 @@ can_spare(const struct np_client *c, const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
 
-	/* Not if evidence is wanted: it comes after the results, on the same connection. */
+	/* Not if evidence is wanted, which comes after the results on the same connection; but
+	 * after a signal a quick end matters more. */
 	if ((c->want_far || (c->granted.caps & NP_CAPS_EVIDENCE) != 0) &&
 	    t->out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
 		return false;
@@ -61,7 +62,7 @@ can_spare(const struct np_client *c, const struct np_client_test *t)
 		return false; /* the daemon ended the test, and has said why */
 	}
 	if (ended_in_silence(t)) {
-		return false;
+		return false; /* does the daemon still answer? */
 	}
 	return p->pattern->connection_test || p->pattern->probe ||
 	       (p->role == NP_FOLLOW && t->out->cause == NP_BY_SIGNAL);
@@ -114,7 +115,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_c
 		rc = await_results(c, t, np_client_deadline(HALF_CLOSED_MS - NP_SPARED_MS),
 				   &ignored);
 	}
-	c->owed = rc == NP_ETIME ? c->owed : 0;
+	c->owed = rc == NP_ETIME ? c->owed : 0; /* 0: they came, or the connection is lost */
 	if (rc != NP_OK || np_client_answer_head(c).word != 0) {
 		return NP_OK;
 	}
@@ -134,7 +135,7 @@ can_do_without(const struct np_client_test *t)
 	return p->pattern->transactions || p->role == NP_FOLLOW || t->run.resets;
 }
 
-/* Go on without the results: a half-close ends the test there, and no evidence is asked for. */
+/* Go on without the results. A half-close ends the test there; evidence can't be asked for then. */
 static int
 do_without(struct np_client *c, const struct np_dialect *dialect)
 {
@@ -230,8 +231,8 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		}
 	}
 	if (t->run.cut && (t->run.plan->warm_up_ms == 0 || t->out->cause == NP_BY_SIGNAL)) {
-		/* What arrived after the end of the stream does not count, unless the far end has a
-		 * window of its own, of the whole length. */
+		/* What arrived after the end of the stream does not count, unless the far end
+		 * measured a whole window, after a warm-up. */
 		t->out->far.received = np_min(t->out->far.received, np_counts_of(&t->run).sent);
 	}
 	return NP_OK;
@@ -259,6 +260,8 @@ np_client_ask_why(struct np_client *c, const struct np_dialect *dialect, const s
 		return;
 	}
 	c->owed = dialect->code + 2;
+	/* Not if this end has failed by itself: it had no route, or sent a datagram that no ICMP
+	 * message refused. Then the daemon is still at its test. */
 	if (run->err.code == NP_OK || d->cause != NP_BY_LOOP ||
 	    (run->err.sys == ENETUNREACH ||
 	     (!run->plan->transport->connected && run->err.sys != ECONNREFUSED)) ||

@@ -27,14 +27,14 @@ enum {
 /* Bytes that queues between socket and interface may hold. */
 static const uint64_t in_queues = 384 << 10;
 
+/* The reason as a bit of marks. */
 static uint32_t
-bit(enum np_reason r)
+mark_of(enum np_reason r)
 {
 	return UINT32_C(1) << r;
 }
 
-/* --- threads --------------------------------------------------------------------------------- */
-
+/* How many workers' threads are watched: the first ones. */
 static uint32_t
 threads_of(const struct np_disturbed *d)
 {
@@ -45,10 +45,10 @@ threads_of(const struct np_disturbed *d)
 struct progress {
 	struct np_thread_time did[NP_WITNESS_THREADS];
 	bool moved[NP_WITNESS_THREADS]; /* to another processor: it may have shared any */
-	uint64_t all_ran;
+	uint64_t all_ran;               /* ns, of all of them */
 };
 
-/* What each thread did in this interval, and which processors they used. */
+/* What each thread did in this interval, and which processors they used (d->cpus). */
 static void
 look_at_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p)
 {
@@ -79,11 +79,9 @@ judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 	d->process_ns = used;
 	look_at_threads(d, w, p);
 	for (uint32_t n = 0; n < threads_of(d); n++) {
-		/*
-		 * How long it waited for a processor because of other programs: without the time
-		 * that this process's other threads ran on the same one, and its controller.
-		 */
-		uint64_t own = np_beyond(process, p->all_ran), one;
+		/* Own threads that may have made this one wait: the controller, which may be on any
+		 * processor, and workers that were on the same one. */
+		uint64_t own = np_excess(process, p->all_ran), one;
 
 		for (uint32_t t = 0; t < threads_of(d); t++) {
 			bool meets =
@@ -91,9 +89,9 @@ judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 
 			own += t != n && meets ? p->did[t].ran_ns : 0;
 		}
-		one = np_beyond(p->did[n].waited_ns, own);
+		one = np_excess(p->did[n].waited_ns, own);
 
-		if (one >= kept) {
+		if (one >= kept) { /* the one that waited longest stands for all */
 			kept = one;
 			i->short_us = p->did[n].turns * NP_D_SHORT_US;
 		}
@@ -125,18 +123,17 @@ judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progres
 		busy += one;
 		busiest = one > busiest ? one : busiest;
 	}
-	stopped = w->late_ns + np_beyond(w->looking_ns, d->self.ran_ns - was.ran_ns + busy);
-	stopped = np_beyond(stopped, d->self.waited_ns - was.waited_ns);
-	stopped = np_min(stopped, np_beyond(length_ns, busiest));
+	stopped = w->late_ns + np_excess(w->looking_ns, d->self.ran_ns - was.ran_ns + busy);
+	stopped = np_excess(stopped, d->self.waited_ns - was.waited_ns);
+	stopped = np_min(stopped, np_excess(length_ns, busiest));
 	w->late_ns = w->looking_ns = 0;
 	w->stopped_ns += stopped;
-	return (double)stopped >= NP_D_STOPPED_S * 1e9 ? bit(NP_R_STOPPED) : 0;
+	return (double)stopped >= NP_D_STOPPED_S * 1e9 ? mark_of(NP_R_STOPPED) : 0;
 }
 
-/* --- the machine ----------------------------------------------------------------------------- */
-
+/* Clock ticks as a share of that time. */
 static double
-share(uint64_t ticks, double seconds)
+share_of_time(uint64_t ticks, double seconds)
 {
 	return seconds > 0 ? (double)ticks / np_cpu_rate() / seconds : 0;
 }
@@ -159,11 +156,11 @@ others_us(struct np_disturbed *d, const struct np_witness *w)
 		struct np_cpu_ticks did;
 
 		(void)np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, w->thread[i].cpu,
-				   &did);
+				   &did); /* zeros if not known */
 		user = did.user > user ? did.user : user;
 	}
 	user = (uint64_t)((double)user / np_cpu_rate() * 1e9);
-	return np_beyond(user, own_ns) / 1000;
+	return np_excess(user, own_ns) / 1000;
 }
 
 /* Was a processor slower than before, or throttled? Only those count that workers keep busy. */
@@ -176,7 +173,7 @@ judge_frequency(struct np_disturbed *d, double seconds)
 		const struct np_meters_cpu *c = &d->meters.cpu[i];
 		struct np_cpu_ticks did;
 
-		if (!c->near) {
+		if (!c->near) { /* not read at this look: begin anew at the next */
 			d->throttled[i] = 0;
 			continue;
 		}
@@ -184,19 +181,19 @@ judge_frequency(struct np_disturbed *d, double seconds)
 		if (c->khz > d->top_khz[i]) {
 			d->top_khz[i] = c->khz;
 		} else if (c->khz > 0 &&
-			   1 - share(did.idle + did.iowait, seconds) >= NP_D_SLOW_BUSY &&
+			   1 - share_of_time(did.idle + did.iowait, seconds) >= NP_D_SLOW_BUSY &&
 			   (double)c->khz < NP_D_SLOW * (double)d->top_khz[i]) {
-			marks |= bit(NP_R_FREQUENCY);
+			marks |= mark_of(NP_R_FREQUENCY);
 		}
 		if (d->throttled[i] != 0 && c->throttled + 1 > d->throttled[i]) {
-			marks |= bit(NP_R_THROTTLING);
+			marks |= mark_of(NP_R_THROTTLING);
 		}
 		d->throttled[i] = c->throttled + 1; /* 0 means not seen before */
 	}
 	return marks;
 }
 
-/* A fast test itself causes about as many time squeezes in each interval. */
+/* Were far more softirqs cut short than in the mean interval? A fast test itself causes some. */
 static uint32_t
 judge_squeezed(struct np_disturbed *d)
 {
@@ -208,7 +205,7 @@ judge_squeezed(struct np_disturbed *d)
 	}
 	d->squeezed += now;
 	return d->looks > SETTLED && now > NP_D_SQUEEZED + NP_D_SQUEEZED_TIMES * mean
-		   ? bit(NP_R_SQUEEZED)
+		   ? mark_of(NP_R_SQUEEZED)
 		   : 0;
 }
 
@@ -224,18 +221,16 @@ judge_machine(struct np_disturbed *d, double seconds)
 
 		if ((d->cpus >> cpu % CPU_BITS & 1) != 0 &&
 		    np_cpu_ticks(from->cpus, to->cpus, cpu, &did) && did.steal > 0 &&
-		    share(did.steal, seconds) >= NP_D_STEAL) {
-			marks |= bit(NP_R_STEAL);
+		    share_of_time(did.steal, seconds) >= NP_D_STEAL) {
+			marks |= mark_of(NP_R_STEAL);
 		}
 	}
-	marks |= to->irqs_moved != from->irqs_moved ? bit(NP_R_IRQ) : 0;
+	marks |= to->irqs_moved != from->irqs_moved ? mark_of(NP_R_IRQ) : 0;
 	if (llabs(to->ahead_ns - from->ahead_ns) > (int64_t)(NP_D_CLOCK_S * 1e9)) {
-		marks |= bit(NP_R_CLOCK);
+		marks |= mark_of(NP_R_CLOCK);
 	}
 	return marks;
 }
-
-/* --- the interface --------------------------------------------------------------------------- */
 
 /* Why foreign bytes can't be told from the test's own; NULL: they can. */
 static const char *
@@ -271,7 +266,8 @@ add_tcp(const struct np_run *run, struct np_carried *own)
 	own->out = c.bytes_out;
 	own->out_packets = c.segments_out;
 	own->in_packets = c.segments_in;
-	/* bytes_in lacks data received out of order, which may also come twice. */
+	/* bytes_in lacks data received out of order, which may also come twice. Segments of
+	 * transactions need not be full. */
 	at_most = c.data_segments_in * c.mss;
 	own->in = run->plan->pattern->transactions || at_most < c.bytes_in ? c.bytes_in : at_most;
 }
@@ -318,6 +314,7 @@ own_bytes(const struct np_disturbed *d, uint64_t bytes, uint64_t packets, uint64
 	return (uint64_t)np_own_counted(&own, (double)counted);
 }
 
+/* Are there more bytes than the test's own, by more than the tolerance? */
 static bool
 is_beyond(uint64_t bytes, uint64_t own, double tolerance)
 {
@@ -337,27 +334,29 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 	uint64_t own_out, own_in;
 	double late = (double)(from->took_ns + to->took_ns) / 1e9 / seconds;
 	double all = (double)(in > out ? in : out);
+	/* What was read late may be missing; NP_D_FOREIGN_BYTES is for 0.1 s. */
 	double tolerance = all * (NP_D_FOREIGN + late) + NP_D_FOREIGN_BYTES * seconds * 10;
 	bool is_loop = strcmp(d->meters.link.device, "lo") == 0, marked;
 
 	if (!from->has_link || !to->has_link || now->out < was->out || now->in < was->in) {
-		return 0;
+		return 0; /* a part is not known */
 	}
 	own_out =
 	    own_bytes(d, now->out - was->out, now->out_packets - was->out_packets, out_packets);
 	own_in = own_bytes(d, now->in - was->in, now->in_packets - was->in_packets, in_packets) +
-		 np_beyond(now->waiting, was->waiting);
+		 np_excess(now->waiting, was->waiting);
 	if (is_loop) { /* the loopback counts each packet in both directions */
 		own_out += own_in;
 	}
 	own_out += d->ahead;
 	/* Bytes that the interface has counted may reach the socket an interval later. So unmark
 	 * the interval before if this one has as many of the test's own bytes too many. */
-	if (!is_beyond(d->owed_out, np_beyond(own_out, out), tolerance) &&
-	    !is_beyond(d->owed_in, np_beyond(own_in, in), tolerance)) {
-		d->held_marks &= ~bit(NP_R_FOREIGN);
+	if (!is_beyond(d->owed_out, np_excess(own_out, out), tolerance) &&
+	    !is_beyond(d->owed_in, np_excess(own_in, in), tolerance)) {
+		d->held_marks &= ~mark_of(NP_R_FOREIGN);
 	}
-	d->ahead = np_min(np_beyond(np_beyond(own_out, out), d->owed_out), in_queues);
+	/* Own bytes that the interface has not counted, now or an interval ago, are in queues. */
+	d->ahead = np_min(np_excess(np_excess(own_out, out), d->owed_out), in_queues);
 	marked = now->knows_out && is_beyond(out, own_out, tolerance);
 	d->owed_out = marked ? out - own_out : 0;
 	if (now->knows_in && !is_loop && is_beyond(in, own_in, tolerance)) {
@@ -366,10 +365,8 @@ judge_link(struct np_disturbed *d, const struct np_carried *now, double seconds)
 	} else {
 		d->owed_in = 0;
 	}
-	return marked ? bit(NP_R_FOREIGN) : 0;
+	return marked ? mark_of(NP_R_FOREIGN) : 0;
 }
-
-/* --- intervals ------------------------------------------------------------------------------- */
 
 /* What this end has done for the result: transactions or bytes. */
 static uint64_t
@@ -435,7 +432,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	to->took_ns = np_now() - to->at_ns; /* including reads of the test's sockets */
 	if (!first && seconds > 0) {
 		i.end_us = (now_ns - d->run->window.started_ns) / 1000;
-		i.work = np_beyond(work, d->work);
+		i.work = np_excess(work, d->work);
 		i.stalled_us = from->stalled_us >= 0 && to->stalled_us > from->stalled_us
 				   ? (uint64_t)(to->stalled_us - from->stalled_us)
 				   : 0;
@@ -449,8 +446,6 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	d->work = first ? 0 : work; /* at first, workers may not have reset their counts yet */
 	d->last_ns = now_ns;
 }
-
-/* --- the end ------------------------------------------------------------------ */
 
 void
 np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *into)
@@ -467,13 +462,13 @@ np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *in
 	    win->ended_ns >= d->last_ns + TAIL_US * (uint64_t)1000) {
 		look_at_threads(d, w, &p);
 		i.end_us = (win->ended_ns - win->started_ns) / 1000;
-		i.work = np_beyond(work_of(d->run), d->work);
+		i.work = np_excess(work_of(d->run), d->work);
 		w->looking_ns = 0; /* the last look may have ended after the window */
 		/* Else it is a daemon without traffic, which looks less often. */
 		if (d->run->plan->active || d->held.work > 0 || i.work > 0) {
 			/* As if the next look, due 100 ms after the last, came at the end. */
 			np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, last_due);
-			marks = judge_stopped(d, w, &p, np_beyond(last_due, d->last_ns));
+			marks = judge_stopped(d, w, &p, np_excess(last_due, d->last_ns));
 		}
 		np_intervals_keep(&d->intervals, i, marks);
 	}

@@ -27,16 +27,17 @@ struct np_disturbed {
 	const struct np_run *run;
 	struct np_meters meters;
 	uint64_t looks;
-	uint64_t last_ns; /* when the last look began */
-	int self_fd;      /* the controller's schedstat, or a negative errno */
-	struct np_thread_time self;
+	uint64_t last_ns;             /* when the last look began */
+	int self_fd;                  /* the controller's schedstat, or a negative errno */
+	struct np_thread_time self;   /* of the controller, at the last look */
 	uint64_t process_ns, user_ns; /* processor time of this process; in user mode */
 	uint64_t cpus, work; /* bits of processors that workers were on; np_interval.work so far */
 	struct np_carried own;
-	double squeezed; /* sum so far */
+	double squeezed; /* softirqs cut short so far (np_meters_seen) */
+	/* Of each meters.cpu: highest frequency so far; times it was throttled, plus 1, or 0. */
 	uint64_t top_khz[NP_METERS_NEAR], throttled[NP_METERS_NEAR];
 	uint64_t ahead; /* bytes sent that the interface has not counted yet, at most */
-	/* The last interval, which the next look may unmark, and the foreign bytes in it. */
+	/* The last interval, which the next look may unmark, and the foreign bytes found in it. */
 	struct np_interval held;
 	uint32_t held_marks; /* bits of NP_R_* */
 	uint64_t owed_out, owed_in;

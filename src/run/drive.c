@@ -19,7 +19,7 @@ enum {
 	SLACK_S = 120,  /* how long a daemon's side may continue after its time at most */
 	IDLE_S = 10,    /* without data for this long, a daemon's watches look less often; */
 	FIRST_S = 1,    /* if there never were any, after this time */
-	RESTS = 40,     /* by this factor, which leaves np_outages_look() less than 100 ms, */
+	RESTS = 40,     /* by this factor: for outages every 80 ms, below their STOOD_MS, */
 	REST_S = 1,     /* but at least at this interval */
 	LATE_S = 10,    /* how much later than the daemon's a client's window may open */
 	LAST_WORD_S = 1 /* for a client's loop to end by itself after the daemon's last message */
@@ -49,18 +49,18 @@ struct control {
 	struct response_wait *waits; /* of each worker */
 	struct pollfd *polls;        /* FIXED and one for each worker */
 	int control_fd;              /* -1: none, or its end is known */
-	bool spoken;                 /* the control connection has been readable already */
+	bool spoken;                 /* the control connection has been readable or broken */
 	bool warm;                   /* the warm-up is over */
 	bool begun;                  /* the warm-up has begun */
 	uint64_t ready_ns;           /* when this end was ready for the warm-up */
 	uint64_t warms_ns;           /* when the warm-up began */
-	uint64_t first_ns; /* first transaction of a daemon's connection test; 0: none yet */
-	bool saw_time_up;
+	uint64_t first_ns;    /* first transaction of a daemon's connection test; 0: none yet */
+	bool saw_time_up;     /* d->late_ns is set */
 	bool arrived, let_go; /* at the gate; the workers were told to go on */
 	int signals;          /* taken so far */
 	uint64_t establish_until;
 	uint64_t heard_ns; /* when the daemon sent a message during the client's loop, or 0 */
-	struct still seen; /* of silence() */
+	struct still seen; /* of unchanged_ns() */
 	uint64_t until_ns; /* of check_stall(): when that counts as a stall */
 	struct looking looking[NP_WATCHES];
 	struct still idle; /* activity of a daemon's test, and in it progress() so far */
@@ -68,7 +68,7 @@ struct control {
 	struct np_cpu_times *cpu; /* at the end of the warm-up; NULL: no warm-up, or not measured */
 };
 
-enum { OF_TEAM, OF_CONTROL, OF_GATE, FIXED };
+enum { OF_TEAM, OF_CONTROL, OF_GATE, FIXED }; /* indexes into control.polls */
 
 /* These signals only interrupt ppoll() and the calls of workers. */
 static void
@@ -84,13 +84,14 @@ np_drive_prepare(void)
 
 	sigaction(NP_PASS_SIGNAL, &sa, NULL);
 	sigaction(NP_KICK_SIGNAL, &sa, NULL);
-	/* The parent process may have blocked it. */
+	/* The parent process may have blocked this one. */
 	sigemptyset(&kicks);
 	sigaddset(&kicks, NP_KICK_SIGNAL);
 	sigprocmask(SIG_UNBLOCK, &kicks, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/* A number that changes whenever a worker moves data (np_counters_activity()). */
 static uint64_t
 activity(const struct np_run *run)
 {
@@ -124,7 +125,7 @@ progress(const struct np_run *run)
 
 /* Does a worker sleep because its load makes it pause? */
 static bool
-any_held(const struct np_run *run)
+any_load_pauses(const struct np_run *run)
 {
 	NP_EACH_WORKER (w, run) {
 		if (np_load_is_waiting(&w->load)) {
@@ -134,9 +135,9 @@ any_held(const struct np_run *run)
 	return false;
 }
 
-/* How long the value has not changed. Pauses of a load do not count. */
+/* How long the value has not changed. While a load makes workers pause (held), time begins anew. */
 static uint64_t
-silence(struct still *s, uint64_t value, uint64_t now, bool held)
+unchanged_ns(struct still *s, uint64_t value, uint64_t now, bool held)
 {
 	if (value != s->value || s->since_ns == 0 || held) {
 		*s = (struct still){ value, now };
@@ -144,21 +145,22 @@ silence(struct still *s, uint64_t value, uint64_t now, bool held)
 	return now - s->since_ns;
 }
 
-/* Has it not changed for `limit`, or longer while the path is silent? */
+/* Has the value `did` not changed for `limit`, or for longer while the path is silent? */
 static bool
 check_stall(struct control *c, uint64_t did, uint64_t now, bool held, uint64_t limit)
 {
 	const struct np_run *run = c->d->run;
 
-	if (silence(&c->seen, did, now, held) == 0 || c->until_ns == 0) {
+	if (unchanged_ns(&c->seen, did, now, held) == 0 || c->until_ns == 0) {
 		c->until_ns = now + limit;
 	}
 	c->until_ns = np_run_extend(run, np_run_lasting_fd(run), c->until_ns);
 	return now >= c->until_ns;
 }
 
+/* Stop the workers, to that level of enum np_stop_level. The first call decides the cause. */
 static void
-end(struct control *c, enum np_cause cause, int level)
+end_test(struct control *c, enum np_cause cause, int level)
 {
 	if (!np_stopped(c->d->run->stop)) {
 		c->d->cause = cause;
@@ -179,7 +181,7 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 	bool is_marked = !run->plan->active && np_sequence_wanted(run->plan);
 
 	NP_EACH_WORKER (w, run) {
-		warm_up += np_seen(&w->count->ignored);
+		warm_up += np_seen(&w->count->ignored); /* `did` includes them */
 	}
 	if (!run->plan->transport->connected && did > warm_up && pad > NP_SEC / 2 && !is_marked) {
 		pad = NP_SEC / 2; /* there is no close to wait for */
@@ -187,7 +189,7 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 	if (did == warm_up && pad < 4 * NP_SEC) {
 		pad = 4 * NP_SEC; /* the far end may have begun late */
 	}
-	pad = np_max(pad, run->round_trips_ns);
+	pad = np_max(pad, run->round_trips_ns); /* a path with delay is silent for longer */
 	if (check_stall(c, did, now, false, pad) || now >= time_up + SLACK_S * NP_SEC) {
 		return 0;
 	}
@@ -209,9 +211,9 @@ await_own_end(struct control *c, uint64_t now)
 			     ? NP_STALL_S * NP_SEC
 			     : last_word + c->d->run->round_trips_ns;
 
-	if (silence(&c->seen, activity(c->d->run), now, any_held(c->d->run)) >= limit ||
+	if (unchanged_ns(&c->seen, activity(c->d->run), now, any_load_pauses(c->d->run)) >= limit ||
 	    (transmits && now - c->heard_ns >= last_word)) {
-		end(c, NP_BY_CONTROL, NP_LEAVE);
+		end_test(c, NP_BY_CONTROL, NP_LEAVE);
 		return NP_NEVER;
 	}
 	return now + 20 * NP_MSEC;
@@ -236,9 +238,9 @@ await_count(struct control *c, uint64_t now)
 	NP_EACH_WORKER (w, run) {
 		done += np_seen(&w->count->transactions);
 	}
-	silent = silence(&c->seen, done, now, any_held(run));
+	silent = unchanged_ns(&c->seen, done, now, any_load_pauses(run));
 	if (warmed_up ? done + 2ULL * run->conns >= count && silent >= NP_SEC : done >= count) {
-		end(c, NP_BY_LOOP, NP_LEAVE);
+		end_test(c, NP_BY_LOOP, NP_LEAVE);
 		return NP_NEVER;
 	}
 	return now + 10 * NP_MSEC;
@@ -251,12 +253,12 @@ await_progress(struct control *c, uint64_t now)
 	const struct np_plan *p = c->d->run->plan;
 	uint64_t pause = np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far));
 
-	if (!p->active) {
+	if (!p->active) { /* a daemon: its client ends the test */
 		return await_count(c, now);
 	}
-	if (check_stall(c, progress(c->d->run), now, any_held(c->d->run),
+	if (check_stall(c, progress(c->d->run), now, any_load_pauses(c->d->run),
 			NP_STALL_S * NP_SEC + pause)) {
-		end(c, NP_BY_SILENCE, NP_ABANDON);
+		end_test(c, NP_BY_SILENCE, NP_ABANDON);
 		return NP_NEVER;
 	}
 	return now + NP_SEC / 2;
@@ -374,6 +376,7 @@ keep_warm_up(struct control *c, uint64_t now)
 	struct np_err err;
 
 	if (!begin_warm_up(c, now)) {
+		/* Look often at first, later every 2 ms. */
 		return now + NP_MSEC / 10 + np_min((now - c->ready_ns) / 16, 2 * NP_MSEC);
 	}
 	until = c->warms_ns + run->plan->warm_up_ms * NP_MSEC;
@@ -388,7 +391,7 @@ keep_warm_up(struct control *c, uint64_t now)
 	run->window.started_ns = run->worker->open != NULL ? until : np_now();
 	memset(c->looking, 0, sizeof(c->looking)); /* times are counted from the start */
 	NP_EACH_WORKER (w, run) {
-		np_stop_mark(&w->stop);
+		np_stop_mark(&w->stop); /* have it reset its counts, and go on */
 		c->waits[w - run->worker].kicked_lost = UINT64_MAX; /* losses count anew */
 	}
 	return now;
@@ -415,7 +418,7 @@ time_up_at(struct control *c, uint64_t now, uint64_t *again)
 			*again = np_min(*again, now + NP_MSEC / 10 +
 						    np_min((now - since) / 16, 20 * NP_MSEC));
 		}
-		since = np_max(since, np_min(np_beyond(c->first_ns, run->round_trips_ns),
+		since = np_max(since, np_min(np_excess(c->first_ns, run->round_trips_ns),
 					     since + LATE_S * NP_SEC));
 	}
 	return since + c->d->length_ns;
@@ -432,7 +435,7 @@ keep_test_time(struct control *c, uint64_t now)
 	again = np_min(again, interrupt_late_workers(c, now));
 	if (c->d->length_ns == 0) {
 		if (c->d->limit_ns != 0 && now >= limit) {
-			end(c, NP_BY_LIMIT, NP_LEAVE);
+			end_test(c, NP_BY_LIMIT, NP_LEAVE);
 		} else if (c->d->limit_ns != 0) {
 			again = np_min(again, limit);
 		}
@@ -446,7 +449,7 @@ keep_test_time(struct control *c, uint64_t now)
 	c->saw_time_up = true;
 	again = counts_late_data(run) ? await_silence(c, time_up, now) : 0;
 	if (again == 0) {
-		end(c, NP_BY_CLOCK, NP_LEAVE);
+		end_test(c, NP_BY_CLOCK, NP_LEAVE);
 		return NP_NEVER;
 	}
 	return again;
@@ -462,7 +465,7 @@ keep_gate(struct control *c)
 	if (gate == NULL || c->let_go) {
 		return;
 	}
-	if (!np_stopped(run->stop)) {
+	if (!np_stopped(run->stop)) { /* else they go on to their end, without a window */
 		int state;
 
 		if (!c->arrived) {
@@ -488,7 +491,7 @@ keep_time(struct control *c, enum np_phase phase)
 	if (phase == NP_LOOPING) {
 		NP_EACH_WORKER (w, c->d->run) {
 			if (np_team_phase_of(c->team, w) > NP_LOOPING && w->err.code != NP_OK) {
-				end(c, NP_BY_LOOP, NP_LEAVE); /* it failed: end the others */
+				end_test(c, NP_BY_LOOP, NP_LEAVE); /* it failed: end the others */
 				break;
 			}
 		}
@@ -508,7 +511,7 @@ keep_time(struct control *c, enum np_phase phase)
 	if (now < c->establish_until) {
 		return c->establish_until;
 	}
-	end(c, NP_BY_SILENCE, NP_ABANDON);
+	end_test(c, NP_BY_SILENCE, NP_ABANDON);
 	return NP_NEVER;
 }
 
@@ -532,7 +535,7 @@ check_idle(struct control *c, uint64_t now)
 {
 	uint64_t did = activity(c->d->run), moved;
 
-	if (silence(&c->idle, did, now, false) < (did > 0 ? IDLE_S : FIRST_S) * NP_SEC ||
+	if (unchanged_ns(&c->idle, did, now, false) < (did > 0 ? IDLE_S : FIRST_S) * NP_SEC ||
 	    c->d->run->plan->active) {
 		return false;
 	}
@@ -586,7 +589,7 @@ keep_watches(struct control *c, enum np_phase phase)
 
 /* Interrupt the system calls of workers that were told to stop. False: none has to be. */
 static bool
-kick(const struct control *c)
+kick_stopped(const struct control *c)
 {
 	bool any = false;
 
@@ -595,7 +598,7 @@ kick(const struct control *c)
 
 		/* An event wakes a loop that waits for events, unless its load makes it pause. */
 		if (phase == NP_LOOPING && w->stop.wake_fd > 0 && !np_load_is_waiting(&w->load)) {
-			any |= np_stopped(&w->stop);
+			any |= np_stopped(&w->stop); /* look again: it may be about to pause */
 		} else if ((np_stopped(&w->stop) && phase < NP_FINISHING) ||
 			   (np_abandoned(&w->stop) && phase < NP_DONE)) {
 			np_team_kick(c->team, w);
@@ -605,7 +608,7 @@ kick(const struct control *c)
 	return any;
 }
 
-/* The control connection is readable or broken: a message early on, or the far end is gone. */
+/* The control connection is readable or broken: the daemon sent a message, or the far end left. */
 static void
 read_control(struct control *c)
 {
@@ -626,11 +629,11 @@ read_control(struct control *c)
 		return;
 	}
 	/* A client that has lost its daemon does not drain. */
-	end(c, NP_BY_CONTROL, c->d->run->plan->active ? NP_ABANDON : NP_LEAVE);
+	end_test(c, NP_BY_CONTROL, c->d->run->plan->active ? NP_ABANDON : NP_LEAVE);
 }
 
 /*
- * Does the end of a data connection end this daemon's test? Not in a ramp, whose workers watch
+ * Does the end of a data connection end this daemon's test? Not in a ramp, where workers watch
  * them, and not for IP datagrams, where an error is no end.
  */
 static bool
@@ -643,8 +646,8 @@ ends_by_data(const struct np_run *run, enum np_phase phase)
 }
 
 /*
- * With engines that borrow buffers, poll(2) would return at once: POLLERR can't be masked. Then
- * look at the data connections at intervals.
+ * With engines that borrow buffers, the error queue has completions, and poll(2) would return at
+ * once: POLLERR can't be masked. Then look at the data connections at intervals.
  */
 static uint64_t
 look_at_data(struct control *c, enum np_phase phase)
@@ -658,13 +661,13 @@ look_at_data(struct control *c, enum np_phase phase)
 		struct pollfd p = { .fd = w->conn->fd, .events = POLLRDHUP };
 
 		if (poll(&p, 1, 0) > 0 && (p.revents & ~POLLERR) != 0) {
-			end(c, NP_BY_LOOP, NP_LEAVE);
+			end_test(c, NP_BY_LOOP, NP_LEAVE);
 		}
 	}
 	return np_deadline(20 * NP_MSEC);
 }
 
-/* Sleep until then, or a worker, the far end, the gate or a signal has news. */
+/* Sleep until `until`, or until a worker, the far end, the gate or a signal has news. */
 static void
 wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 {
@@ -691,22 +694,22 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 			.events = POLLRDHUP,
 		};
 	}
-	if (ppoll(c->polls, FIXED + run->workers, np_left(np_approach(until, np_now()), &left),
+	if (ppoll(c->polls, FIXED + run->workers, np_left(np_first_wake(until, np_now()), &left),
 		  c->d->signals.let_in) <= 0) {
 		return;
 	}
-	while (read(c->team->heard_fd, bytes, sizeof(bytes)) > 0) {
+	while (read(c->team->heard_fd, bytes, sizeof(bytes)) > 0) { /* one for each change */
 	}
 	if (c->polls[OF_CONTROL].revents != 0) {
 		if (c->spoken) {
-			c->control_fd = -1;
+			c->control_fd = -1; /* it broke after that: poll it no more */
 		} else {
 			read_control(c);
 		}
 	}
 	for (uint32_t i = 0; i < run->workers; i++) {
 		if (c->polls[FIXED + i].revents != 0) {
-			end(c, NP_BY_LOOP, NP_LEAVE);
+			end_test(c, NP_BY_LOOP, NP_LEAVE);
 		}
 	}
 }
@@ -745,8 +748,8 @@ control_team(struct control *c)
 		np_live_look(live, c->d->run);
 		until = np_live_until(live, np_min(until, keep_watches(c, phase)));
 		until = np_min(until, look_at_data(c, phase));
-		if (kick(c)) {
-			until = np_deadline(2 * NP_MSEC);
+		if (kick_stopped(c)) {
+			until = np_deadline(2 * NP_MSEC); /* a kick may come too early */
 		}
 		wait_for_news(c, phase, until);
 		/* The first signal ends the loop; the next one ends the wait for data in flight,
@@ -754,11 +757,11 @@ control_team(struct control *c)
 		n = np_signalled(&c->d->signals);
 		if (n != c->signals) {
 			c->signals = n;
-			end(c, NP_BY_SIGNAL,
-			    n > 1 || phase >= NP_FINISHING || has_no_result(c) ? NP_ABANDON
-									       : NP_HURRY);
+			end_test(c, NP_BY_SIGNAL,
+				 n > 1 || phase >= NP_FINISHING || has_no_result(c) ? NP_ABANDON
+										    : NP_HURRY);
 			/* A far end that pauses between bursts notices only this. It then closes,
-			 * after end(), so that does not look like a failure. */
+			 * after end_test(), so that does not look like a failure. */
 			if (c->d->run->plan->active && c->d->control != NULL &&
 			    c->d->run->plan->far.call.interval_burst > 0) {
 				np_chan_half_close(c->d->control);
@@ -795,6 +798,7 @@ settle_window(const struct control *c)
 	/* A sender's window opens one warm-up after connecting began, at the earliest. */
 	uint64_t earliest_ns =
 	    c->establish_until - c->d->establish_ns + run->plan->warm_up_ms * NP_MSEC;
+	/* open_ns: when it opened if it had its whole length. */
 	uint64_t first_ns = UINT64_MAX, open_ns = win->ended_ns - win->length_ns;
 	bool has_waited = run->plan->active ? counts_late_data(run) : c->d->cause == NP_BY_CLOCK;
 
@@ -841,7 +845,7 @@ conclude(const struct control *c)
 			run->window.ended_ns = w->ended_ns;
 		}
 		if (c->warm && c->d->length_ns != 0 && !c->saw_time_up) { /* loops ended it first */
-			c->d->late_ns = np_max(c->d->late_ns, np_beyond(w->left_ns, time_up));
+			c->d->late_ns = np_max(c->d->late_ns, np_excess(w->left_ns, time_up));
 		}
 		if (run->err.code == NP_OK && w->err.code != NP_OK) {
 			run->err = w->err;
@@ -869,7 +873,7 @@ np_drive(struct np_drive *d, struct np_err *err)
 	d->run->control_fd = c.control_fd;
 	d->run->round_trips_ns = 2 * np_tcp_round_trip_ns(c.control_fd);
 	NP_EACH_WORKER (w, d->run) {
-		if (w->timeout_ns > 0) {
+		if (w->timeout_ns > 0) { /* see fit_timeout() */
 			w->timeout_ns = np_max(w->timeout_ns, d->run->round_trips_ns);
 		}
 	}

@@ -20,7 +20,7 @@ struct np_signals {
 	const _Atomic int *received; /* signals so far; NULL: they are not counted */
 };
 
-/* The number of signals so far; each asks for the end. */
+/* The number of signals so far; each asks for an earlier end than the one before. */
 static inline int
 np_signalled(const struct np_signals *s)
 {
@@ -34,7 +34,7 @@ enum np_cause {
 	NP_BY_LOOP,    /* the loop itself: its count is reached, the far end closed, or it failed */
 	NP_BY_CLOCK,   /* the time is up */
 	NP_BY_SIGNAL,  /* the user */
-	NP_BY_CONTROL, /* the far end sent a message, or closed the control connection */
+	NP_BY_CONTROL, /* the daemon sent results or an error, or the control connection ended */
 	NP_BY_LIMIT,   /* the test went on for longer than limit_ns */
 	NP_BY_SILENCE  /* no data connection was made in time, or nothing moved on it any more */
 };
@@ -50,7 +50,7 @@ struct np_watch {
 	bool warms_up; /* also during the warm-up */
 	bool jitters;  /* up to a quarter earlier or later, so as not to synchronise with periodic
 			  events */
-	bool at_once;  /* also when the window opens */
+	bool at_once;  /* first when the window opens; else every_ns after that */
 };
 
 enum { NP_WATCHES = 4 }; /* those of run/evidence.h, and one more */

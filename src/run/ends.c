@@ -7,7 +7,7 @@
 
 /* Encode an address: IP version, 16 bytes of address (zeros after IPv4), port. */
 static void
-put(uint8_t at[NP_AUTH_ENDS / 2], struct np_addr *a)
+encode(uint8_t at[NP_AUTH_ENDS / 2], struct np_addr *a)
 {
 	uint32_t port;
 	int version;
@@ -15,7 +15,7 @@ put(uint8_t at[NP_AUTH_ENDS / 2], struct np_addr *a)
 	memset(at, 0, NP_AUTH_ENDS / 2);
 	np_addr_unmap(a);
 	version = np_family_of(a)->version;
-	if (version == 0) {
+	if (version == 0) { /* not IP */
 		return;
 	}
 	port = np_addr_port(a);
@@ -35,6 +35,6 @@ np_ends_of(int fd, bool is_client, uint8_t ends[NP_AUTH_ENDS])
 		memset(ends, 0, NP_AUTH_ENDS);
 		return;
 	}
-	put(ends, is_client ? &near : &far);
-	put(ends + NP_AUTH_ENDS / 2, is_client ? &far : &near);
+	encode(ends, is_client ? &near : &far);
+	encode(ends + NP_AUTH_ENDS / 2, is_client ? &far : &near);
 }

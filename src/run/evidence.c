@@ -27,18 +27,23 @@
 #include "sys/route.h"
 #include "wire/ext.h"
 
-enum { EVERY_MS = 100, LEAST_MS = 1, SAMPLES = 800, DEVICE = 16 };
+enum {
+	EVERY_MS = 100, /* between two samples by default, */
+	LEAST_MS = 1,   /* and at least */
+	SAMPLES = 800,  /* most that are kept */
+	DEVICE = 16     /* bytes of an interface's name */
+};
 
 /* The columns of a sample: these, then those of TCP_INFO. */
 enum { BYTES, QUEUED_IN, QUEUED_OUT, OWN, COLUMNS = OWN + NP_TCP_SAMPLED };
 static const char *const own_names[OWN] = { "bytes", "queued_in", "queued_out" };
 
 struct np_evidence {
-	struct np_evidence_wants plan;
+	struct np_evidence_wants wants;
 	char device[DEVICE];
 	char device_why[128]; /* why the device is unknown; empty: it is known, or there is none */
 	struct np_moved *moved;
-	struct np_cgroup *cgroup; /* plan.cgroup, or opened here */
+	struct np_cgroup *cgroup; /* wants.cgroup, or opened here */
 	struct np_witness witness;
 	struct np_disturbed disturbed;
 	struct np_outages *outages; /* NULL: they are not looked for */
@@ -54,7 +59,7 @@ struct np_evidence {
 	int64_t column[COLUMNS][SAMPLES];
 };
 
-/* Find the interface by its address. If that fails, device is "" and `why` says why. */
+/* Find the interface that has this address. If that fails, device is "" and `why` says why. */
 static void
 find_device(const struct np_addr *near, char device[DEVICE], char *why, size_t size)
 {
@@ -86,9 +91,9 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 	if (ev == NULL || flow.protocol == 0 || p->transport->packets.no_capture != NULL) {
 		return; /* no IP packets, or the ledger can't read them */
 	}
-	if (ev->plan.capture == NULL || (ev->plan.caps & NP_CAP_WIRE) == 0) {
-		if (ev->plan.capture_why_not != NULL) {
-			np_bag_unread(ev->bag, ev->plan.capture_why_not, "wire");
+	if (ev->wants.capture == NULL || (ev->wants.caps & NP_CAP_WIRE) == 0) {
+		if (ev->wants.capture_why_not != NULL) {
+			np_bag_unread(ev->bag, ev->wants.capture_why_not, "wire");
 		}
 		return;
 	}
@@ -112,7 +117,7 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 				   : asked > 0 ? (uint32_t)asked
 					       : 0;
 	}
-	if (np_capture_start(ev->plan.capture, &flow, &err) != NP_OK) {
+	if (np_capture_start(ev->wants.capture, &flow, &err) != NP_OK) {
 		np_bag_unread(ev->bag, err.msg, "wire");
 		return;
 	}
@@ -120,21 +125,21 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 }
 
 struct np_evidence *
-np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
+np_evidence_begin(const struct np_evidence_wants *wants, struct np_run *run)
 {
 	struct np_evidence *ev;
-	uint32_t every_ms = plan->every_ms != 0 ? plan->every_ms : EVERY_MS;
-	struct np_addr near = plan->near;
+	uint32_t every_ms = wants->every_ms != 0 ? wants->every_ms : EVERY_MS;
+	struct np_addr near = wants->near;
 
-	if (plan->caps == 0) {
+	if (wants->caps == 0) {
 		return NULL;
 	}
 	ev = calloc(1, sizeof(*ev));
 	if (ev == NULL) {
 		return NULL;
 	}
-	ev->plan = *plan;
-	ev->plan.root = plan->root != NULL ? plan->root : "";
+	ev->wants = *wants;
+	ev->wants.root = wants->root != NULL ? wants->root : "";
 	ev->run = run;
 	ev->bag = np_bag_new();
 	ev->every_ns = (every_ms < LEAST_MS ? LEAST_MS : every_ms) * (uint64_t)NP_MSEC;
@@ -146,34 +151,32 @@ np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run)
 	if (run->plan->transport->ip_protocol != 0) {
 		if (near.len == 0 &&
 		    (run->end.peer.len == 0 || !np_addr_towards(&run->end.peer, &near))) {
-			near.len = 0;
+			near.len = 0; /* not known; np_addr_towards() may have set it */
 		}
 		find_device(&near, ev->device, ev->device_why, sizeof(ev->device_why));
 	}
-	if ((plan->caps & NP_CAP_TEST) != 0) {
+	if ((wants->caps & NP_CAP_TEST) != 0) {
 		NP_EACH_WORKER (w, run) {
-			w->use.root = ev->plan.root;
-			w->use.counts = plan->cycles ? &np_perf_processor : NULL;
+			w->use.root = ev->wants.root;
+			w->use.counts = wants->cycles ? &np_perf_processor : NULL;
 		}
-		ev->witness.root = ev->plan.root;
+		ev->witness.root = ev->wants.root;
 		ev->witness.every_ns = ev->every_ns;
-		np_disturbed_begin(&ev->disturbed, ev->plan.root, ev->device, run);
+		np_disturbed_begin(&ev->disturbed, ev->wants.root, ev->device, run);
 		ev->cgroup =
-		    plan->cgroup != NULL ? plan->cgroup : np_cgroup_open(ev->plan.root, NULL);
+		    wants->cgroup != NULL ? wants->cgroup : np_cgroup_open(ev->wants.root, NULL);
 		np_cgroup_begin(ev->cgroup);
-		ev->moved = np_moved_begin(ev->plan.root, ev->device);
+		ev->moved = np_moved_begin(ev->wants.root, ev->device);
 	}
 	return ev;
 }
-
-/* --- samples --------------------------------------------------------------------------------- */
 
 /*
  * Sample all connections. A worker that waits for events does that itself, when it has the time.
  * For workers that block the controller does it, by its own descriptors. False: no sample.
  */
 static bool
-look(const struct np_evidence *ev, struct np_sample *s)
+sample_conns(const struct np_evidence *ev, struct np_sample *s)
 {
 	const struct np_run *run = ev->run;
 	struct np_counts c;
@@ -218,13 +221,13 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 	if (ev->witness.looks % (ev->every_ns / ev->witness.every_ns) != 0) {
 		return; /* every_ns has grown since, but the watch still calls as often */
 	}
-	if (!look(ev, &s)) {
+	if (!sample_conns(ev, &s)) {
 		return;
 	}
 	/* The worker may have taken the sample an interval ago. */
 	at_ns = s.at_ns != 0 ? s.at_ns : now_ns;
 	if (at_ns < run->window.started_ns) {
-		return;
+		return; /* in the warm-up */
 	}
 	if (ev->count == SAMPLES) {
 		/* Drop every other sample, and take only every other one from now on. */
@@ -244,7 +247,7 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 	    run->plan->pattern->transactions && s.bytes == 0
 		? (int64_t)(s.transactions * (run->worker->send_size + run->worker->recv_size))
 		: (int64_t)s.bytes;
-	if (np_run_lasting_fd(run) >= 0) {
+	if (np_run_lasting_fd(run) >= 0) { /* else connections come and go */
 		ev->queues = true;
 		ev->column[QUEUED_IN][i] = extrapolate(s.queued_in, s.looked, conns_up(run));
 		ev->column[QUEUED_OUT][i] = extrapolate(s.queued_out, s.looked, conns_up(run));
@@ -256,7 +259,7 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 	}
 }
 
-/* What the connections' counters had when the warm-up ended. */
+/* What the connections' counters had when the warm-up ended; empty: there was none. */
 static struct np_tcp_sum
 before_window(const struct np_run *run)
 {
@@ -268,7 +271,7 @@ before_window(const struct np_run *run)
 	return before;
 }
 
-/* The kernel's values at the end, counts of the window; of several connections, their sums. */
+/* Put tcp.*: the kernel's values at the end, and counts of the window, summed over connections. */
 static void
 put_tcp(const struct np_run *run, struct np_bag *bag)
 {
@@ -284,14 +287,14 @@ put_tcp(const struct np_run *run, struct np_bag *bag)
 	np_tcp_put(&sum, conns_up(run), run->conn->fd, bag);
 }
 
-/* What the transport knows about the first connection. */
+/* What the transport knows about the first connection, in words (detail) and figures. */
 static void
 put_transport(struct np_run *run, struct np_bag *bag)
 {
 	const struct np_transport *t = run->plan->transport;
 
 	if (!run->plan->pattern->connection_test && run->closing.detail[0] == '\0') {
-		np_run_read_closing(run);
+		np_run_read_closing(run); /* may set the detail */
 	}
 	if (t->put_kernel != NULL && !run->plan->pattern->connection_test && run->conn->fd >= 0) {
 		t->put_kernel(run, run->conn->fd, bag);
@@ -315,14 +318,14 @@ watch_samples(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	np_witness_done(&ev->witness, np_now());
 }
 
-/* np_watch.look */
+/* np_watch.look; at the first one the window opens: what counted in the warm-up counts anew. */
 static void
 watch_disturbed(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct np_evidence *ev = ctx;
 
 	if (ev->capturing && ev->disturbed.looks == 0 && run->plan->warm_up_ms > 0) {
-		np_capture_restart(ev->plan.capture, run->window.started_ns);
+		np_capture_restart(ev->wants.capture, run->window.started_ns);
 	}
 	np_witness_begin(&ev->witness, due_ns, now_ns);
 	np_disturbed_look(&ev->disturbed, &ev->witness, now_ns);
@@ -342,7 +345,7 @@ np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WA
 					      .look = np_outages_look,
 					      .ctx = ev->outages };
 	}
-	if (ev == NULL || (ev->plan.caps & NP_CAP_TEST) == 0) {
+	if (ev == NULL || (ev->wants.caps & NP_CAP_TEST) == 0) {
 		return;
 	}
 	watch[0] = (struct np_watch){
@@ -355,9 +358,9 @@ np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WA
 }
 
 /*
- * Put a list for each column, but for those that the test does not have. Times that add up begin
- * with the window: what they had before it, older clients subtract from tcp.*, which has none of
- * it. Counts of bytes are positions in the stream, the same at both ends.
+ * Put a list for each column that the test has. Times that add up count from the window, as tcp.*
+ * does: older clients subtract what the first sample has of them. Counts of bytes are positions in
+ * the stream, the same at both ends.
  */
 static void
 put_samples(struct np_evidence *ev)
@@ -382,14 +385,13 @@ put_samples(struct np_evidence *ev)
 	for (size_t n = 0; n < COLUMNS; n++) {
 		const char *name = n < OWN ? own_names[n] : np_tcp_sampled(n - OWN, ev->tcp_len);
 
+		/* NULL: this kernel's TCP_INFO does not have it. */
 		if (name != NULL && (n >= OWN ? ev->tcp : n == BYTES || ev->queues)) {
 			np_bag_ints(ev->bag, ev->column[n], ev->count, "%s.samples.%s", where,
 				    name);
 		}
 	}
 }
-
-/* --- the end --------------------------------------------------------------------------------- */
 
 /* Put flow.*: what the test asked for, what its sockets have, and what was counted. */
 static void
@@ -431,7 +433,7 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	if (run->worker->load.kind == &np_load_paced) {
 		np_bag_int(ev->bag, (int64_t)(run->worker->load.interval_ns / 1000),
 			   "flow.interval_us");
-		/* of a thread, as from daemons where that was what -b set */
+		/* Of a thread, as older daemons send it, where -b applied to a thread. */
 		np_bag_real(ev->bag,
 			    (double)p->near.call.interval_burst * conns_up(run) / run->workers,
 			    "flow.burst");
@@ -454,18 +456,18 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	}
 }
 
-/* Facts in plan->lasting, which were read before this process was confined, take precedence. */
+/* Facts in wants->lasting, which were read before this process was confined, take precedence. */
 static void
-put_host(const struct np_evidence_wants *plan, const char *device, const char *device_why, int fd,
+put_host(const struct np_evidence_wants *wants, const char *device, const char *device_why, int fd,
 	 struct np_bag *into)
 {
 	struct np_bag_item item;
 
-	np_host_facts(plan->root, device, fd, into);
+	np_host_facts(wants->root, device, fd, into);
 	if (device_why[0] != '\0') {
 		np_nic_unread(device_why, into);
 	}
-	for (size_t i = 0; np_bag_at(plan->lasting, i, &item); i++) {
+	for (size_t i = 0; np_bag_at(wants->lasting, i, &item); i++) {
 		if (strncmp(item.name, "host.", strlen("host.")) != 0) {
 			continue;
 		}
@@ -478,12 +480,12 @@ put_host(const struct np_evidence_wants *plan, const char *device, const char *d
 }
 
 void
-np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *into)
+np_evidence_host(const struct np_evidence_wants *wants, int fd, struct np_bag *into)
 {
 	char device[DEVICE], why[128];
 
-	find_device(&plan->near, device, why, sizeof(why));
-	put_host(plan, device, why, fd, into);
+	find_device(&wants->near, device, why, sizeof(why));
+	put_host(wants, device, why, fd, into);
 }
 
 /* The peer's address: the data connection's or, until it is known, the one that may connect. */
@@ -514,7 +516,7 @@ connected_to_peer(const struct np_run *run)
 	return fd;
 }
 
-/* The sum over all workers, or none if one of them could not count. */
+/* Put cycles and instructions, summed over the workers; unread if one of them could not count. */
 static void
 put_cycles(const struct np_run *run, struct np_bag *into)
 {
@@ -540,7 +542,7 @@ put_cycles(const struct np_run *run, struct np_bag *into)
 	np_bag_int(into, (int64_t)sum[0], "work.cycles");
 	np_bag_int(into, (int64_t)sum[1], "work.instructions");
 	np_bag_text(into, user_only ? "user" : "user and kernel", "work.counted");
-	if (running_ns < enabled_ns) {
+	if (running_ns < enabled_ns) { /* others used the processor's counters meanwhile */
 		np_bag_real(into, (double)running_ns / (double)enabled_ns, "work.counted_share");
 	}
 }
@@ -587,8 +589,9 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 }
 
 /*
- * For np_foreign_put(): after a warm-up the counters of the connections and of the interface did
- * not begin at the same moment, and what was in flight or queued then is in one of them only.
+ * The share of the window for np_foreign_put(): after a warm-up the counters of the connections and
+ * of the interface did not begin at the same moment, and what was in flight or queued then is in
+ * one of them only. In flight is what is sent in a round trip.
  */
 static double
 edge_of(const struct np_evidence *ev, const struct np_run *run)
@@ -598,16 +601,17 @@ edge_of(const struct np_evidence *ev, const struct np_run *run)
 	double seconds = np_bag_number(ev->bag, "flow.seconds");
 	double queued = np_bag_number(ev->bag, "flow.sndbuf") * run->conns;
 	double edge_s = fmax(rtt_us / 1e6, (double)run->round_trips_ns / 2e9);
-	uint64_t gap_ns = np_beyond(run->window.opened_ns, ev->moved_ns);
+	uint64_t gap_ns = np_excess(run->window.opened_ns, ev->moved_ns);
 
 	if (run->plan->warm_up_ms == 0) {
 		return 0;
 	}
 	NP_EACH_WORKER (w, run) {
-		gap_ns = np_max(gap_ns, np_beyond(w->began_ns, ev->moved_ns));
-		gap_ns = np_max(gap_ns, np_beyond(ev->moved_ns, w->began_ns));
+		gap_ns = np_max(gap_ns, np_excess(w->began_ns, ev->moved_ns));
+		gap_ns = np_max(gap_ns, np_excess(ev->moved_ns, w->began_ns));
 	}
 	edge_s += (double)gap_ns / 1e9;
+	/* Datagrams count when they enter the send buffer. */
 	if (!np_delivers(run->plan->transport) && queued > 0 && sent > 0) {
 		edge_s += queued / sent * seconds;
 	}
@@ -625,17 +629,17 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	}
 	bag = ev->bag;
 	link = &ev->disturbed.meters.link;
-	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
+	if ((ev->wants.caps & NP_CAP_TEST) != 0) {
 		const char *boot;
 
 		put_flow(ev, run);
 		/* When the window opened, and the boot id that this clock belongs to, which a
 		 * confined session can't read. */
-		boot = np_bag_string(ev->plan.lasting, "clock.boot");
+		boot = np_bag_string(ev->wants.lasting, "clock.boot");
 		if (boot != NULL) {
 			np_bag_text(ev->bag, boot, "clock.boot");
 		} else {
-			np_host_boot(ev->plan.root, ev->bag);
+			np_host_boot(ev->wants.root, ev->bag);
 		}
 		np_bag_real(ev->bag, (double)run->window.started_ns / 1e9, "clock.begin_s");
 		np_disturbed_end(&ev->disturbed, &ev->witness, bag);
@@ -648,27 +652,28 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	}
 	np_run_hang_up(run); /* the far end must not wait for the rest, which takes milliseconds */
 	if (ev->capturing) {
-		np_capture_stop(ev->plan.capture, bag);
+		np_capture_stop(ev->wants.capture, bag);
 	}
-	if ((ev->plan.caps & NP_CAP_TEST) != 0) {
+	if ((ev->wants.caps & NP_CAP_TEST) != 0) {
 		put_samples(ev);
 		np_moved_end(ev->moved, bag);
+		/* Not if the test ended within the warm-up. */
 		if (link->mtu > 0 && (run->plan->warm_up_ms == 0 || ev->moved_ns != 0)) {
 			np_foreign_put(bag, link, edge_of(ev, run));
 		}
 		np_cgroup_end(ev->cgroup, bag);
 	}
-	if (ev->plan.cgroup == NULL) {
+	if (ev->wants.cgroup == NULL) {
 		np_cgroup_close(ev->cgroup);
 	}
 	np_stamps_put(run, bag);
 	np_outages_put(ev->outages, bag);
 	free(ev->outages);
 	np_sequence_put(run, bag); /* puts nothing unless both ends agreed on numbers */
-	if ((ev->plan.caps & NP_CAP_HOST) != 0) {
+	if ((ev->wants.caps & NP_CAP_HOST) != 0) {
 		int fd = connected_to_peer(run);
 
-		put_host(&ev->plan, ev->device, ev->device_why, fd >= 0 ? fd : run->conn->fd, bag);
+		put_host(&ev->wants, ev->device, ev->device_why, fd >= 0 ? fd : run->conn->fd, bag);
 		np_route_facts((const struct sockaddr *)&run->end.local.sa,
 			       (const struct sockaddr *)&peer_of(run)->sa, bag);
 		np_fds_close(fd);

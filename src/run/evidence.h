@@ -38,10 +38,10 @@ enum { NP_EVIDENCE_BYTES = 128 << 10 };
 struct np_evidence;
 
 /*
- * Start collecting: read the counters, before the data connections are made. NULL if the plan wants
- * nothing, or memory ran out. Workers account for themselves (np_worker.use).
+ * Start collecting: read the counters, before the data connections are made. NULL if wants->caps
+ * is 0, or memory ran out. Workers account for themselves (np_worker.use).
  */
-struct np_evidence *np_evidence_begin(const struct np_evidence_wants *plan, struct np_run *run);
+struct np_evidence *np_evidence_begin(const struct np_evidence_wants *wants, struct np_run *run);
 
 /* Start the ledger of the flow's packets, once its ports are known. ev may be NULL. */
 void np_evidence_capture(struct np_evidence *ev, const struct np_run *run);
@@ -51,12 +51,13 @@ enum { NP_EVIDENCE_WATCHES = 3 };
 void np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WATCHES]);
 
 /*
- * To be called after the loop, with the flow still open. Returns all evidence, to be freed; NULL if
- * ev is. Frees ev.
+ * To be called after the loop, with the flow still open. Hangs up the flow (np_run_hang_up()).
+ * Returns all evidence, to be freed; NULL if ev is. Frees ev.
  */
 struct np_bag *np_evidence_end(struct np_evidence *ev, struct np_run *run);
 
-/* Only facts of the host, and of the interface that has the plan's address (len 0: none). */
-void np_evidence_host(const struct np_evidence_wants *plan, int fd, struct np_bag *into);
+/* Only facts of the host, and of the interface that has wants->near (len 0: none). fd: a socket to
+ * the peer, for its route; -1: none. */
+void np_evidence_host(const struct np_evidence_wants *wants, int fd, struct np_bag *into);
 
 #endif

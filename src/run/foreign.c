@@ -4,12 +4,14 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* Foreign bytes up to the larger of these do not count: a share of the interface's, and bytes. */
 static const double tolerance_share = 0.02, tolerance_bytes = 20e3;
 static const double super_packet = 65536; /* bytes; usually the most */
 static const double most_edge = 0.5;      /* a shorter window tells nothing */
 static const double sack_bytes = 36;      /* of TCP options, in an acknowledgement */
 
-/* A datagram larger than the link's MTU is sent in fragments, with one UDP header. */
+/* A datagram larger than the link's MTU is sent in fragments, which carry multiples of 8 bytes,
+ * with one UDP header. */
 struct np_own
 np_own_of(double count, double bytes, unsigned segment_header, int version,
 	  const struct np_link *link)
@@ -34,6 +36,7 @@ np_own_counted(const struct np_own *own, double packets)
 	return own->bytes + own->header * fmin(own->packets, packets);
 }
 
+/* The number of that name in the bag; 0: it is not known. */
 static double
 or_0(const struct np_bag *bag, const char *name)
 {
@@ -42,16 +45,16 @@ or_0(const struct np_bag *bag, const char *name)
 	return isnan(v) ? 0 : v;
 }
 
-/* Packets that were dropped before the interface counted them. */
+/* How many packets were dropped at this end before the interface counted them. */
 static double
-drops(const struct np_bag *bag)
+drops_before(const struct np_bag *bag)
 {
 	return or_0(bag, "moved.nic.tx_dropped") + or_0(bag, "tc.out.drops");
 }
 
-/* Packets that were dropped after the interface counted them: the test's or foreign ones. */
+/* Add packets of `each` bytes, the test's or not, dropped after the interface counted them. */
 static void
-drop_behind(struct np_own *in, double packets, double each)
+add_dropped(struct np_own *in, double packets, double each)
 {
 	in->bytes += packets * each;
 	in->dropped += packets * each;
@@ -64,6 +67,7 @@ tcp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 {
 	double segments_out = np_bag_number(bag, "tcp.segments_out");
 	double segments_in = np_bag_number(bag, "tcp.segments_in");
+	/* tcp.timestamps is of one connection only; Linux uses them by default. */
 	bool stamped = or_0(bag, "tcp.timestamps") > 0 || or_0(bag, "tcp.connections") > 1;
 	unsigned header = stamped ? NP_TCP_STAMPED : NP_TCP_STAMPED - 12;
 
@@ -72,17 +76,18 @@ tcp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	    np_own_of(segments_in, np_bag_number(bag, "tcp.bytes_received"), header, version, link);
 	out->unsure = (segments_out - np_bag_number(bag, "tcp.data_segments_out")) * sack_bytes;
 	/* If they were the test's, they were sent again. */
-	out->dropped = fmin(drops(bag), or_0(bag, "tcp.retransmitted_segments")) *
+	out->dropped = fmin(drops_before(bag), or_0(bag, "tcp.retransmitted_segments")) *
 		       (or_0(bag, "tcp.mss") + out->header);
 	in->unsure = (segments_in - np_bag_number(bag, "tcp.data_segments_in")) * sack_bytes;
-	/* What the interface counted, but this end's TCP dropped. */
+	/* What the interface counted, but this end's TCP dropped: segments that came twice, and
+	 * packets that found no room. */
 	in->unsure += (or_0(bag, "moved.netstat.TcpExt.TCPDSACKOldSent") +
 		       or_0(bag, "moved.netstat.TcpExt.TCPDSACKOfoSent")) *
 		      or_0(bag, "tcp.mss");
 	in->unsure += (or_0(bag, "moved.netstat.TcpExt.TCPBacklogDrop") +
 		       or_0(bag, "moved.netstat.TcpExt.TCPRcvQDrop")) *
 		      super_packet;
-	drop_behind(in, or_0(bag, "tc.in.drops"), super_packet);
+	add_dropped(in, or_0(bag, "tc.in.drops"), super_packet);
 	return !isnan(out->bytes + in->bytes + out->unsure + in->unsure);
 }
 
@@ -106,9 +111,10 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	bool sized;
 
 	*out = np_own_of(sends, sent, 0, version, link);
-	out->dropped = sends > 0 ? fmin(drops(bag) / out->packets, 1) *
+	out->dropped = sends > 0 ? fmin(drops_before(bag) / out->packets, 1) *
 				       (out->bytes + out->packets * out->header)
 				 : 0;
+	/* Is the size of a datagram known? Not if the kernel joined some. */
 	sized = receives > 0 && !(or_0(bag, "engine.joined_receives") > 0);
 	each = sized ? received / receives : super_packet;
 	if (sized) {
@@ -118,10 +124,10 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	*in = np_own_of(receives, received, 0, version, link);
 	/* Fragments of datagrams that stayed incomplete. */
 	fragments -= in->packets > receives ? in->packets : 0;
-	drop_behind(in, fmax(fragments, 0), link->header + link->mtu);
-	drop_behind(in, or_0(bag, "tc.in.drops"), each + in->header + 8);
+	add_dropped(in, fmax(fragments, 0), link->header + link->mtu);
+	add_dropped(in, or_0(bag, "tc.in.drops"), each + in->header + 8 /* UDP's */);
 	if (!sized) {
-		drop_behind(in, dropped, each); /* each may have been many datagrams */
+		add_dropped(in, dropped, each); /* each may have been many datagrams */
 	}
 	return !isnan(sends + receives + sent + received);
 }
@@ -140,7 +146,7 @@ put(struct np_bag *bag, const struct np_own *own, double edge, const char *bytes
 	least = bytes - np_own_counted(own, packets);
 	most = least + own->dropped;
 	tolerance = fmax(tolerance_share * bytes, tolerance_bytes) + edge * bytes;
-	if (most < -tolerance) {
+	if (most < -tolerance) { /* the test has more than the interface counted */
 		np_bag_unread(bag, "not all packets of the test used this interface", "%s", name);
 	} else if (most < tolerance + own->unsure) {
 		np_bag_int(bag, 0, "%s", name);

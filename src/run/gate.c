@@ -11,7 +11,7 @@ struct np_gate {
 	_Atomic uint32_t missing;
 	_Atomic int state;
 	_Atomic uint64_t opened_ns;
-	int fd; /* eventfd(2) */
+	int fd; /* eventfd(2): np_gate_fd() */
 };
 
 struct np_gate *
@@ -40,9 +40,9 @@ np_gate_free(struct np_gate *g)
 	}
 }
 
-/* Change the state, if it is still shut. */
+/* Change the state, if it is still shut, and wake those that wait. */
 static void
-settle(struct np_gate *g, int state)
+set_state(struct np_gate *g, int state)
 {
 	static const uint64_t one = 1;
 	int shut = NP_GATE_SHUT;
@@ -58,14 +58,14 @@ np_gate_arrive(struct np_gate *g)
 	if (atomic_fetch_sub(&g->missing, 1) == 1) {
 		/* Set before the state, at which others read it. */
 		atomic_store(&g->opened_ns, np_now());
-		settle(g, NP_GATE_OPEN);
+		set_state(g, NP_GATE_OPEN);
 	}
 }
 
 void
 np_gate_fail(struct np_gate *g)
 {
-	settle(g, NP_GATE_FAILED);
+	set_state(g, NP_GATE_FAILED);
 }
 
 int

@@ -58,7 +58,7 @@ struct group {
 	_Atomic int passed;       /* signals passed on; one more when a session fails */
 	_Atomic uint32_t granted; /* sessions that the daemon agreed to */
 	_Atomic uint32_t in_time; /* granted in time, if not all were; 0: all were, so far */
-	_Atomic uint64_t late_ns; /* when that was seen */
+	_Atomic uint64_t late_ns; /* when that was seen; set before in_time */
 	int news_fd;              /* eventfd(2): a session is over, or late */
 
 	pthread_mutex_t lock;
@@ -71,7 +71,11 @@ struct group {
 
 /* ---- The plans ---- */
 
-/* Does each flow need a session? np_group_check() refuses options that such sessions lack. */
+/*
+ * Does each flow need a session? With a daemon of ours, if the test can't have several flows; with
+ * netperf's, if its messages can describe one flow (else one session is refused). np_group_check()
+ * refuses threads and a warm-up there.
+ */
 static bool
 needs_session_each(const struct np_plan *p, const struct np_hello *granted)
 {
@@ -211,15 +215,16 @@ fail_gates(struct group *g)
 	np_gate_fail(g->gate);
 }
 
+/* Wake watch_over(). */
 static void
-wake(struct group *g)
+wake_watcher(struct group *g)
 {
 	static const uint64_t one = 1;
 
 	(void)!write(g->news_fd, &one, sizeof(one)); /* it can't overflow */
 }
 
-/* Arrive, and wait for the others until then. Returns the gate's state. */
+/* Arrive, and wait for the others, or for a signal, until then. Returns the gate's state. */
 static int
 arrive_and_wait(struct session *s, struct np_gate *gate, uint64_t until)
 {
@@ -235,8 +240,8 @@ arrive_and_wait(struct session *s, struct np_gate *gate, uint64_t until)
 }
 
 /*
- * Let a receiving half wait until then for the connections of the sending one, and of a probe: its
- * daemon sends as soon as it has its own, and both halves are to run at the same time.
+ * Let a receiving half wait for the connections of the sending one, and of a probe, but not after
+ * `until`: its daemon sends as soon as it has its own, and both halves are to run at the same time.
  */
 static void
 await_sender(const struct session *s, uint64_t until)
@@ -244,13 +249,17 @@ await_sender(const struct session *s, uint64_t until)
 	static const struct timespec pause = { .tv_nsec = NP_MSEC };
 	const struct group *g = s->group;
 
+	/* 1: only this one has not arrived. */
 	while (np_gate_missing(g->gate) > 1 && np_gate_state(g->gate) == NP_GATE_SHUT &&
 	       np_signalled(&s->client->signals) == 0 && np_now() < until) {
 		ppoll(NULL, 0, &pause, &g->let_in);
 	}
 }
 
-/* Wait until all sessions are granted: data connections made before that would be idle. */
+/*
+ * np_client_hooks.agreed: wait until all sessions are granted, as data connections made before that
+ * would be idle. If that takes too long, end all sessions.
+ */
 static void
 await_others(void *ctx, const struct np_run *run)
 {
@@ -266,7 +275,7 @@ await_others(void *ctx, const struct np_run *run)
 	    np_signalled(&s->client->signals) == 0) {
 		g->late_ns = np_now();
 		g->in_time = g->granted;
-		wake(g);
+		wake_watcher(g);
 	}
 	if (np_gate_state(g->agreed) != NP_GATE_OPEN) {
 		fail_gates(g);
@@ -275,7 +284,7 @@ await_others(void *ctx, const struct np_run *run)
 	}
 }
 
-/* All sessions may wait for the daemon: only the first one tells the user. */
+/* np_client_hooks.tell. All sessions may wait for the daemon: only the first one tells the user. */
 static void
 tell_waiting(void *ctx, const char *text)
 {
@@ -318,7 +327,7 @@ tell_sum(struct group *g, uint64_t now_ns)
 		np_counts_add(&sum, &g->session[i].seen);
 		g->session[i].looked = false;
 	}
-	if (any_running) {
+	if (any_running) { /* else the result itself follows */
 		g->trial->look(g->was.watch.ctx, g->trial->plan, &sum, g->began_ns, now_ns);
 	}
 }
@@ -332,7 +341,7 @@ take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 	pthread_mutex_lock(&s->group->lock);
 	s->seen = np_counts_arrived(run);
 	s->looked = true;
-	/* With a warm-up, later than the gate opened. */
+	/* The earliest window. With a warm-up they open one by one, after the gate. */
 	if (s->group->began_ns == 0 || run->window.started_ns < s->group->began_ns) {
 		s->group->began_ns = run->window.started_ns;
 	}
@@ -355,11 +364,11 @@ note_over(struct session *s)
 		fail_gates(g); /* waiting sessions fail; no effect once the windows are open */
 	}
 	g->running--;
-	if (g->began_ns != 0) {
+	if (g->began_ns != 0) { /* the others may have looked already */
 		tell_sum(g, np_now());
 	}
 	pthread_mutex_unlock(&g->lock);
-	wake(g);
+	wake_watcher(g);
 }
 
 /* The thread of a session: connect, unless it is the first, and run its test. */
@@ -373,7 +382,8 @@ run_session(void *arg)
 		s->rc = np_client_connect(s->client, &s->group->others, &s->err);
 	}
 	if (s->rc == NP_OK) {
-		/* Before any test is asked for: daemons wait for datagrams from the grant on. */
+		/* Before any test is asked for: daemons wait for datagrams from the grant on. A
+		 * session that does not come is missed at the next gate. */
 		(void)arrive_and_wait(s, s->group->connected, np_deadline(AGREE_S * NP_SEC));
 		s->plan.sequence = (s->client->granted.caps & NP_CAP_SEQUENCE) != 0;
 		s->rc = np_client_run(s->client, &s->plan, t->terms, t->peer, &s->out, &s->err);
@@ -509,7 +519,7 @@ watch_over(struct group *g)
 {
 	struct pollfd news = { .fd = g->news_fd, .events = POLLIN };
 	struct np_live *live = g->was.live;
-	bool ended = false, failed = false;
+	bool ended = false, told = false; /* told: of a failure */
 	struct timespec left;
 	uint64_t ignored;
 	int taken = 0;
@@ -533,8 +543,8 @@ watch_over(struct group *g)
 			}
 		}
 		ended = g->running == 0;
-		if ((g->failed != NULL || g->in_time > 0) && !failed && !ended) {
-			failed = true;
+		if ((g->failed != NULL || g->in_time > 0) && !told && !ended) {
+			told = true;
 			pass_on(g, 1);
 		}
 		pthread_mutex_unlock(&g->lock);
@@ -580,7 +590,7 @@ sum_up(struct group *g, struct np_outcome *out, struct np_err *err)
 		np_outcome_free(one);
 	}
 	out->tally.plan = g->trial->plan;
-	out->tally.paced_ns /= g->count;
+	out->tally.paced_ns /= g->count; /* a mean */
 	out->sessions = g->count;
 	if (out->near_bag != NULL) {
 		np_bag_int(out->near_bag, g->count, "flow.sessions");

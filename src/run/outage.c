@@ -59,7 +59,7 @@ step_of(const struct np_run *run)
 static uint64_t
 until(const struct np_outages *o, uint64_t now_ns)
 {
-	return np_beyond(now_ns, o->looked_ns) > STOOD_MS * NP_MSEC ? o->looked_ns : now_ns;
+	return np_excess(now_ns, o->looked_ns) > STOOD_MS * NP_MSEC ? o->looked_ns : now_ns;
 }
 
 /* Keep the time without progress of a flow if it was an outage, and the longest one. */
@@ -68,7 +68,7 @@ keep(struct np_outages *o, uint32_t flow, uint64_t until_ns)
 {
 	const uint64_t between = NP_OUTAGE_MS * NP_MSEC; /* the progress may be that old */
 	const struct flow *f = &o->flow[flow / step_of(o->run)];
-	uint64_t lasted_ns = np_beyond(until_ns, f->progress_ns + f->stalled_ns);
+	uint64_t lasted_ns = np_excess(until_ns, f->progress_ns + f->stalled_ns);
 
 	if (f->progress_ns > 0 && (f->no_route || f->resent > f->last.resent) &&
 	    lasted_ns > between + o->longest.ns) {

@@ -478,9 +478,9 @@ put_quota(const struct np_cgroup *c, struct np_bag *into)
 		read_level(c, &c->level[i], &to);
 		least = from->quota < least.quota ? *from : least;
 		least = to.quota < least.quota ? to : least;
-		to.periods = np_beyond(to.periods, from->periods);
-		to.throttled_periods = np_beyond(to.throttled_periods, from->throttled_periods);
-		to.throttled_ns = np_beyond(to.throttled_ns, from->throttled_ns);
+		to.periods = np_excess(to.periods, from->periods);
+		to.throttled_periods = np_excess(to.throttled_periods, from->throttled_periods);
+		to.throttled_ns = np_excess(to.throttled_ns, from->throttled_ns);
 		if (to.throttled_ns > most.throttled_ns ||
 		    (most.throttled_ns == 0 && to.periods > most.periods)) {
 			most = to;
@@ -511,7 +511,7 @@ np_cgroup_end(struct np_cgroup *c, struct np_bag *into)
 		if (p->why != 0) {
 			np_bag_unread(into, strerror(p->why), "%s", pressures[i].name);
 		} else if (p->fd >= 0) {
-			np_bag_real(into, (double)np_beyond(p->us, from) / 1e6, "%s",
+			np_bag_real(into, (double)np_excess(p->us, from) / 1e6, "%s",
 				    pressures[i].name);
 		}
 	}

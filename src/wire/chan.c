@@ -214,7 +214,7 @@ wait_for(const struct np_chan *c, short events, uint64_t deadline, const sigset_
 static double
 seconds(uint64_t from, uint64_t to)
 {
-	uint64_t ms = (np_beyond(to, from) + NP_MSEC / 2) / NP_MSEC;
+	uint64_t ms = (np_excess(to, from) + NP_MSEC / 2) / NP_MSEC;
 
 	return (double)ms / 1000.0;
 }

@@ -87,11 +87,11 @@ TEST(poll_is_not_late_for_a_distant_deadline)
 	static const uint64_t left[] = { 0, NP_MSEC, 100 * NP_MSEC, NP_SEC, 3600 * NP_SEC };
 
 	for (size_t i = 0; i < LEN(left); i++) {
-		uint64_t first = np_approach(NP_SEC + left[i], NP_SEC) - NP_SEC;
+		uint64_t first = np_first_wake(NP_SEC + left[i], NP_SEC) - NP_SEC;
 
 		assert_true(first + first / 200 <= left[i] + NP_MSEC);
 	}
-	assert_true(np_approach(NP_NEVER, NP_SEC) == NP_NEVER);
+	assert_true(np_first_wake(NP_NEVER, NP_SEC) == NP_NEVER);
 }
 
 /* ---- Log lines ---- */

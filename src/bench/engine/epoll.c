@@ -567,7 +567,7 @@ wait_ms(const struct loop *l, uint64_t now)
 
 	next = l->w->load.holds ? np_min(next, l->w->load.due_ns) : next;
 	next = l->w->timeout_ns > 0 ? np_min(next, l->timeout_check_ns) : next;
-	return next == UINT64_MAX ? -1 : (int)((np_beyond(next, now) + NP_MSEC - 1) / NP_MSEC);
+	return next == UINT64_MAX ? -1 : (int)((np_excess(next, now) + NP_MSEC - 1) / NP_MSEC);
 }
 
 /* data.ptr is the connection; l: the listener; &l->connecting_fd: that set; NULL: a wake-up. */

@@ -96,7 +96,7 @@ submit(struct uring *u, unsigned wait)
 	}
 	u->w->engine.count[NP_E_SUBMISSIONS]++;
 	if (until != UINT64_MAX) {
-		uint64_t left = np_beyond(until, np_now());
+		uint64_t left = np_excess(until, np_now());
 		struct __kernel_timespec most = { .tv_sec = (int64_t)(left / NP_SEC),
 						  .tv_nsec = (long long)(left % NP_SEC) };
 

@@ -287,7 +287,7 @@ await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t la
 		if (t->ends.unacked != NULL && t->ends.unacked(c->fd) < 0) {
 			return 0;
 		}
-		if (poll(&p, 1, (int)np_min(step_ms, np_beyond(*until, np_now()) / NP_MSEC + 1)) >
+		if (poll(&p, 1, (int)np_min(step_ms, np_excess(*until, np_now()) / NP_MSEC + 1)) >
 		    0) {
 			/* POLLERR may mean that the kernel has released a buffer. */
 			bool released = (p.revents & POLLERR) != 0 && w->calls != NULL &&
