@@ -20,7 +20,7 @@ np_reason_name(enum np_reason r)
 
 /* Extend *into by the interval after it. */
 static void
-join(struct np_interval *into, const struct np_interval *i)
+extend(struct np_interval *into, const struct np_interval *i)
 {
 	into->end_us = i->end_us;
 	into->work += i->work;
@@ -42,7 +42,7 @@ np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t ma
 {
 	uint64_t begin_us = all->count > 0 ? all->interval[all->count - 1].end_us : 0;
 
-	all->every = all->every > 0 ? all->every : 1;
+	all->every = all->every > 0 ? all->every : 1; /* 0 before the first look */
 	for (int r = 0; r < NP_REASONS; r++) {
 		seen.marked_us[r] = (marks >> r & 1) != 0 ? seen.end_us - begin_us : 0;
 	}
@@ -50,15 +50,15 @@ np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t ma
 		seen.marked_us[NP_R_ANY] = seen.end_us - begin_us;
 		seen.marked_work = seen.work;
 	}
-	if (all->looks++ % all->every != 0) {
-		join(&all->interval[all->count - 1], &seen);
+	if (all->looks++ % all->every != 0) { /* the last interval is not full yet */
+		extend(&all->interval[all->count - 1], &seen);
 		return;
 	}
 	if (all->count == NP_DISTURBED_MOST) {
 		/* Join pairs, and from now on twice as many looks in an interval. */
 		for (size_t i = 0; i < NP_DISTURBED_MOST / 2; i++) {
 			all->interval[i] = all->interval[2 * i];
-			join(&all->interval[i], &all->interval[2 * i + 1]);
+			extend(&all->interval[i], &all->interval[2 * i + 1]);
 		}
 		all->count = NP_DISTURBED_MOST / 2;
 		all->every *= 2;
@@ -66,7 +66,7 @@ np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t ma
 	all->interval[all->count++] = seen;
 }
 
-/* at: the offset of a member in struct np_interval. */
+/* Put a member of all intervals as the list disturbed.NAME. at: its offset in np_interval. */
 static void
 put_list(const struct np_intervals *all, size_t at, const char *name, struct np_bag *into)
 {
@@ -76,7 +76,7 @@ put_list(const struct np_intervals *all, size_t at, const char *name, struct np_
 		uint64_t v;
 
 		memcpy(&v, (const char *)&all->interval[i] + at, sizeof(v));
-		list[i] = (int64_t)(v & INT64_MAX);
+		list[i] = (int64_t)(v & INT64_MAX); /* lists of a bag are signed */
 	}
 	np_bag_ints(into, list, all->count, "disturbed.%s", name);
 }

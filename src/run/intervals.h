@@ -10,7 +10,7 @@
 
 #include "base/bag.h"
 
-/* Why an interval is marked as disturbed. */
+/* Why an interval is marked as disturbed: doc/evidence.md; from when on: run/thresholds.h. */
 enum np_reason {
 	NP_R_STEAL,
 	NP_R_PRESSURE,
@@ -32,7 +32,7 @@ enum np_reason {
 const char *np_reason_name(enum np_reason r);
 
 enum {
-	NP_DISTURBED_MS = 100,  /* between two looks */
+	NP_DISTURBED_MS = 100,  /* between two looks of the controller */
 	NP_DISTURBED_MOST = 512 /* intervals; when there would be more, two become one */
 };
 
@@ -59,7 +59,10 @@ struct np_intervals {
 	struct np_interval interval[NP_DISTURBED_MOST];
 };
 
-/* Keep what a look saw. marks: bits of the reasons, for the whole time since the last look. */
+/*
+ * Keep what a look saw: the time since the last look. marks: bits of the reasons that apply to all
+ * of it; they fill in seen's marked_us and marked_work.
+ */
 void np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t marks);
 
 /* Put disturbed.*: a list for each member, and for each reason that occurred. */

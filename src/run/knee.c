@@ -14,16 +14,19 @@ static const double LATE_S = 0.03; /* a late wake-up at the end of a stream is n
 
 enum { RUNS = 3 /* at most, if P99 is near the limit */ };
 
+enum { P99 = 1 }; /* its index below */
 static const double shares[NP_KNEE_SHARES] = { 0.5, 0.99, 0.999 };
 
+/* The precision of the search, which ends when too_high / good is not above it. */
 static double
 end_ratio(const struct np_knee *k)
 {
 	return k->no_loss ? NEAR_NO_LOSS : NEAR;
 }
 
+/* The step of that rate; NULL: there is none. */
 static struct np_knee_step *
-step_of(struct np_knee *k, double rate)
+find_step(struct np_knee *k, double rate)
 {
 	for (uint32_t i = 0; i < k->steps; i++) {
 		if (k->step[i].rate == rate) {
@@ -37,22 +40,22 @@ struct np_knee_step *
 np_knee_next(struct np_knee *k, const struct np_plan *p)
 {
 	double max = p->pattern->offers ? MOST_BITS : NP_RATE_MAX, rate = 0;
-	struct np_knee_step *bound = step_of(k, k->too_high);
+	struct np_knee_step *bound = find_step(k, k->too_high);
 
 	if (k->steps == 0) {
 		rate = p->pattern->offers ? LOWEST_BITS : LOWEST;
 	} else if (k->steps < NP_KNEE_STEPS && k->good > 0 && k->good < max && k->too_high <= 0) {
-		rate = fmin(k->good * EACH, max);
+		rate = fmin(k->good * EACH, max); /* no rate was too high yet */
 	} else if (k->steps < NP_KNEE_STEPS && k->good > 0 && k->good < max &&
 		   k->too_high / k->good > end_ratio(k)) {
 		rate = round(sqrt(k->good * k->too_high));
-		rate = rate > k->good && rate < k->too_high ? rate : 0;
+		rate = rate > k->good && rate < k->too_high ? rate : 0; /* 0: none is between */
 	}
 	if (rate > 0) {
 		k->step[k->steps] = (struct np_knee_step){ .rate = rate };
 		return &k->step[k->steps++];
 	}
-	return bound != NULL && bound->failed == 1 ? bound : NULL;
+	return bound != NULL && bound->failed == 1 ? bound : NULL; /* it may have been disturbed */
 }
 
 /* The limit of P99 in ns, from the first step with enough samples. */
@@ -60,8 +63,8 @@ static double
 limit_of(const struct np_knee *k)
 {
 	for (uint32_t i = 0; i < k->steps; i++) {
-		if (k->step[i].timed && k->step[i].high[1] > 0) {
-			return k->times * (double)k->step[i].ns[1];
+		if (k->step[i].timed && k->step[i].high[P99] > 0) {
+			return k->times * (double)k->step[i].ns[P99];
 		}
 	}
 	return (double)INFINITY;
@@ -71,17 +74,18 @@ void
 np_knee_judge(struct np_knee *k, struct np_knee_step *s)
 {
 	s->why_too_high = NULL;
+	/* Comparisons with NAN are false: what is unknown makes no rate too high. */
 	if (s->sent < SENT) {
 		s->why_too_high = "less was sent than was due";
 	} else if (s->lost > (k->no_loss ? 0 : LOST)) {
 		s->why_too_high = "some of it was lost, or never answered";
-	} else if (s->arrived * end_ratio(k) < 1) {
+	} else if (s->arrived * end_ratio(k) < 1) { /* by more than the search's precision */
 		s->why_too_high = "it arrived more slowly than it was sent";
-	} else if (s->timed && (double)s->ns[1] > limit_of(k)) {
+	} else if (s->timed && (double)s->ns[P99] > limit_of(k)) {
 		s->why_too_high = "P99 is too long";
 	}
 	s->failed += s->why_too_high != NULL;
-	k->good = k->too_high = 0;
+	k->good = k->too_high = 0; /* anew: the verdict of a step tried again may differ */
 	for (uint32_t i = 0; i < k->steps; i++) {
 		double rate = k->step[i].rate;
 
@@ -93,6 +97,7 @@ np_knee_judge(struct np_knee *k, struct np_knee_step *s)
 	}
 }
 
+/* A figure of a record; NAN: it was not measured. */
 static double
 measured(const struct np_record *r, enum np_metric_id id)
 {
@@ -106,13 +111,14 @@ static double
 arrived_bps(const struct np_trial_result *r)
 {
 	const struct np_tally *t = &r->out.tally;
-	double seconds = np_tally_seconds(t),
-	       turn = fmax(np_bag_number(r->out.near_bag, "tcp.min_rtt_us"), 0) / 1e6;
+	double seconds = np_tally_seconds(t), /* until the far end's close, a round trip longer */
+	    round_trip_s = fmax(np_bag_number(r->out.near_bag, "tcp.min_rtt_us"), 0) / 1e6;
 
 	if (!np_delivers(t->plan->transport)) {
 		return np_bag_number(r->out.far_bag, "udp.receive_span_bps");
 	}
-	return (double)t->count.sent * 8 / (turn < seconds ? seconds - turn : seconds);
+	return (double)t->count.sent * 8 /
+	       (round_trip_s < seconds ? seconds - round_trip_s : seconds);
 }
 
 /* Add a run to a step. all: the latencies of all its runs. */
@@ -141,7 +147,7 @@ add_run(struct np_knee_step *s, const struct np_trial_result *r, const struct np
 	s->runs++;
 	s->near_cpu = measured(&r->record, NP_M_LOCAL_CPU_UTIL);
 	s->far_cpu = measured(&r->record, NP_M_REMOTE_CPU_UTIL);
-	s->timed = t->plan->rate > 0 && np_hist_count(all) > 0;
+	s->timed = t->plan->rate > 0 && np_hist_count(all) > 0; /* a stream has no latencies */
 	for (int i = 0; i < NP_KNEE_SHARES; i++) {
 		s->ns[i] = np_hist_percentile(all, shares[i]);
 		if (!np_hist_interval(all, shares[i], &s->low[i], &s->high[i])) {
@@ -150,6 +156,7 @@ add_run(struct np_knee_step *s, const struct np_trial_result *r, const struct np
 	}
 }
 
+/* Set the rate of this end: bits a second of a stream, else operations a second. */
 static void
 set_rate(struct np_plan *p, double rate)
 {
@@ -157,7 +164,7 @@ set_rate(struct np_plan *p, double rate)
 	p->rate = p->pattern->offers ? 0 : (uint32_t)rate;
 }
 
-/* Run the test at a step's rate, again while it is unsure whether P99 is above the limit. */
+/* Run a step, again while P99 may be above or below the limit, and judge it. *r: the last run. */
 static int
 run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, struct np_hist *all,
 	 struct np_trial_result *r, struct np_err *err)
@@ -179,8 +186,8 @@ run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, st
 		}
 		add_run(s, r, all);
 		/* P99's interval includes the limit: try again. */
-		unsure = s->timed && s->high[1] > 0 && (double)s->low[1] <= limit_of(k) &&
-			 (double)s->high[1] > limit_of(k);
+		unsure = s->timed && s->high[P99] > 0 && (double)s->low[P99] <= limit_of(k) &&
+			 (double)s->high[P99] > limit_of(k);
 	} while (unsure && s->runs < max_runs && np_signalled(&t->client->signals) == 0);
 	np_knee_judge(k, s);
 	return NP_OK;
@@ -205,14 +212,15 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 		if (rc == NP_OK && k->tell != NULL) {
 			k->tell(k->ctx, t->plan, s);
 		}
+		/* Keep the result of the highest good rate, or of the lowest if none is good. */
 		if (rc == NP_OK && (k->steps == 1 || s->why_too_high == NULL)) {
 			np_trial_result_free(r);
 			*r = one;
-			np_report(&r->out, t->unit, &r->record); /* its texts are the outcome's */
+			np_report(&r->out, t->unit, &r->record); /* texts point into *r */
 			memset(&one, 0, sizeof(one));
 		}
 	}
-	s = step_of(k, k->good);
+	s = find_step(k, k->good);
 	set_rate(t->plan, s != NULL ? s->rate : k->step[0].rate);
 	k->good = s != NULL && s->arrived < 1 ? floor(s->rate * s->arrived) : k->good;
 	np_trial_result_free(&one);

@@ -53,13 +53,14 @@ struct np_knee {
 };
 
 /*
- * Search. Afterwards the trial's plan has the rate that was found, and r is the result of that, as
- * by np_trial(). If the lowest rate is too high, it is that one.
+ * Search, by np_trial() at each rate, until the knee is found, a trial fails or a signal comes.
+ * Afterwards the trial's plan has the highest good rate, and *r its result; if there is none, those
+ * of the lowest rate. NP_OK, or the failure of a trial.
  */
 int np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result *r,
 		 struct np_err *err);
 
-/* The next step, a new one or one to be tried again; NULL: the search is over. */
+/* The next step, a new one or one to be tried again; NULL: the search is over. For tests, too. */
 struct np_knee_step *np_knee_next(struct np_knee *k, const struct np_plan *p);
 
 /* Judge a step after its runs, compared with the first one. */

@@ -32,7 +32,7 @@ np_live_look(struct np_live *l, const struct np_run *run)
 		    l->view.step == NP_LIVE_MEASURING ? np_counts_arrived(run) : np_counts_of(run);
 	}
 	l->draw(l->ctx, &l->view);
-	l->due_ns = now - (now - l->due_ns) % l->every_ns + l->every_ns;
+	l->due_ns = now - (now - l->due_ns) % l->every_ns + l->every_ns; /* skips missed ones */
 }
 
 void

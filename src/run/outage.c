@@ -28,6 +28,7 @@ struct np_outages {
 	struct flow flow[MOST];
 };
 
+/* Does this end send at a rate, over connections that last all the test and report progress? */
 static bool
 is_wanted(const struct np_plan *p)
 {
@@ -48,26 +49,26 @@ np_outages_new(const struct np_run *run)
 	return o;
 }
 
-/* Of every how many flows one is looked at. */
+/* One flow in this many is looked at. */
 static uint32_t
-step_of(const struct np_run *run)
+flow_step(const struct np_run *run)
 {
 	return (run->conns + MOST - 1) / MOST;
 }
 
-/* Until when an outage lasted that ends now: earlier, if this end has not looked for a while. */
+/* The end of an outage that is over now: the last look, if this end stood still since. */
 static uint64_t
-until(const struct np_outages *o, uint64_t now_ns)
+outage_end(const struct np_outages *o, uint64_t now_ns)
 {
 	return np_excess(now_ns, o->looked_ns) > STOOD_MS * NP_MSEC ? o->looked_ns : now_ns;
 }
 
-/* Keep the time without progress of a flow if it was an outage, and the longest one. */
+/* A flow's time without progress ends: keep it if it was an outage, and the longest so far. */
 static void
-keep(struct np_outages *o, uint32_t flow, uint64_t until_ns)
+note_outage(struct np_outages *o, uint32_t flow, uint64_t until_ns)
 {
 	const uint64_t between = NP_OUTAGE_MS * NP_MSEC; /* the progress may be that old */
-	const struct flow *f = &o->flow[flow / step_of(o->run)];
+	const struct flow *f = &o->flow[flow / flow_step(o->run)];
 	uint64_t lasted_ns = np_excess(until_ns, f->progress_ns + f->stalled_ns);
 
 	if (f->progress_ns > 0 && (f->no_route || f->resent > f->last.resent) &&
@@ -83,11 +84,11 @@ void
 np_outages_look(void *outages, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
 	struct np_outages *o = outages;
-	uint64_t until_ns = until(o, now_ns);
+	uint64_t until_ns = outage_end(o, now_ns);
 
 	o->looked_ns = now_ns;
-	for (uint32_t i = 0; i < run->conns; i += step_of(run)) {
-		struct flow *f = &o->flow[i / step_of(run)];
+	for (uint32_t i = 0; i < run->conns; i += flow_step(run)) {
+		struct flow *f = &o->flow[i / flow_step(run)];
 		struct np_acked seen;
 
 		if (!run->plan->transport->acked(run->conn[i].fd, &seen)) {
@@ -96,14 +97,15 @@ np_outages_look(void *outages, const struct np_run *run, uint64_t due_ns, uint64
 		o->kernel_tells = true;
 		f->resent = seen.resent;
 		if (f->progress_ns > 0 && seen.waits && seen.bytes == f->last.bytes) {
+			/* Held for longer than by pacing, and nothing was sent again. */
 			f->no_route |=
 			    seen.held && seen.resent == f->last.resent &&
 			    until_ns - f->progress_ns - f->stalled_ns > HELD_MS * NP_MSEC;
-			f->stalled_ns += now_ns - until_ns;
+			f->stalled_ns += now_ns - until_ns; /* 0 unless it stood still */
 			continue;
 		}
-		if (seen.bytes != f->last.bytes) {
-			keep(o, i, until_ns);
+		if (seen.bytes != f->last.bytes) { /* else it had nothing to wait for */
+			note_outage(o, i, until_ns);
 		}
 		*f = (struct flow){ .last = seen, .progress_ns = now_ns, .resent = seen.resent };
 	}
@@ -115,8 +117,8 @@ np_outages_put(struct np_outages *o, struct np_bag *into)
 	if (o == NULL || !o->kernel_tells) {
 		return;
 	}
-	for (uint32_t i = 0; i < o->run->conns; i += step_of(o->run)) {
-		keep(o, i, until(o, o->run->window.ended_ns));
+	for (uint32_t i = 0; i < o->run->conns; i += flow_step(o->run)) { /* some are not over */
+		note_outage(o, i, outage_end(o, o->run->window.ended_ns));
 	}
 	np_bag_real(into, (double)o->longest.ns / 1e3, "flow.outage_us");
 	np_bag_real(into, (double)o->longest.at_ns / 1e9, "flow.outage_begin_s");

@@ -59,7 +59,7 @@ np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
 
 /* The confidence interval's full width, in percent of the mean; 0 if it was never measured. */
 static double
-width(const struct np_repeat *r, int figure)
+width_percent(const struct np_repeat *r, int figure)
 {
 	const struct np_series *s = &r->figure[figure];
 
@@ -68,18 +68,19 @@ width(const struct np_repeat *r, int figure)
 
 /* Is the confidence reached that -I asks for? One value has no interval. */
 static bool
-reached(const struct np_repeat *r)
+confidence_reached(const struct np_repeat *r)
 {
-	if (r->done < 2 || width(r, NP_REPEAT_THROUGHPUT) > r->plan.width) {
+	if (r->done < 2 || width_percent(r, NP_REPEAT_THROUGHPUT) > r->plan.width) {
 		return false;
 	}
-	return r->plan.result_only || (width(r, NP_REPEAT_LOCAL_CPU) <= r->plan.width &&
-				       width(r, NP_REPEAT_REMOTE_CPU) <= r->plan.width);
+	return r->plan.result_only || (width_percent(r, NP_REPEAT_LOCAL_CPU) <= r->plan.width &&
+				       width_percent(r, NP_REPEAT_REMOTE_CPU) <= r->plan.width);
 }
 
 /* Tolerated, as a far end's window is a little shorter than this end's: one interval. */
 static const double tolerance_s = 0.1;
 
+/* Clean seconds that are still missing, less the tolerance; 0 or less: there are enough. */
 static double
 missing_s(const struct np_repeat *r)
 {
@@ -107,15 +108,15 @@ np_repeat_more(const struct np_repeat *r)
 
 	if (r->plan.clean_s > 0) { /* without evidence of clean time there is nothing to wait for */
 		return np_repeat_unclean(r) && r->clean.seconds > 0 &&
-		       r->elapsed_s + 1 <= r->plan.at_most_s + tolerance_s;
+		       r->elapsed_s + 1 <= r->plan.at_most_s + tolerance_s; /* 1 s is the least */
 	}
-	return done < r->plan.min || (done < r->plan.max && !reached(r));
+	return done < r->plan.min || (done < r->plan.max && !confidence_reached(r));
 }
 
 bool
 np_repeat_missed(const struct np_repeat *r)
 {
-	return r->plan.level != 0 && r->plan.max > 1 && !reached(r);
+	return r->plan.level != 0 && r->plan.max > 1 && !confidence_reached(r); /* one has none */
 }
 
 /* An unknown width, such as of a single value, is shown as 0. */
@@ -123,7 +124,7 @@ static void
 conclude_width(const struct np_repeat *r, int figure, enum np_metric_id id,
 	       struct np_record *record)
 {
-	double percent = width(r, figure);
+	double percent = width_percent(r, figure);
 
 	np_record_real(record, id, isfinite(percent) ? percent : 0);
 	NP_MARK_IF(!isfinite(percent) || !np_record_measured(record, metric_of[figure]), record,
@@ -140,10 +141,11 @@ np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 		const struct np_series *s = &r->figure[i];
 
 		np_record_real(record, metric_of[i],
-			       s->count == 0 ? -1
+			       s->count == 0 ? -1 /* never known */
 			       : by_time     ? r->by_time[i] / r->known_s[i]
 					     : s->mean);
 	}
+	/* The sum of iterations of unequal length, else their mean. */
 	np_record_real(record, NP_M_ELAPSED_TIME, r->elapsed_s / (by_time ? 1 : r->done));
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
 	np_record_int(record, NP_M_CONFIDENCE_LEVEL, r->plan.level);

@@ -12,9 +12,9 @@
 struct sums {
 	const struct np_outcome *out;
 	const struct np_plan *p;
-	const struct np_unit *unit, *bytes_unit;
-	double seconds, paced;
-	double led, followed; /* --both: seconds of sending and of receiving; else all seconds */
+	const struct np_unit *unit, *bytes_unit; /* of the throughput; of rates in bytes */
+	double seconds, paced; /* of the window; of these, in which a worker's load waited */
+	double led, followed;  /* --both: seconds of sending and of receiving; else all seconds */
 	double sent, received, far_sent, far_received; /* bytes */
 	double transactions;
 };
@@ -50,6 +50,7 @@ throughput(const struct sums *s)
 	if (!pattern->transactions && s->p->role == NP_FOLLOW) {
 		return np_rate(s->unit, s->received, s->seconds);
 	}
+	/* The receiver of a stream sends nothing; of transactions both directions count. */
 	return np_rate(s->unit, s->far_received + s->far_sent, s->seconds);
 }
 
@@ -61,7 +62,10 @@ report_ends(struct np_record *r, enum np_metric_id id, int64_t near, int64_t far
 	np_record_int(r, np_metric_of(id, true), far);
 }
 
-/* As in netperf, a test without transactions has a rate of 1, and no latency. */
+/*
+ * The rate, and the mean time of a transaction: seconds for each, times those in flight. As in
+ * netperf, a test without transactions has a rate of 1, and no latency.
+ */
 static void
 report_transactions(const struct sums *s, struct np_record *r)
 {
@@ -69,7 +73,7 @@ report_transactions(const struct sums *s, struct np_record *r)
 	double burst = s->p->pattern->connection_test ? 0 : s->p->burst;
 	const struct np_tally *t = &s->out->tally;
 	double flows = t->flows > 0 ? t->flows : 1, most = 0;
-	double each = per(s->seconds - s->paced, s->transactions), in_flight;
+	double each = per(s->seconds - s->paced, s->transactions), in_flight; /* s; requests */
 
 	for (uint32_t i = 0; t->flow != NULL && i < t->flows; i++) {
 		most = fmax(most, (double)t->flow[i].transactions);
@@ -77,7 +81,8 @@ report_transactions(const struct sums *s, struct np_record *r)
 	/* A flow that gets less of a count than another one is done before it. */
 	in_flight = (1 + burst) * (s->p->length < 0 && most > 0 ? s->transactions / most : flows);
 
-	/* Waits for an interval's end (-w) overlap with requests of other flows, or of a burst. */
+	/* Waits for a due time, or for an interval's end (-w), overlap with requests of other flows
+	 * or of a burst: use the mean of the times recorded. */
 	if ((s->p->rate > 0 || s->p->ramp > 0 ||
 	     (s->paced > 0 && (burst > 0 || flows > t->workers))) &&
 	    t->hist != NULL) {
@@ -235,7 +240,7 @@ largest(const struct np_bag *bag, const char *name)
 	return most;
 }
 
-/* The figures that are taken from evidence. */
+/* The figures of the metric table that are in the evidence of an end, or of the receiver. */
 static void
 report_evidence(const struct sums *s, struct np_record *r)
 {
@@ -248,15 +253,16 @@ report_evidence(const struct sums *s, struct np_record *r)
 			       ? largest(s->out->far_bag, m->from)
 			       : largest(np_outcome_receiver(s->out), m->from);
 
-		if (v >= 0 && m->type == NP_TYPE_REAL) {
+		if (v >= 0 && m->type == NP_TYPE_REAL) { /* unit -f: bits a second in evidence */
 			np_record_real(r, id,
 				       m->unit[0] == '-' ? np_rate(s->bytes_unit, v / 8, 1) : v);
-		} else if (v >= 0 && v < (double)(INT64_C(1) << 53)) {
+		} else if (v >= 0 && v < (double)(INT64_C(1) << 53)) { /* exact in a double */
 			np_record_int(r, id, (int64_t)v);
 		}
 	}
 }
 
+/* The transport and its options at both ends, and what the kernel told at the close. */
 static void
 report_transport(const struct sums *s, struct np_record *r)
 {
@@ -324,6 +330,7 @@ report_clean(const struct sums *s, struct np_record *r)
 	}
 }
 
+/* The longest outage; ms 0: there was none, NAN: not looked for. */
 static void
 report_outage(double ms, double begin_s, struct np_record *r)
 {
@@ -368,7 +375,7 @@ report_open_loop(const struct sums *s, struct np_record *r)
 	const struct np_open_result *o = &s->out->tally.open;
 	const struct np_open_counts *n = &o->count;
 
-	if (o->rate == 0 || o->lateness == NULL || s->out->tally.hist == NULL) {
+	if (o->rate == 0 || o->lateness == NULL || s->out->tally.hist == NULL) { /* no open loop */
 		np_record_text(r, NP_M_GENERATOR_LIMITS, "");
 		return;
 	}
@@ -390,8 +397,8 @@ report_open_loop(const struct sums *s, struct np_record *r)
 }
 
 /*
- * Busy time is divided by the time between the two readings. netperf divides it by the test's time,
- * which may give more than 100 %.
+ * One end's use of processors, and the service demand. Busy time is divided by the time between the
+ * two readings; netperf divides it by the test's time, which may give more than 100 %.
  */
 static void
 report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct np_record *r)
@@ -399,7 +406,8 @@ report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct 
 #define OF(name) np_metric_of(NP_M_LOCAL_##name, far)
 	const struct np_plan *p = s->p;
 	bool arrived = (p->bench->flags & NP_B_OLD) != 0 && (far || np_delivers(p->transport));
-	/* The work that the service demand divides by: transactions or KB. */
+	/* What the service demand divides by: transactions or KB; as in netperf's older tests those
+	 * that arrived, except for a sender of datagrams. */
 	double done = by_transactions(s)
 			  ? s->transactions
 			  : (arrived ? s->far_received : s->sent + s->received) / 1024;
@@ -415,7 +423,7 @@ report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct 
 	/* Without a measurement netperf has -1 here, and 0 for a daemon. */
 	np_record_real(r, OF(CPU_PEAK_UTIL), told ? cpu->peak : -1);
 	np_record_int(r, OF(CPU_PEAK_ID), told ? cpu->peak_id : -1);
-	np_record_real(r, OF(SD),
+	np_record_real(r, OF(SD), /* us of processor time; 1 % of a second is 1e4 us */
 		       cpu->known && done > 0 ? cpu->util * 1e4 * cpu->count * s->seconds / done
 					      : -1);
 	NP_MARK_IF(!cpu->known, r, OF(CPU_PERCENT_USER), OF(CPU_PERCENT_SYSTEM),

@@ -33,6 +33,7 @@ enum { UNKNOWN_MOST = 32 };
 
 enum { SAMPLE_MS = 10 }; /* at least, between two samples: each takes some 10 us */
 
+/* CPU_CALIBRATE: netperf's client asks how fast processors are before it measures them. */
 static int
 serve_calibrate(struct np_chan *c, struct np_err *err)
 {
@@ -66,10 +67,11 @@ serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 	    (asked.caps & ~granted.caps & NP_CAP_WIRE) != 0 ? s->capture_why_not : NULL;
 	np_hello_put(frame, NP_EXT_WELCOME, &granted);
 	s->granted = granted.caps;
-	c->most = np_request_most;
+	c->most = np_request_most; /* from now on there are messages of ours */
 	return np_server_answer(c, frame, err);
 }
 
+/* Answer with a bag; b NULL: an empty one. */
 static int
 send_bag(struct np_chan *c, const struct np_bag *b, struct np_err *err)
 {
@@ -105,7 +107,7 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 		return send_bag(c, s->evidence, err);
 	}
 	host = np_bag_new();
-	np_evidence_host(&s->collect, -1, host);
+	np_evidence_host(&s->collect, -1, host); /* -1: of no connection */
 	rc = send_bag(c, host, err);
 	np_bag_free(host);
 	return rc;
@@ -113,8 +115,8 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 
 /* Apply this daemon's policy and limits: reduce the plan to what it grants, or refuse it. */
 static int
-settle(const struct np_server *s, const struct np_chan *c, struct np_plan *p,
-       struct np_terms *terms, struct np_wish *wish, struct np_err *err)
+apply_policy(const struct np_server *s, const struct np_chan *c, struct np_plan *p,
+	     struct np_terms *terms, struct np_wish *wish, struct np_err *err)
 {
 	return np_server_allow(s, p, c->fd, terms, err) == NP_OK
 		   ? np_server_wish(s, p, terms, wish, err)
@@ -140,11 +142,11 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	} else {
 		b = np_bag_new();
 		for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
-			struct np_plan one = p;
+			struct np_plan one = p; /* the limits may reduce it */
 			const char *why_not;
 
 			one.near.place.engine = e;
-			why_not = settle(s, c, &one, &terms, &wish, &why) == NP_OK
+			why_not = apply_policy(s, c, &one, &terms, &wish, &why) == NP_OK
 				      ? np_server_why_no_engine(&s->limits, e, &one)
 				      : why.msg;
 			np_engine_tell(e, why_not, b);
@@ -191,7 +193,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		np_addr_set_link(&p.also.at[i], &s->collect.near);
 		np_addr_set_link(&p.far_also.at[i], &s->collect.near);
 	}
-	rc = rc == NP_OK ? settle(s, c, &p, &terms, &wish, &why) : rc;
+	rc = rc == NP_OK ? apply_policy(s, c, &p, &terms, &wish, &why) : rc;
 	if (rc == NP_OK &&
 	    (why_not = np_server_why_no_engine(&s->limits, np_engine_of(&p), &p)) != NULL) {
 		rc = np_fail_verbatim(&why, NP_EUNSUP, EOPNOTSUPP,
@@ -205,13 +207,13 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
 		goto out;
 	}
-	np_server_end_unread(s, false); /* else there may be no descriptor for ask() */
+	np_server_end_unread(s, false); /* they hold descriptors, and ask() needs some */
 	if (admission->ask != NULL && admission->ask(admission->ctx, &wish, c->fd, &why) != NP_OK) {
 		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
 		goto out;
 	}
 	np_server_apply_grant(s, &wish, &p, &terms);
-	if (c->is_ours) {
+	if (c->is_ours) { /* serve_request() did it for netperf's messages */
 		bind_to_processor(s, p.near.place.cpu);
 	}
 	/* Leave out processors that are not available; with none left, workers run anywhere. */
@@ -223,7 +225,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		       missing);
 	}
 	rc = np_server_test(s, c, dialect, &p, &terms, &served, err);
-	if (terms.data_fd > 0) {
+	if (terms.data_fd > 0) { /* by ask() */
 		close(terms.data_fd);
 	}
 	if (admission->done != NULL) {
@@ -240,6 +242,7 @@ serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err 
 {
 	struct np_err why;
 
+	/* serve_evidence() checks its own capabilities. */
 	if (type != NP_EXT_EVIDENCE && (s->granted & NP_CAP_PLAN) == 0) {
 		np_fail_verbatim(&why, NP_EUNSUP, EACCES,
 				 "a test by PLAN: the greeting did not ask for that");
@@ -255,7 +258,7 @@ serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err 
 	}
 }
 
-/* Serve one request. If it is no test, it waits after QUESTIONS in a row. */
+/* Serve one request. One that is no test waits if QUESTIONS of them came before, in a row. */
 static int
 serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
@@ -275,14 +278,14 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 		unsigned further = s->questions - QUESTIONS - 1;
 		struct timespec left;
 
-		s->questions -= further == DOUBLINGS;
+		s->questions -= further == DOUBLINGS; /* the next wait is as long */
 		ppoll(NULL, 0, np_left(np_deadline((QUESTION_MS * NP_MSEC) << further), &left),
 		      s->signals.let_in);
 	}
 	if (c->is_ours) {
 		return serve_ours(s, c, head.code, err);
 	}
-	if (dialect != NULL && !np_is_ours(head.code)) {
+	if (dialect != NULL && !np_is_ours(head.code)) { /* PLAN needs a greeting */
 		return serve_test(s, c, dialect, err);
 	}
 	switch (head.code) {
@@ -323,7 +326,7 @@ np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 	np_sock_watch_peer(c->fd, idle_s == 0                ? SILENCE_S
 				  : idle_s < SILENCE_LEAST_S ? SILENCE_LEAST_S
 							     : idle_s);
-	if (c->have == c->due) {
+	if (c->have == c->due) { /* read already, when the client was admitted */
 		rc = serve_request(s, c, err);
 	}
 	while (rc == NP_OK && !closed && !np_signalled(&s->signals)) {
@@ -333,7 +336,7 @@ np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 			rc = np_chan_recv(c, "a request", deadline, s->signals.let_in, err);
 		} while (rc == NP_ESYS && err->sys == EINTR && !np_signalled(&s->signals));
 		if (rc == NP_EPEER && err->sys == 0 && c->have == 0) {
-			closed = true;
+			closed = true; /* between two requests */
 			rc = NP_OK;
 		} else if (rc == NP_OK) {
 			rc = serve_request(s, c, err);

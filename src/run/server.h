@@ -35,7 +35,7 @@ struct np_limits {
 };
 
 /* May an engine drive tests? */
-bool np_limits_serve(const struct np_limits *most, const struct np_engine *e);
+bool np_limits_serve(const struct np_limits *limits, const struct np_engine *e);
 
 /* Resources that all sessions share. Who grants tests counts them (netserver/guard.h). */
 enum np_resource {

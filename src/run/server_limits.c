@@ -42,6 +42,7 @@ check_limits(const struct np_limits *limits, struct np_plan *p, const struct np_
 		    "test of %u s: the daemon allows %llu (netserver --max-length)", wish->seconds,
 		    (unsigned long long)limits->seconds);
 	}
+	/* A test without a time is ended at the limit, by plan_drive(): the warm-up must fit in. */
 	if (limits->seconds != 0 && wish->seconds == 0 &&
 	    np_server_warm_up_s(p) >= limits->seconds) {
 		return np_fail_verbatim(
@@ -73,24 +74,24 @@ check_limits(const struct np_limits *limits, struct np_plan *p, const struct np_
 }
 
 bool
-np_limits_serve(const struct np_limits *most, const struct np_engine *e)
+np_limits_serve(const struct np_limits *limits, const struct np_engine *e)
 {
 	size_t i = 0;
 
 	while (np_engine_at(i) != e) {
 		i++;
 	}
-	return most->engines == 0 || (most->engines >> i & 1) != 0;
+	return limits->engines == 0 || (limits->engines >> i & 1) != 0;
 }
 
 const char *
-np_server_why_no_engine(const struct np_limits *most, const struct np_engine *e,
+np_server_why_no_engine(const struct np_limits *limits, const struct np_engine *e,
 			const struct np_plan *p)
 {
-	if (!np_limits_serve(most, e)) {
+	if (!np_limits_serve(limits, e)) {
 		return "netserver --engines does not name it";
 	}
-	if (e->spins && most->spin == 0) {
+	if (e->spins && limits->spin == 0) {
 		return "netserver was not started with --spin N, which lets N threads spin";
 	}
 	return np_engine_why_not(e, p);
@@ -104,8 +105,8 @@ enum { THREADS_A_CPU = 4 };
  * thread is too much, check_limits() refuses the test. *bytes: of memory, with the session's.
  */
 static int
-fit(const struct np_limits *limits, struct np_plan *p, const struct np_terms *terms,
-    uint64_t *bytes, struct np_err *err)
+reduce_to_limits(const struct np_limits *limits, struct np_plan *p, const struct np_terms *terms,
+		 uint64_t *bytes, struct np_err *err)
 {
 	uint32_t *threads = &p->near.place.threads, cpus = (uint32_t)np_cpu_count();
 	const struct np_engine *e = np_engine_of(p);
@@ -136,9 +137,9 @@ fit(const struct np_limits *limits, struct np_plan *p, const struct np_terms *te
 
 /*
  * With --one-port, let data use the port of the control connection, unless the client names other
- * addresses or ports. The client must use tokens if the daemon sends the first datagram, or it
- * would not know where to, and if connections carry no data: without a token, the daemon would wait
- * for some before it takes them for data connections.
+ * addresses or ports, or the test is of a kind that can't use it. The client must use tokens if the
+ * daemon sends the first datagram, to know where to, and if connections carry no data, as the
+ * daemon takes a connection without a token for a data connection only when it carries some.
  */
 static void
 choose_handover(const struct np_server *s, const struct np_plan *p, struct np_handover *handover)
@@ -155,6 +156,7 @@ choose_handover(const struct np_server *s, const struct np_plan *p, struct np_ha
 	     (datagrams ? p->role == NP_LEAD : p->pattern->transactions && !p->pattern->sized))) {
 		return;
 	}
+	/* port: datagrams from there are never taken for late ones of the test before. */
 	*handover = (struct np_handover){ .wanted = true,
 					  .tokens = p->tokens,
 					  .datagrams = datagrams,
@@ -172,7 +174,7 @@ np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_ter
 	bool sends = p->pattern->lead_direction == NP_WD_TRANSMIT && p->role == NP_LEAD;
 	uint64_t bytes, ns = np_plan_time_ns(p);
 
-	p->sequence = (s->collect.caps & NP_CAP_SEQUENCE) != 0;
+	p->sequence = (s->collect.caps & NP_CAP_SEQUENCE) != 0; /* as the greeting granted */
 	memset(wish, 0, sizeof(*wish));
 	snprintf(wish->test, sizeof(wish->test), "%s_%s", p->transport->name,
 		 sends ? "maerts" : p->pattern->name);
@@ -181,7 +183,7 @@ np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_ter
 	}
 	wish->seconds =
 	    ns > 0 ? (uint32_t)((ns + p->warm_up_ms * NP_MSEC + NP_SEC - 1) / NP_SEC) : 0;
-	if (fit(&s->limits, p, terms, &bytes, err) != NP_OK) {
+	if (reduce_to_limits(&s->limits, p, terms, &bytes, err) != NP_OK) {
 		return err->code;
 	}
 	wish->takes[NP_RES_MEMORY] = bytes - NP_SESSION_BYTES;
@@ -210,6 +212,7 @@ np_server_apply_grant(const struct np_server *s, const struct np_wish *wish, str
 	if (wish->takes[NP_RES_SPIN] > 0) {
 		p->near.place.threads = (uint32_t)wish->takes[NP_RES_SPIN];
 	}
+	/* Connections of all flows go to one port; datagrams of each flow need one. */
 	if (p->transport->ip_protocol != 0 && !p->transport->connected && !wish->handover.wanted) {
 		p->flows = (uint32_t)wish->takes[NP_RES_PORTS];
 	}

@@ -11,7 +11,7 @@
 
 /* ---- Answers (server_answer.c) ---- */
 
-/* Send a finished message of netperf's size. */
+/* Send a finished message: a frame, or one of ours. */
 int np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *err);
 
 /*
@@ -21,13 +21,16 @@ int np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *e
 int np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout *layout,
 			  const void *m, struct np_err *err);
 
-/* Answer that a test can't be run, or failed, and log it. Returns why->code. */
+/*
+ * Answer a request with an error, in the format of `code`, and log it. *err becomes *why, or says
+ * why the answer was not sent. Returns its code.
+ */
 int np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code,
 		     const struct np_err *why, struct np_err *err);
 
 /* ---- What a client may ask for (server_policy.c) ---- */
 
-/* Refuse a plan that this client may not have, and choose the peers that its test may accept. */
+/* Refuse a plan that this client may not have; *out: by which peers, ports and sizes it may run. */
 int np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd,
 		    struct np_terms *out, struct np_err *err);
 
@@ -41,7 +44,7 @@ int np_server_wish(const struct np_server *s, struct np_plan *p, const struct np
 		   struct np_wish *wish, struct np_err *err);
 
 /* Why an engine can't drive this end of the plan; NULL: it can. */
-const char *np_server_why_no_engine(const struct np_limits *most, const struct np_engine *e,
+const char *np_server_why_no_engine(const struct np_limits *limits, const struct np_engine *e,
 				    const struct np_plan *p);
 
 /* Adapt the plan and the terms to what was granted. */
@@ -56,9 +59,8 @@ int np_server_test(struct np_server *s, struct np_chan *c, const struct np_diale
 		   struct np_err *err);
 
 /*
- * Close the connections of the last test whose data the client has not received yet. waits: while
- * it receives some, for a minute at most, and for 10 s without any. What it does not receive is
- * discarded.
+ * Close the connections of the last test that have data which the client has not received. waits:
+ * while it receives some, for a minute at most, and for 10 s without any. The rest is discarded.
  */
 void np_server_end_unread(struct np_server *s, bool waits);
 

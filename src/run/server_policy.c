@@ -89,8 +89,8 @@ match_family(struct np_addr *a, int family)
  * a datagram can be forged, and so can an address in a request.
  */
 static int
-only_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
-	    struct np_err *err)
+accept_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
+	      struct np_err *err)
 {
 	*only = *client;
 	if (p->transport->admit == NP_ADMIT_IP && !match_family(only, p->family)) {
@@ -141,7 +141,7 @@ use_control_address(const struct np_server *s, struct np_plan *p, int control_fd
  * to name its address, and only connections from there are accepted.
  */
 static int
-only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
+accept_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 {
 	if (p->far_bind.len == 0) {
 		return np_fail_verbatim(
@@ -155,12 +155,12 @@ only_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 
 /*
  * Choose the peers that the data socket accepts. A TCP handshake proves an address, so the client
- * may name another one of its own, and further ones. If the data use another family than the
+ * may name another of its addresses, and further ones. If the data use another family than the
  * control connection, or another address of this host, it need not name one: any peer is accepted.
  */
 static int
-choose_only(const struct np_server *s, const struct np_plan *p, int control_fd,
-	    struct np_terms *out, struct np_err *err)
+choose_peers(const struct np_server *s, const struct np_plan *p, int control_fd,
+	     struct np_terms *out, struct np_err *err)
 {
 	struct np_addr *only = &out->only;
 	struct np_addr here, client;
@@ -175,23 +175,24 @@ choose_only(const struct np_server *s, const struct np_plan *p, int control_fd,
 	if (control_addresses(s, control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
 		return err->code;
 	}
-	if (p->transport->admit == NP_ADMIT_PEER && p->transport->family > 0) {
-		return client.sa.ss_family == np_plan_family(p) ? only_client(p, &client, only, err)
-								: only_named(p, only, err);
+	if (p->transport->admit == NP_ADMIT_PEER && p->transport->family > 0) { /* vsock, TIPC */
+		return client.sa.ss_family == np_plan_family(p)
+			   ? accept_client(p, &client, only, err)
+			   : accept_named(p, only, err);
 	}
 	if (!p->transport->connected) {
-		return only_client(p, &client, only, err);
+		return accept_client(p, &client, only, err);
 	}
 	if (p->far_bind.len != 0) {
 		*only = p->far_bind;
 		out->only_bits = p->far_bits;
 		out->also = p->far_also;
 	} else if (np_family_of(&client)->version == 0) {
-		return only_named(p, only, err);
+		return accept_named(p, only, err);
 	} else if (np_family_of(&client)->version == np_family(p->family)->version &&
 		   (p->bind.len == 0 || np_addr_same_host(&p->bind, &here))) {
 		*only = client;
-	}
+	} /* else any peer */
 	return NP_OK;
 }
 
@@ -209,7 +210,8 @@ np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, st
 		.eth = p->transport->link ? s->eth : NULL,
 		.fill_dir = s->fill_dir,
 	};
-	if (check_request(s, p, err) != NP_OK || choose_only(s, p, control_fd, out, err) != NP_OK ||
+	if (check_request(s, p, err) != NP_OK ||
+	    choose_peers(s, p, control_fd, out, err) != NP_OK ||
 	    use_control_address(s, p, control_fd, err) != NP_OK) {
 		return err->code;
 	}

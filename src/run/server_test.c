@@ -18,7 +18,7 @@
 /* Time-outs in seconds, the first ones for the data connection. */
 enum {
 	ESTABLISH_S = 120,
-	PLAIN_S = 10,  /* --one-port without a token; and at least */
+	PLAIN_S = 10,  /* --one-port without a token; otherwise the least */
 	ECHO_S = 10,   /* for the echo of a token */
 	GRACE_S = 5,   /* beyond np_limits.seconds, for the client to end a test without a time */
 	BEHIND_S = 4,  /* after the length of a test: netperf's client then waits for results */
@@ -59,15 +59,17 @@ plan_drive(const struct np_server *s, struct np_chan *c, struct np_run *run)
 	    limits->establish_s != 0 ? 0 : NP_ESTABLISH_TRIPS * np_tcp_round_trip_ns(c->fd);
 	uint64_t limit_s = limits->seconds + (run->plan->length == 0 ? GRACE_S : 0);
 
+	/* netperf's client starts its clock first, and gives up the connection when it ends. */
 	if (limits->establish_s == 0 && run->plan->length > 0) {
 		establish_s =
 		    np_min(establish_s, np_max(PLAIN_S, (uint64_t)run->plan->length + BEHIND_S));
 	}
+	/* Without a token, other clients of the same address wait meanwhile. */
 	if (np_is_handed(run) && !run->terms->tokens && establish_s > PLAIN_S) {
 		establish_s = PLAIN_S;
 	}
-	limit_s -= limits->seconds != 0 ? np_server_warm_up_s(run->plan)
-					: 0; /* check_limits(): not more */
+	/* The limit includes the warm-up, which is shorter: check_limits(). */
+	limit_s -= limits->seconds != 0 ? np_server_warm_up_s(run->plan) : 0;
 	return (struct np_drive){
 		.run = run,
 		.control = c,
@@ -106,7 +108,7 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	struct np_run *run = d->run;
 	int rc;
 
-	np_evidence_watches(ev, &d->watch[1]);
+	np_evidence_watches(ev, &d->watch[1]); /* the other NP_EVIDENCE_WATCHES */
 	if (s->admission.moved != NULL) {
 		d->watch[0] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
 						 .look = tell_progress,
@@ -139,9 +141,9 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 }
 
 /*
- * Keep open, until the next test or the end of the session, the connections whose client has not
- * received all data. If they were closed, data that it does not read would stay in the kernel's
- * memory for minutes, and no session would account for that.
+ * Keep connections open on which the client has not received all data, until the next test or the
+ * end of the session. After a close(2), the kernel would keep data that it does not read for
+ * minutes, and no session would account for that memory.
  */
 static void
 keep_unread(struct np_server *s, struct np_run *run)
@@ -197,7 +199,7 @@ np_server_end_unread(struct np_server *s, bool waits)
 	struct timespec pause;
 
 	while ((left = unread_bytes(s)) > 0 && np_now() < until && !np_signalled(&s->signals)) {
-		if (left < least) {
+		if (left < least) { /* the client receives: wait UNREAD_S from now on */
 			least = left;
 			until = np_min(np_deadline(UNREAD_S * NP_SEC), most);
 		}
@@ -217,8 +219,8 @@ np_server_end_unread(struct np_server *s, bool waits)
 
 /* Close the data connection, then send the results. */
 static int
-report(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect, struct np_run *run,
-       struct np_err *err)
+report_results(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
+	       struct np_run *run, struct np_err *err)
 {
 	uint8_t message[NP_MESSAGE_MAX];
 	struct np_tally tally;
@@ -258,7 +260,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	char length[NP_LENGTH_TEXT];
 	int rc;
 
-	served->failed = true;
+	served->failed = true; /* until the results are sent */
 	np_bag_free(s->evidence);
 	s->evidence = NULL;
 	if (np_run_open(&run, p, terms, &stop, &why) != NP_OK) {
@@ -282,7 +284,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	run.end.held_fd = s->collect.capture != NULL ? np_capture_fd(s->collect.capture) : -1;
 	ev = np_evidence_begin(&s->collect, &run);
 	np_evidence_capture(ev, &run);
-	np_run_drop_early(&run);
+	np_run_drop_early(&run); /* the client does not know the port before the answer */
 	rc = np_server_answer(c, message, err);
 	if (rc != NP_OK) {
 		np_drive_release(&d);
@@ -292,10 +294,10 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 		 * end first. */
 		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
 	} else {
-		rc = report(s, c, dialect, &run, err);
+		rc = report_results(s, c, dialect, &run, err);
 		served->failed = rc != NP_OK;
 	}
-	counts = np_counts_of(&run);
+	counts = np_counts_of(&run); /* also of a test that failed */
 	served->received = counts.received;
 	served->sent = counts.sent;
 	served->transactions = counts.transactions;

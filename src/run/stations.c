@@ -8,16 +8,13 @@ const char *const np_station_name[NP_STATIONS] = {
 	"far_work",  "far_send",   "far_queue", "near_receive",
 };
 
-/*
- * Transactions that both ends stamped: when they left, and the difference of both clocks' stamps
- * for each direction.
- */
+/* Transactions that both ends stamped, for np_oneway(). */
 struct series {
-	int64_t when[NP_STAMPS_KEPT];
-	double way[NP_WAYS][NP_STAMPS_KEPT];
+	int64_t when[NP_STAMPS_KEPT];        /* the request left, by the near clock */
+	double way[NP_WAYS][NP_STAMPS_KEPT]; /* receipt less sending, each by its end's clock */
 };
 
-/* Not if a station is negative, after a step of a clock. */
+/* Record one transaction by its stamps at both ends, unless a clock's step made a time negative. */
 static void
 join_one(struct np_stations *s, const struct np_stamped *n, const struct np_stamped *f,
 	 struct series *all)
@@ -50,7 +47,7 @@ join_one(struct np_stations *s, const struct np_stamped *n, const struct np_stam
 	s->joined++;
 }
 
-/* Both arrays are sorted by number. */
+/* Record all transactions that both ends have. Both arrays are sorted by number. */
 static void
 join_all(struct np_stations *s, const struct np_stamps *near, const struct np_stamps *far,
 	 struct series *all)
@@ -78,8 +75,8 @@ join_all(struct np_stations *s, const struct np_stamps *near, const struct np_st
 enum { FEW = 16 };
 
 /*
- * How many of the near end's transactions the far end should have. It may keep only every second
- * one of them, or fourth: all its numbers tell so, and lost ones do not.
+ * How many of the near end's transactions the far end should have. It may keep only one in 2, 4 or
+ * more of them: the common factor of its numbers tells, even if some are missing.
  */
 static size_t
 common(const struct np_stamps *near, const struct np_stamps *far)
@@ -95,7 +92,7 @@ common(const struct np_stamps *near, const struct np_stamps *far)
 	for (size_t i = 0; i < far->count; i++) {
 		uint64_t number = far->kept[i].number;
 
-		times |= number / every | (number % every != 0);
+		times |= number / every | (number % every != 0); /* its low 0 bits are common */
 	}
 	for (; times > 0 && times % 2 == 0; times /= 2) {
 		every *= 2;
@@ -108,6 +105,7 @@ common(const struct np_stamps *near, const struct np_stamps *far)
 	return count;
 }
 
+/* Allocate the histograms. False: no memory; np_stations_free() releases those that exist. */
 static bool
 take_memory(struct np_stations *s)
 {

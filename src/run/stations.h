@@ -36,15 +36,16 @@ struct np_stations {
 	struct np_hist *hist[NP_STATIONS], *whole; /* of each station, and of round trips */
 	bool has_one_way;                          /* clocks and way are valid */
 	struct np_oneway clocks;
-	struct np_hist *way[NP_WAYS]; /* delay of each direction, above the smallest */
-	uint32_t every;
-	uint64_t asked[2], came[2][NP_STAMPS]; /* near, far */
-	size_t kept, joined; /* transactions of the near end; those that both ends have */
+	struct np_hist *way[NP_WAYS]; /* delay of each direction, above the smallest, in ns */
+	uint32_t every;               /* one transaction in that many should have stamps */
+	/* At the near and the far end: how many should have stamps; how many of each kind came. */
+	uint64_t asked[2], came[2][NP_STAMPS];
+	size_t kept, joined; /* transactions that both ends should have; those that both have */
 };
 
 /*
- * Combine the stamps of a run with those in the far end's bag, and remove them from it. NULL: there
- * are none. To be freed by np_stations_free().
+ * Combine the stamps of a run with those in the far end's bag, and remove them from it. NULL: this
+ * end has none, or memory ran out. To be freed by np_stations_free().
  */
 struct np_stations *np_stations_join(const struct np_run *run, struct np_bag *far);
 void np_stations_free(struct np_stations *s);

@@ -55,14 +55,15 @@ struct np_far {
 	int64_t failed_sends;
 	int64_t transactions;
 	struct np_cpu_use cpu;
-	char cpu_method; /* netperf's letter; 0: not told */
+	char cpu_method; /* netperf's letter; 'U': not told, '?': unknown to this program */
 	char cong[NP_CONG_MAX];
 };
 
 struct np_dialect {
 	uint32_t code; /* of the request; the response is code + 1, results code + 2 */
 
-	/* The client's half, NULL for requests that only old clients send. NP_EPEER: nonsense. */
+	/* The client's half, NULL for requests that only old clients send; frames have room for
+	 * NP_MESSAGE_MAX bytes. NP_EPEER: the daemon sent an invalid message. */
 	void (*encode_request)(const struct np_dialect *d, const struct np_plan *p,
 			       const struct np_run *run, uint8_t *frame);
 	int (*decode_response)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
@@ -70,7 +71,8 @@ struct np_dialect {
 	int (*decode_results)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
 			      struct np_err *err);
 
-	/* The daemon's half. A request that can't be served is refused, with errno to answer. */
+	/* The daemon's half. decode_request() fails, with the errno to answer, if the request is
+	 * invalid or asks for a test that does not exist here. */
 	int (*decode_request)(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
 			      struct np_err *err);
 	void (*encode_response)(const struct np_dialect *d, const struct np_plan *p,

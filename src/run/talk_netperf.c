@@ -56,7 +56,7 @@ pass_count(struct talk *t, double v)
 	return t->reads ? v : (double)(uint64_t)n;
 }
 
-/* The only field of that type. */
+/* A socket's path: the only TEXT4 that tests have. */
 static void
 pass_unix_path(struct talk *t, char path[NP_UNIX_PATH_MAX])
 {
@@ -67,6 +67,7 @@ pass_unix_path(struct talk *t, char path[NP_UNIX_PATH_MAX])
 	}
 }
 
+/* LAYOUT_pass(): the fields of a message, one after the other. */
 #define NP_TESTS_ALONE
 #define NP_MESSAGE(layout, type, title)                                                            \
 	static void layout##_pass(struct talk *t)                                                  \
@@ -99,7 +100,7 @@ static const struct {
 };
 enum { OMNI_FLAGS = sizeof(omni_flags) / sizeof(omni_flags[0]) };
 
-/* What the rows of the table do not pass: flags, addresses, texts. */
+/* What the rows do not pass: flags, addresses, texts. The daemon's end is the plan's far one. */
 static void
 omni_encode_request(struct talk *t)
 {
@@ -126,9 +127,10 @@ omni_encode_request(struct talk *t)
 		snprintf(m->fill_file, sizeof(m->fill_file), "%.31s", p->far.call.fill_file);
 	}
 	t->echo.asks = !p->transport->connected && m->direction == NP_WD_TRANSMIT;
-	t->ids = t->ids || p->ids;
+	t->ids = t->ids || p->ids; /* or resets: streams have no ids */
 }
 
+/* The reverse at the daemon, into its near end; and does it have such a test? */
 static void
 omni_decode_request(struct talk *t)
 {
@@ -142,7 +144,7 @@ omni_decode_request(struct talk *t)
 	p->near.sock.connected = (m->flags & NP_WB_CONNECTED) != 0;
 	p->near.place.measure_cpu = (m->flags & NP_WB_CPU) != 0;
 	p->copy_avoidance = m->so_rcvavoid != 0;
-	if (m->send_dirty_count > m->recv_dirty_count) {
+	if (m->send_dirty_count > m->recv_dirty_count) { /* the rows took the latter */
 		p->near.call.dirty = m->send_dirty_count;
 	}
 	snprintf(p->near.sock.cong, sizeof(p->near.sock.cong), "%s", m->cong_control);
@@ -180,6 +182,7 @@ omni_address(const struct np_omni_request *m, const uint32_t words[4], uint32_t 
 	}
 }
 
+/* Flags, and the token and the ids that bytes unused by netperf grant. */
 static void
 omni_encode_response(struct talk *t)
 {
@@ -245,6 +248,7 @@ decode_udp_rr_request(struct talk *t)
 	t->p->no_end_mark = true;
 }
 
+/* Receivers of datagrams need the size of messages, and can't end at a count. */
 static void
 decode_messages_request(struct talk *t)
 {
@@ -271,7 +275,7 @@ decode_maerts_request(struct talk *t)
 	call->recv_size = -1;
 }
 
-/* The CPU figures of a far end that only reports a utilisation. */
+/* The CPU figures of a far end that only reports a utilisation; -1: not known. */
 static void
 decode_utilisation(struct np_far *far, int32_t method, int32_t cpus)
 {
@@ -283,6 +287,7 @@ decode_utilisation(struct np_far *far, int32_t method, int32_t cpus)
 	}
 }
 
+/* A double need not be a count: pass_count() then decoded 0. */
 static void
 decode_stream_results(struct talk *t)
 {
@@ -304,7 +309,10 @@ decode_rr_results(struct talk *t)
 	decode_utilisation(t->far, t->m.rr_results.cpu_method, t->m.rr_results.num_cpus);
 }
 
-/* The daemon does not tell its number of processors; it runs on this machine. */
+/*
+ * Counts of bytes have 32 bits. The daemon tells neither the method nor its number of processors;
+ * it runs on this machine.
+ */
 static void
 decode_unix_results(struct talk *t)
 {
@@ -317,7 +325,7 @@ decode_unix_results(struct talk *t)
 static void
 decode_unix_rr_results(struct talk *t)
 {
-	t->far->received = 0; /* as above */
+	t->far->received = 0; /* as in decode_rr_results() */
 	decode_unix_results(t);
 }
 
@@ -339,6 +347,7 @@ struct test {
 	extra *write[KINDS], *read[KINDS]; /* NULL: nothing to do */
 };
 
+/* The row of `tests` that a dialect belongs to. */
 static const struct test *
 test_of(const struct np_dialect *d)
 {
@@ -389,6 +398,7 @@ decode(struct talk *t, const struct test *test, const uint8_t *frame, struct np_
 	return t->rc;
 }
 
+/* The following are members of np_dialect, with the message's kind in struct talk. */
 static void
 encode_request(const struct np_dialect *d, const struct np_plan *p, const struct np_run *run,
 	       uint8_t *frame)
@@ -424,6 +434,7 @@ encode_results(const struct np_dialect *d, const struct np_plan *p, const struct
 {
 	struct talk t = { d->code, RESULTS, .p = (struct np_plan *)p, .tally = tally };
 
+	/* In netperf, results of SCTP_RR have the code of SCTP_STREAM's. */
 	encode(d, &t, d->code == NP_SCTP_RR ? NP_SCTP_RR_RESULTS : d->code + 2, 0, frame);
 }
 

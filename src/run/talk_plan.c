@@ -13,12 +13,14 @@
 
 /* --- what both halves share ------------------------------------------------------------------- */
 
+/* v, or the nearest of its bounds. */
 static int64_t
 clamp(int64_t v, int64_t least, int64_t most)
 {
 	return v < least ? least : v > most ? most : v;
 }
 
+/* The same of a real number. */
 static double
 clamp_real(double v, double least, double most)
 {
@@ -83,12 +85,12 @@ encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_me
 	snprintf(m->name, sizeof(m->name), "%s",                                                   \
 		 far->group.member != NULL ? far->group.member : "");
 #include "wire/plan.def"
-	if (one_message) {
+	if (one_message) { /* the daemon must receive it by one call */
 		m->receive_size = (int32_t)run->worker->send_size;
 	}
 	m->send_buf_size = default_if_negative(buffer(p, far->sock.sndbuf));
 	m->recv_buf_size = default_if_negative(buffer(p, far->sock.rcvbuf));
-	/* by default as wide as this end's */
+	/* By default as wide as this end's. */
 	m->send_width =
 	    (uint32_t)np_run_used(run->worker->send_ring.width, (int32_t)p->near.call.send_width);
 	m->recv_width =
@@ -177,7 +179,7 @@ decode_destination(struct np_grant_message *m, struct np_far *far, struct np_err
 		}
 	}
 	if (m->station.count == 0) {
-		far->port = m->ports.at[0];
+		far->port = m->ports.at[0]; /* of 32 bits in VSOCK and TIPC */
 		return far->port != 0 ? NP_OK : decode_port(0, far, err);
 	}
 	if (m->station.count != sizeof(far->mac)) {
@@ -185,7 +187,7 @@ decode_destination(struct np_grant_message *m, struct np_far *far, struct np_err
 			       m->station.count);
 	}
 	far->port = m->ports.count > 0 ? m->ports.at[0] : 0;
-	if (far->port == 0 && m->token == 0) {
+	if (far->port == 0 && m->token == 0) { /* LLC's service access point, or a tag */
 		return np_fail(err, NP_EPEER, 0, "the daemon names no tag for the frames");
 	}
 	memcpy(far->mac, m->station.at, sizeof(far->mac));
@@ -211,6 +213,7 @@ np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
+/* np_dialect.decode_response: what the daemon grants, and where the data go to. */
 static int
 decode_response(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
 		struct np_err *err)
@@ -279,6 +282,7 @@ decode_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "pattern %s over transport %s",
 			       p->pattern->name, p->transport->name);
 	}
+	/* Only plain streams over IP can be sent by the daemon. */
 	if (m->leads && (!p->pattern->sequence || p->transport->ip_protocol == 0)) {
 		return np_fail(err, NP_EUNSUP, EOPNOTSUPP, "leads: not in %s over %s",
 			       p->pattern->name, p->transport->name);
@@ -303,6 +307,7 @@ decode_flows(const struct np_plan *p, struct np_err *err)
 			       "flows of %u: each needs a port, and from %u on there are %u",
 			       p->flows, p->near.sock.port, most);
 	}
+	/* By the echo each data socket learns its peer. */
 	if (p->flows > 1 && p->role == NP_LEAD && !p->transport->connected && !p->echo) {
 		return np_fail(err, NP_EUNSUP, EACCES,
 			       "flows of %u datagrams without an echo of each", p->flows);
@@ -362,7 +367,7 @@ decode_address(const char *which, const uint8_t *bytes, uint32_t count, uint32_t
 			       count, np_family(family)->name);
 	}
 	np_addr_make(out, family, bytes, port);
-	np_addr_from_wire(out, bytes);
+	np_addr_from_wire(out, bytes); /* replaces the bytes: a CID's order differs */
 	return NP_OK;
 }
 
@@ -401,6 +406,7 @@ decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_e
 {
 	uint32_t bits = m->client_prefix, all;
 	struct np_addr plain;
+
 	if (p->transport->link) {
 		if (m->station.count != sizeof(p->far.sock.mac)) {
 			return np_fail(err, NP_EPEER, EINVAL, "station of %u bytes",
@@ -408,7 +414,7 @@ decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_e
 		}
 		memcpy(p->far.sock.mac, m->station.at, sizeof(p->far.sock.mac));
 	}
-	if (!p->transport->named) {
+	if (!p->transport->named) { /* the daemon chooses, and GRANT tells */
 		p->near.sock.port = 0;
 		return NP_OK;
 	}
@@ -450,7 +456,7 @@ decode_addresses(const struct np_plan_message *m, struct np_plan *p, struct np_e
 	return NP_OK;
 }
 
-/* Decode and check a plan. */
+/* np_dialect.decode_request: the plan of this end, or what is wrong with the request. */
 static int
 decode_request(const struct np_dialect *d, const uint8_t *frame, struct np_plan *p,
 	       struct np_err *err)

@@ -18,7 +18,7 @@
 /* The dialect of one of netperf's requests; NULL: there is none. */
 const struct np_dialect *np_netperf_dialect(uint32_t code);
 
-/* The path of a daemon's socket in the UNIX domain: NP_EPEER for one that names none. */
+/* The path of a daemon's socket in the UNIX domain, in a message; NP_EPEER: it can't be one. */
 int np_path_from_wire(char *path, struct np_far *far, struct np_err *err);
 void np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX]);
 
@@ -32,6 +32,7 @@ family_to_wire(int family)
 	return np_family(family)->version == 6 ? NP_WF_INET6 : NP_WF_INET;
 }
 
+/* The reverse, into p->family. */
 static inline int
 family_from_wire(uint32_t family, struct np_plan *p, struct np_err *err)
 {
@@ -48,6 +49,7 @@ family_from_wire(uint32_t family, struct np_plan *p, struct np_err *err)
 	}
 }
 
+/* A port in a request, which has 32 bits there. 0: any. */
 static inline int
 port_from_wire(uint32_t port, uint32_t *out, struct np_err *err)
 {
@@ -73,6 +75,7 @@ decode_port(uint32_t port, struct np_far *far, struct np_err *err)
 /* netperf's numbers for the methods, from 0 on, and its letters for them. */
 #define NP_CPU_METHODS "UIPTLRNKSCEMO"
 
+/* The number of the method by which this end measured; 0: it did not. */
 static inline int32_t
 cpu_method(const struct np_tally *t)
 {
@@ -81,7 +84,7 @@ cpu_method(const struct np_tally *t)
 		   : 0;
 }
 
-/* The far end's processor figures. */
+/* What the far end's figures of processors mean: util in percent, and netperf's method. */
 static inline void
 decode_cpu(struct np_far *far, double util, int32_t method, int32_t cpus)
 {
@@ -220,7 +223,10 @@ utilisation(const struct talk *t)
 #define BOTH(member) (member, member)
 #define NONE (0, nothing)
 
-/* Reads v into the meaning's target, or returns the value of its expression. */
+/*
+ * Reads v into the meaning's target, or returns the value of its expression. noinline: a row is in
+ * many messages, and compiles faster as a call.
+ */
 #define MEANS(type, meaning) (t->reads ? (TO meaning = v, v) : (type)(FROM meaning))
 #define ROW(type, name, asked, granted, reported)                                                  \
 	static __attribute__((noinline, unused)) type pass_##name(struct talk *t, type v)          \

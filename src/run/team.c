@@ -21,18 +21,19 @@ struct np_member {
 	_Atomic int phase;
 };
 
-/* Enter a phase, and wake the controller. */
+/* Enter a phase, and wake the controller, which then sees all that the worker wrote before. */
 static void
-enter(struct np_member *m, enum np_phase phase)
+enter_phase(struct np_member *m, enum np_phase phase)
 {
 	ssize_t n;
 
 	atomic_store_explicit(&m->phase, (int)phase, memory_order_release);
 	do {
 		n = write(m->team->wake_fd, "", 1);
-	} while (n < 0 && errno == EINTR);
+	} while (n < 0 && errno == EINTR); /* a full pipe wakes it, too */
 }
 
+/* Wait for tell_others(), also if np_team_kick() interrupts. */
 static void
 wait_to_be_told(struct np_member *m)
 {
@@ -40,6 +41,7 @@ wait_to_be_told(struct np_member *m)
 	}
 }
 
+/* Let all threads go on but one; NULL: all. */
 static void
 tell_others(struct np_team *team, const struct np_member *but)
 {
@@ -52,7 +54,7 @@ tell_others(struct np_team *team, const struct np_member *but)
 
 /* Describe in w->err why a worker's loop ended with that errno, unless it was told to end. */
 static void
-explain(struct np_worker *w, int error)
+explain_failure(struct np_worker *w, int error)
 {
 	const struct np_run *run = w->run;
 	const struct np_transport *t = run->plan->transport;
@@ -86,11 +88,11 @@ explain(struct np_worker *w, int error)
 }
 
 /*
- * Give the worker its own table of descriptors, with those that it needs. False if it keeps the
- * shared one, which is slower.
+ * Give the worker its own table of descriptors, with those that it needs: the kernel counts
+ * references in a shared one at every call. False if it keeps that.
  */
 static bool
-own_table(const struct np_member *m)
+unshare_descriptors(const struct np_member *m)
 {
 	const struct np_worker *w = m->w;
 	const int others[] = { w->run->end.listen_fd, w->file.fd,      w->run->end.held_fd,
@@ -119,11 +121,11 @@ drive_window(struct np_member *m)
 	struct np_worker *w = m->w;
 	int rc;
 
-	if (m->team->count == 1 && !m->team->gated) {
+	if (m->team->count == 1 && !m->team->gated) { /* no other thread shares the window */
 		w->run->window.started_ns = np_now();
 	}
 	np_worker_begin(w, np_now());
-	enter(m, NP_LOOPING);
+	enter_phase(m, NP_LOOPING);
 	do {
 		rc = w->budget > 0 ? w->loop(w) : 0; /* 0: other workers do all of a small count */
 	} while (rc == 0 && np_stop_take_mark(&w->stop) && np_worker_mark(w));
@@ -136,7 +138,7 @@ drive_window(struct np_member *m)
 	if (w->use.root != NULL) {
 		np_thread_end(&w->use);
 	}
-	if (np_open_drains(w)) {
+	if (np_open_drains(w)) { /* an open loop, with answers still to come */
 		np_engine_epoll.run(w);
 		w->error = 0; /* it may be the far end's close, which is no error now */
 		w->err.code = NP_OK;
@@ -154,22 +156,23 @@ static void
 measure(struct np_member *m)
 {
 	struct np_worker *w = m->w;
-	bool own = own_table(m);
+	bool own = unshare_descriptors(m);
 	struct np_team *team = m->team;
 	struct np_err err;
 	bool is_last;
 	int rc = 0;
 
+	/* Once for the whole machine. */
 	if (w == w->run->worker && w->run->plan->near.place.measure_cpu &&
 	    np_cpu_read(NULL, &m->team->cpu, &err) != NP_OK) {
 		m->team->cpu = NULL;
 	}
-	if (w->use.root != NULL) {
+	if (w->use.root != NULL) { /* evidence is collected */
 		np_thread_open(&w->use);
 		np_thread_begin(&w->use);
 	}
-	/* Wait until all are ready. The last one opens the window. */
-	enter(m, NP_READY);
+	/* Wait until all are ready. The last one opens the window, unless the gate does. */
+	enter_phase(m, NP_READY);
 	is_last = atomic_fetch_add(&team->ready, 1) + 1 == team->count;
 	if (is_last && !team->gated) {
 		team->run->window.started_ns = np_now();
@@ -177,14 +180,14 @@ measure(struct np_member *m)
 	} else {
 		wait_to_be_told(m);
 	}
-	if (w->run->window.started_ns != 0) {
+	if (w->run->window.started_ns != 0) { /* 0: stopped, or the gate failed */
 		rc = drive_window(m);
 	}
 	np_perf_close(&w->use.perf);
-	if (rc < 0) {
-		explain(w, -rc);
+	if (rc < 0) { /* before enter_phase(), after which the controller reads w->err */
+		explain_failure(w, -rc);
 	}
-	enter(m, NP_FINISHING);
+	enter_phase(m, NP_FINISHING);
 	if (w->run->side->finish != NULL && w->run->window.started_ns != 0) {
 		w->run->side->finish(w);
 	}
@@ -200,9 +203,9 @@ measure(struct np_member *m)
 	}
 }
 
-/* The thread of a worker. */
+/* The thread of a worker; the first one makes the connections of all. */
 static void *
-work(void *arg)
+run_thread(void *arg)
 {
 	struct np_member *m = arg;
 	struct np_team *team = m->team;
@@ -211,7 +214,7 @@ work(void *arg)
 	struct np_err err;
 
 	wait_to_be_told(m);
-	if (!team->wanted) {
+	if (!team->wanted) { /* np_team_dismiss() without a test */
 		return NULL;
 	}
 	if (cpu >= 0) {
@@ -219,13 +222,12 @@ work(void *arg)
 	}
 	m->w->bound = np_cpu_bound();
 	if (m->w == run->worker) {
-		/* The first worker makes all connections. */
-		bool later = run->plan->ramp > 0 ||
+		bool later = run->plan->ramp > 0 || /* they are made in the loop */
 			     (run->side->steps != NULL && run->side->steps->open != NULL);
 
 		team->established = later || np_run_establish(run, &run->err) == NP_OK;
 		for (uint32_t i = 0; i < run->conns && !later; i++) {
-			team->established &= run->conn[i].fd >= 0;
+			team->established &= run->conn[i].fd >= 0; /* missing: it was stopped */
 		}
 		tell_others(team, m);
 	} else {
@@ -234,7 +236,7 @@ work(void *arg)
 	if (team->established) {
 		measure(m);
 	}
-	enter(m, NP_DONE);
+	enter_phase(m, NP_DONE);
 	return NULL;
 }
 
@@ -297,7 +299,7 @@ np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err
 		m->team = team;
 		m->w = &run->worker[team->count];
 		sem_init(&m->told, 0, 0);
-		rc = pthread_create(&m->thread, NULL, work, m);
+		rc = pthread_create(&m->thread, NULL, run_thread, m);
 		if (rc != 0) {
 			np_fail(err, NP_ESYS, rc, "start thread %u of %u (fewer --threads?)",
 				team->count + 1, run->workers);

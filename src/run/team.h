@@ -25,10 +25,10 @@ struct np_team {
 	struct np_run *run;
 	struct np_member *member;
 	uint32_t count;
-	bool gated; /* np_team_hire() */
-	/* Members may run; connections are made: set before they are told. */
+	bool gated; /* the window waits for np_team_go_on() */
+	/* The threads may run, not only end; all connections are made. Set before they are told. */
 	bool wanted, established;
-	_Atomic uint32_t ready;
+	_Atomic uint32_t ready;   /* how many have reached NP_READY */
 	struct np_cpu_times *cpu; /* when the window was about to open; NULL: not measured */
 	int wake_fd;              /* a byte is written here whenever a phase changes */
 	int heard_fd;             /* where the controller reads it */
@@ -40,6 +40,7 @@ struct np_team {
  */
 int np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err *err);
 
+/* Let the threads go on: at first to connect, then, if gated, to the window. */
 void np_team_go_on(struct np_team *team);
 
 /* The phase of the worker that is furthest behind, and of a given one. */

@@ -20,6 +20,7 @@ np_trial_connect(const struct np_trial *t, struct np_err *err)
 			       (long long)p->length);
 		p->length_less_ms = 0;
 	}
+	/* Evidence by numbers in datagrams needs both ends. */
 	t->plan->sequence = rc == NP_OK && (t->client->granted.caps & NP_CAP_SEQUENCE) != 0;
 	return rc;
 }
@@ -53,6 +54,7 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 				  : np_client_run(t->client, p, t->terms, t->peer, &r->out, err);
 	}
 	if (rc == NP_OK || r->out.measured) {
+		/* Of a stream from this end, what arrived is the result. */
 		bool far_counts = !p->pattern->transactions && !p->both && p->role == NP_LEAD;
 
 		r->out.clean = np_clean_judge(r->out.near_bag, r->out.far_bag, far_counts);

@@ -54,8 +54,8 @@ void np_trial_result_free(struct np_trial_result *r);
 void np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_record *r);
 
 /*
- * A trial may need several sessions with a daemon, whose windows open at the same moment and which
- * have one result: a group. It is how a test has many flows with a daemon that serves one flow in a
+ * A group: several sessions with a daemon for one trial. Their windows open at the same moment, and
+ * they have one result. It is how a test has many flows with a daemon that serves one flow in a
  * session, as netperf's does, and how it has a stream in each direction (run/group.c). Each session
  * takes a thread here and a process of the daemon.
  */

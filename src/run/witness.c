@@ -4,7 +4,7 @@
 
 enum { SMALL = 4096 }; /* a message that a socket buffer always has room for */
 
-/* A look later than that may mean that the process was stopped: see judge_stopped(). */
+/* A look later than that may mean that the process was stopped: judge_stopped() of disturbed.c. */
 enum { LATE_NS = 3 * NP_MSEC };
 
 /* A look at a thread takes some 10 us: once in 7 ms costs little. */
@@ -27,6 +27,7 @@ np_witness_done(struct np_witness *w, uint64_t now_ns)
 	w->looked_ns = now_ns;
 }
 
+/* Note a look at now_ns, and the time since the one before, or since the window began. */
 static void
 note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
 {
@@ -37,7 +38,7 @@ note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
 	w->last_ns = now_ns;
 }
 
-/* What a worker does if the kernel only says that it is blocked. */
+/* What a worker most likely does if the kernel only says that it is blocked. */
 static enum np_doing_what
 blocked_in(const struct np_worker *w)
 {
@@ -46,12 +47,13 @@ blocked_in(const struct np_worker *w)
 	if (np_load_is_waiting(&w->load)) {
 		return NP_DOING_PAUSES;
 	}
-	if (p->pattern->connection_test) {
+	if (p->pattern->connection_test) { /* to connect, to accept, for data or for a close */
 		return NP_DOING_WAITS;
 	}
 	if (!p->pattern->transactions) {
 		return p->role == NP_LEAD ? NP_DOING_SENDS : NP_DOING_RECEIVES;
 	}
+	/* Sends that fit into the socket buffer do not block. */
 	return w->send_size * w->depth <= SMALL ? NP_DOING_RECEIVES : NP_DOING_WAITS;
 }
 
@@ -95,7 +97,7 @@ np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_w
 {
 	long at = worker - run->worker;
 
-	if (w->every_ns == 0) {
+	if (w->every_ns == 0) { /* nothing was looked at */
 		return;
 	}
 	if (run->window.started_ns != 0) {

@@ -30,7 +30,7 @@ struct np_witness {
 /* Open the files of threads, unless they are open. */
 void np_witness_open(struct np_witness *w, const struct np_run *run);
 
-/* To be called before and after each look of any watch; due_ns: when it should have begun. */
+/* To be called before and after each look for samples or disturbances; due_ns: when it was due. */
 void np_witness_begin(struct np_witness *w, uint64_t due_ns, uint64_t now_ns);
 void np_witness_done(struct np_witness *w, uint64_t now_ns);
 

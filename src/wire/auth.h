@@ -31,7 +31,7 @@ enum {
 
 enum { NP_AUTH_BYTES = 32, NP_AUTH_KEY_MAX = 512, NP_AUTH_KEY_MIN = 16 };
 
-/* NP_AUTH_LOOSE is for a NAT between the ends: its proof covers no addresses. */
+/* Versions of these messages. NP_AUTH_LOOSE is for a NAT: its proof covers no addresses. */
 enum { NP_AUTH_LOOSE = 1, NP_AUTH_VERSION = 2 };
 
 /* The client's end of the connection, then the daemon's (run/ends.h). */
@@ -70,6 +70,7 @@ struct np_auth_scope {
 	const uint8_t *ends;                        /* NP_AUTH_ENDS; NULL: NP_AUTH_LOOSE */
 };
 
+/* Compute a side's proof: the HMAC of its name, the nonces and the ends. */
 void np_auth_prove(const struct np_auth_key *key, enum np_auth_side side,
 		   const struct np_auth_scope *scope, uint8_t mac[NP_AUTH_BYTES]);
 

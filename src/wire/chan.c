@@ -56,7 +56,7 @@ np_chan_message(const struct np_chan *c)
 
 /* Is an error of a socket the fault of the peer or the network (NP_EPEER), or of this machine? */
 static enum np_errc
-whose_fault(int sys)
+fault_of(int sys)
 {
 	switch (sys) {
 	case ECONNRESET:
@@ -110,7 +110,7 @@ static int
 report_loss(const struct np_chan *c, int sys, const char *what, struct np_err *err)
 {
 	const char *how = sys == 0 ? "closed by the peer" : "broken";
-	enum np_errc code = sys == 0 ? NP_EPEER : whose_fault(sys);
+	enum np_errc code = sys == 0 ? NP_EPEER : fault_of(sys);
 	char fragment[200];
 
 	explain_fragment(c, fragment, sizeof(fragment));
@@ -196,7 +196,7 @@ read_message(struct np_chan *c, const char *what, struct np_err *err)
 	state = read_due(c, what, err);
 	if (state != NP_CHAN_WHOLE || c->most == NULL || c->is_ours || c->due != NP_TAGGED_AT) {
 		return state;
-	}
+	} /* else it is the head alone, which has the length */
 	return set_due(c, err) == NP_OK ? read_due(c, what, err) : NP_CHAN_BROKEN;
 }
 
@@ -212,7 +212,7 @@ wait_for(const struct np_chan *c, short events, uint64_t deadline, const sigset_
 
 /* The time between two readings of the clock in seconds, rounded to milliseconds, for messages. */
 static double
-seconds(uint64_t from, uint64_t to)
+seconds_between(uint64_t from, uint64_t to)
 {
 	uint64_t ms = (np_excess(to, from) + NP_MSEC / 2) / NP_MSEC;
 
@@ -285,7 +285,7 @@ np_chan_again(const struct np_chan *c)
 enum np_chan_state
 np_chan_read(struct np_chan *c, struct np_err *err)
 {
-	size_t had = c->have == c->due ? 0 : c->have;
+	size_t had = c->have == c->due ? 0 : c->have; /* of a message that is not whole yet */
 	enum np_chan_state state = read_message(c, "a message", err);
 
 	if (c->have != had || c->moved == 0) {
@@ -331,7 +331,7 @@ wait_more(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t
 		return NP_OK;
 	}
 	if (ready == 0) {
-		double waited = seconds(c->since, deadline);
+		double waited = seconds_between(c->since, deadline);
 		char fragment[200];
 
 		c->since = 0;
@@ -367,7 +367,7 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 		case NP_CHAN_MORE:
 			break;
 		}
-		/* This is another service's greeting: no message will follow. */
+		/* To a client: another service's greeting, after which no message will follow. */
 		if (c->rest_ns != 0 && c->have >= 8 && !c->is_ours &&
 		    np_frame_is_text(c->in, c->have)) {
 			explain_fragment(c, fragment, sizeof(fragment));
@@ -380,7 +380,7 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 		if (rc != NP_OK) {
 			return rc;
 		}
-		if (c->have == c->due) {
+		if (c->have == c->due) { /* it became an old client's message */
 			return note_whole(c, err);
 		}
 	}
@@ -403,7 +403,7 @@ np_chan_send(struct np_chan *c, const uint8_t *message, uint64_t deadline, struc
 			continue;
 		}
 		if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR) {
-			return np_fail(err, whose_fault(errno), errno,
+			return np_fail(err, fault_of(errno), errno,
 				       "control connection to %s: send", c->peer);
 		}
 		ready = errno != EINTR ? wait_for(c, POLLOUT, deadline, NULL) : 1;
@@ -411,7 +411,7 @@ np_chan_send(struct np_chan *c, const uint8_t *message, uint64_t deadline, struc
 			return np_fail(err, NP_ETIME, 0,
 				       "control connection to %s: the peer did not take a message "
 				       "within %g s",
-				       c->peer, seconds(since, deadline));
+				       c->peer, seconds_between(since, deadline));
 		}
 		if (ready < 0 && errno != EINTR) {
 			return np_fail(err, NP_ESYS, errno,

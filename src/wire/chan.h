@@ -24,11 +24,11 @@ struct np_chan {
 	size_t size;               /* bytes of netperf's messages, in both directions */
 	uint8_t in[NP_FRAME_SIZE]; /* the netperf message being read, zeros after a short one */
 	size_t have, due;          /* bytes read of it; bytes at which it is complete */
-	uint64_t since;            /* when np_chan_recv() began to wait for it; 0: no wait */
-	uint64_t moved;            /* when np_chan_read() last read a part of it */
+	uint64_t since;            /* np_now() when np_chan_recv() began to wait; 0: no wait */
+	uint64_t moved;            /* np_now() when np_chan_read() last read a part of it */
 
 	/*
-	 * Set by the caller: how long np_chan_recv() waits for the rest of a message whose first
+	 * Set by a client: how long np_chan_recv() waits for the rest of a message whose first
 	 * byte has come. A peer may take long to begin an answer, but not to finish it. 0: until
 	 * the deadline.
 	 */
@@ -38,7 +38,7 @@ struct np_chan {
 	bool half_closed; /* by np_chan_half_close(): nothing more can be sent */
 
 	/*
-	 * May the peer be an old client, whose messages have NP_OLD_FRAME_SIZE bytes? A daemon sets
+	 * May the peer be an old client, with messages of NP_OLD_FRAME_SIZE bytes? A daemon sets
 	 * it after np_chan_open(); the first message clears it. 256 bytes that begin like an old
 	 * client's request, with nothing after them for a second, show such a client.
 	 */

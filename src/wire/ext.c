@@ -36,6 +36,7 @@ static const struct np_tagged greeting = {
 void
 np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_hello *m)
 {
+	/* As in netperf's messages: bind to no processor; no error. */
 	struct np_head head = { .code = code, .word = code == NP_EXT_HELLO ? -1 : 0 };
 
 	np_frame_put(frame, &head, NULL, NULL);
@@ -56,7 +57,7 @@ np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_e
 	return NP_OK;
 }
 
-/* Bytes of a value's field. */
+/* Bytes of a value's field, without the padding after it. */
 static size_t
 field_size(const struct np_bag_item *it)
 {
@@ -131,7 +132,7 @@ get_string(struct np_wire *w, size_t length, char *text, size_t size)
 	text[taken] = '\0';
 }
 
-/* Put a list of 8-byte values into the bag, by way of memory that is aligned for them. */
+/* Put a list of 8-byte values into the bag, by way of aligned memory; without any, skip it. */
 static void
 get_list(struct np_wire *w, uint32_t kind, size_t count, const char *name, struct np_bag *into)
 {
@@ -217,7 +218,7 @@ np_bag_decode(const uint8_t *message, struct np_bag *into, struct np_err *err)
 				       name_size);
 		}
 		value_size = length - 4 - np_tag_padded(name_size);
-		if (name_size == 0 || name_size >= sizeof(name)) {
+		if (name_size == 0 || name_size >= sizeof(name)) { /* a bag can't have it */
 			np_wire_skip(&w, length - 4);
 		} else {
 			get_string(&w, name_size, name, sizeof(name));

@@ -40,7 +40,7 @@ enum {
 
 enum { NP_EXT_IDENTITY = 64, NP_EXT_DEVICE = 16 };
 
-/* HELLO and WELCOME, whose fields have tags as in messages of ours (tagged.h). */
+/* HELLO and WELCOME: frames with tagged fields, as in messages of ours (tagged.h). */
 struct np_hello {
 	uint32_t version;               /* the sender's */
 	uint32_t caps;                  /* wanted, or granted: NP_CAP_* */
@@ -57,7 +57,7 @@ int np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct 
  * A bag travels as a message of ours with a field for each value. The tag is the value's kind; the
  * bytes are the length of its name, the name, padded to 4, and the value. A value that the receiver
  * can't use (unknown kind, bad name) is skipped; a message that is cut off is NP_EPEER. Encoding
- * allocates the whole message.
+ * allocates the message, to be freed.
  */
 enum { NP_EXT_BYTES = 512 << 10 }; /* most bytes of a bag's fields */
 int np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err);

@@ -18,6 +18,7 @@ struct table {
 	size_t at; /* offset of the next field */
 };
 
+/* A message begins; one without a title is not shown. */
 static void
 begin(struct table *t, const char *title)
 {
@@ -29,6 +30,7 @@ begin(struct table *t, const char *title)
 	}
 }
 
+/* A field, at the offset after the one before. */
 static void
 row(struct table *t, size_t bytes, const char *type, const char *name, const char *note)
 {
@@ -47,6 +49,7 @@ end(const struct table *t)
 	}
 }
 
+/* The tables of netperf's messages. */
 static void
 write_tables(void)
 {
@@ -87,6 +90,7 @@ bound(int64_t v)
 	}
 }
 
+/* A row of PLAN and the like: a number. */
 static void
 number(unsigned tag, const char *type, const char *name, int64_t least, int64_t most,
        int64_t absent, const char *note)
@@ -98,6 +102,7 @@ number(unsigned tag, const char *type, const char *name, int64_t least, int64_t 
 	printf(" | %lld | %s%s%s |\n", (long long)absent, name, note[0] != '\0' ? ": " : "", note);
 }
 
+/* The same of a text or a list, of at most that many bytes or values. */
 static void
 several(unsigned tag, const char *type, unsigned most, const char *unit, const char *name,
 	const char *note)
@@ -105,6 +110,7 @@ several(unsigned tag, const char *type, unsigned most, const char *unit, const c
 	printf("| %u | %s | up to %u%s | none | %s: %s |\n", tag, type, most, unit, name, note);
 }
 
+/* The tables of PLAN and the like. */
 static void
 write_plans(void)
 {
@@ -138,6 +144,7 @@ struct field {
 	bool is_required;
 };
 
+/* An object of the JSON schema with these fields. */
 static void
 write_fields(const struct field *fields, size_t count)
 {

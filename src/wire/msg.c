@@ -5,6 +5,7 @@
 
 #include "wire/wire.h"
 
+/* The two words that each message begins with. */
 static void
 head_layout(struct np_wire *w, struct np_head *h)
 {
@@ -49,6 +50,7 @@ enum { ECHO_AT = 600 };
 #define IDS_ASKS 0x81f0e05fU
 #define IDS_GIVES 0x81f0e060U
 
+/* Write one of these words, with its magic and a token (0: none). */
 static void
 spare_put(uint8_t bytes[NP_ECHO_SIZE], uint32_t kind, uint64_t token)
 {

@@ -111,8 +111,9 @@ struct np_echo {
 enum { NP_ECHO_SIZE = 16 };
 
 /*
- * In the same bytes, for tests that may lose datagrams: the client asks for ids in requests and
- * responses (bench/ids.h), and the daemon confirms that it will send them.
+ * In the same bytes, a client asks for ids in requests and responses, for tests that may lose
+ * datagrams (bench/ids.h); or in streams over connections, that a reset be no failure
+ * (np_plan_may_reset()). With `grants` the daemon confirms it.
  */
 void np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants);
 bool np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants);

@@ -31,6 +31,7 @@ const struct np_tagged np_tagged_engines = TABLE(plan, "ENGINES", NP_EXT_ENGINES
 const struct np_tagged np_tagged_evidence = TABLE(evidence, "EVIDENCE", NP_EXT_EVIDENCE);
 const struct np_tagged np_tagged_error = TABLE(error, "ERROR", NP_EXT_ERROR);
 
+/* Most bytes of fields in the message of that type; 0: it is not in the list. */
 static size_t
 most_of(const struct np_tagged *const *list, size_t count, uint32_t type)
 {

@@ -42,12 +42,12 @@ np_tag_next(struct np_wire *w, const char *what, uint32_t *tag, size_t *length, 
 
 	*tag = 0;
 	*length = 0;
-	if (np_wire_left(w) < 8) {
+	if (np_wire_left(w) < 8) { /* not even a tag and a length */
 		return NP_OK;
 	}
 	np_wire_u32(w, "tag", tag);
 	np_wire_u32(w, "length", &bytes);
-	if (*tag != 0 && bytes > np_wire_left(w)) {
+	if (*tag != 0 && bytes > np_wire_left(w)) { /* tag 0: zeros at the end of a frame */
 		return np_fail(err, NP_EPEER, EINVAL,
 			       "field %u of a %s has a wrong length of %u bytes", *tag, what,
 			       bytes);
@@ -69,7 +69,7 @@ np_tagged_row(const struct np_tagged *t, uint32_t tag)
 
 /* The value of a number, except of kind F64. (A U64 has no bounds to compare with.) */
 static int64_t
-integer(const struct np_tag_row *r, const void *member)
+integer_of(const struct np_tag_row *r, const void *member)
 {
 	uint32_t u;
 	int32_t i;
@@ -90,7 +90,7 @@ integer(const struct np_tag_row *r, const void *member)
 
 /* Bytes of a number; 0 for a text or a list. */
 static size_t
-width(const struct np_tag_row *r)
+number_width(const struct np_tag_row *r)
 {
 	switch (r->kind) {
 	case NP_TAG_U32:
@@ -114,7 +114,7 @@ real_of(const void *member)
 	return v;
 }
 
-/* How many bytes or words a list holds. */
+/* How many bytes or words a list holds; a count beyond its room is not believed. */
 static uint32_t
 count_of(const struct np_tag_row *r, const void *member)
 {
@@ -132,7 +132,7 @@ length_of(const struct np_tag_row *r, const void *member)
 	case NP_TAG_F64:
 		/* This form is false for NaN, which is not sent either. */
 		return real_of(member) < (double)r->absent || real_of(member) > (double)r->absent
-			   ? width(r)
+			   ? number_width(r)
 			   : 0;
 	case NP_TAG_TEXT:
 		return strnlen(member, r->room - 1);
@@ -141,7 +141,7 @@ length_of(const struct np_tag_row *r, const void *member)
 	case NP_TAG_LIST:
 		return sizeof(uint32_t) * count_of(r, member);
 	default:
-		return integer(r, member) != r->absent ? width(r) : 0;
+		return integer_of(r, member) != r->absent ? number_width(r) : 0;
 	}
 }
 
@@ -155,10 +155,10 @@ np_tagged_init(const struct np_tagged *t, void *m)
 		double real = (double)r->absent;
 
 		memcpy((uint8_t *)m + r->at,
-		       width(r) == 4           ? (const void *)&word
+		       number_width(r) == 4    ? (const void *)&word
 		       : r->kind == NP_TAG_F64 ? (const void *)&real
 					       : &r->absent,
-		       width(r));
+		       number_width(r));
 	}
 }
 
@@ -213,7 +213,7 @@ np_tagged_put_fields(const struct np_tagged *t, const void *m, uint8_t *fields)
 	np_wire_write_to(&w, fields, t->most);
 	for (size_t i = 0; i < t->rows; i++) {
 		const struct np_tag_row *r = &t->row[i];
-		uint8_t *member = (uint8_t *)m + r->at;
+		uint8_t *member = (uint8_t *)m + r->at; /* not stored to by a write */
 		size_t length = length_of(r, member);
 
 		if (length > 0) {
@@ -246,11 +246,11 @@ fits(const struct np_tag_row *r, size_t length)
 	case NP_TAG_LIST:
 		return length % sizeof(uint32_t) == 0 && length / sizeof(uint32_t) <= r->room;
 	default:
-		return length == width(r);
+		return length == number_width(r);
 	}
 }
 
-/* Read a field. If it does not fit its row, that is an error; if t is lenient, it is cut. */
+/* Read a field. One that does not fit its row is an error, or if lenient, cut or skipped. */
 static int
 get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row *r, void *member,
 	  size_t length, struct np_err *err)
@@ -276,7 +276,7 @@ get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row 
 	transfer(w, r, member, stored);
 	np_wire_skip(w, length - stored);
 	if (r->kind == NP_TAG_U32 || r->kind == NP_TAG_I32 || r->kind == NP_TAG_I64) {
-		int64_t v = integer(r, member);
+		int64_t v = integer_of(r, member);
 
 		if (v < r->least || v > r->most) {
 			return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %lld (%lld to %lld)",

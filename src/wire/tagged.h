@@ -74,7 +74,7 @@ size_t np_tagged_put_fields(const struct np_tagged *t, const void *m, uint8_t *f
 void np_tagged_head(uint8_t message[NP_TAGGED_AT], uint32_t type, size_t length);
 
 /*
- * Read a whole message, whose length its head tells. NP_EPEER with EINVAL, and the field's name,
+ * Read a whole message; its length is in its head. NP_EPEER with EINVAL, and the field's name,
  * for a number outside its bounds, a text or list that is too long, or a field that is cut off. A
  * text gets a NUL at its end, but may hold any bytes.
  */
@@ -98,7 +98,7 @@ void np_tag_put(struct np_wire *w, uint32_t tag, size_t length);
 /* Write, or read past, the padding after a field's bytes. */
 void np_tag_pad(struct np_wire *w, size_t length);
 
-/* Read the next field's tag (0: no more fields) and length. NP_EPEER if it is cut off. */
+/* Read the next field's tag (0: no more) and length; what: the message. NP_EPEER: it is cut off. */
 int
 np_tag_next(struct np_wire *w, const char *what, uint32_t *tag, size_t *length, struct np_err *err);
 

@@ -26,6 +26,7 @@ reading(const struct np_wire *w)
 	return w->in != NULL;
 }
 
+/* Keep the first misfit, with the field at the cursor. */
 static void
 note_misfit(struct np_wire *w, enum np_misfit misfit, const char *field)
 {
@@ -36,6 +37,7 @@ note_misfit(struct np_wire *w, enum np_misfit misfit, const char *field)
 	}
 }
 
+/* Is there room for a field of n bytes? If not, that is a misfit. */
 static bool
 has_room(struct np_wire *w, const char *field, size_t n)
 {
@@ -48,6 +50,7 @@ has_room(struct np_wire *w, const char *field, size_t n)
 	return false;
 }
 
+/* Read a big-endian word, for which there is room. */
 static uint32_t
 get_word(struct np_wire *w)
 {
@@ -57,6 +60,7 @@ get_word(struct np_wire *w)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+/* Write one likewise. */
 static void
 put_word(struct np_wire *w, uint32_t v)
 {
@@ -137,6 +141,7 @@ np_wire_f64(struct np_wire *w, const char *field, double *v)
 	}
 }
 
+/* Copy a text of a field of `size` bytes: cut if it has no NUL, with zeros after it. */
 static void
 copy_text(struct np_wire *w, const char *field, char *to, const char *from, size_t size)
 {
