@@ -314,8 +314,8 @@ np_delivers(const struct np_transport *t)
 uint32_t np_transport_type(const struct np_transport *t);
 
 /*
- * Find by name, in any case; or NULL. Transports of the same name differ in socket type; 0: any.
- * Can the pattern be used over the transport?
+ * Find by name, in any case; or NULL. Transports of the same name differ in socket type, NP_WS_*;
+ * 0: any. And: is there a test of this pattern over this transport?
  */
 const struct np_transport *np_transport_by_name(const char *name, uint32_t type);
 const struct np_pattern *np_pattern_by_name(const char *name);
@@ -324,7 +324,7 @@ bool np_pattern_fits(const struct np_pattern *p, const struct np_transport *t);
 /* The transport for socket_type and protocol (0: the usual one) of an OMNI request, or NULL. */
 const struct np_transport *np_transport_find(int32_t wire_type, uint32_t protocol);
 
-/* The pattern and the role of the daemon for an OMNI request. NULL: not supported. */
+/* Pattern and daemon's role for an OMNI request of that direction, NP_WD_*. NULL: unsupported. */
 const struct np_pattern *np_pattern_find(uint32_t direction, bool connection_test, int *role);
 
 #endif

@@ -22,7 +22,7 @@ np_run_hung_up(const struct np_run *run)
 	return false;
 }
 
-/* The connection that represents all: the first one; of a ramp, the first that was established. */
+/* The socket that stands for all: the first; of a ramp, the first that is up. -1: none is open. */
 static int
 first_fd(const struct np_run *run)
 {
@@ -54,10 +54,11 @@ np_run_read_closing(struct np_run *run)
 }
 
 void
-np_run_hang_up(struct np_run *run)
+np_run_shut_if_hung_up(struct np_run *run)
 {
 	uint64_t until = np_deadline(NP_SHUT_S * NP_SEC);
 
+	/* Only a daemon, as its client waits for that. A daemon waits for no client's close. */
 	if (np_run_hung_up(run) && first_fd(run) >= 0 && !run->plan->active &&
 	    run->plan->transport->connected) {
 		np_run_read_closing(run);
@@ -72,7 +73,7 @@ np_run_extend(const struct np_run *run, int fd, uint64_t until_ns)
 {
 	uint64_t silent_ns = 0;
 
-	if (!np_hurried(run->stop)) {
+	if (!np_hurried(run->stop)) { /* the user has not interrupted the test */
 		silent_ns = np_max(np_tcp_silent_ns(run->control_fd), np_tcp_silent_ns(fd));
 	}
 	return silent_ns > 0 && silent_ns < run->plan->silence_s * NP_SEC
@@ -87,12 +88,15 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
 
 	if (t->ends.shut != NULL && fd >= 0) {
 		t->ends.shut(stop, fd, until_ns);
-	} else {
+	} else { /* without a socket (fd -1) it fails, which does no harm */
 		shutdown(fd, t->ends.shut_drops ? SHUT_RDWR : SHUT_WR);
 	}
 }
 
-/* Read the kernel's figures, take buffers back from it, then end each connection by end(). */
+/*
+ * End each data connection by end(). First read the kernel's figures; then take back the buffers of
+ * zero-copy sends, which may disconnect the socket.
+ */
 static void
 end_conns(struct np_run *run, void (*end)(int fd))
 {

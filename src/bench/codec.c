@@ -14,7 +14,7 @@
 #include "bench/stamps.h"
 #include "net/eth.h"
 
-/* Indexes of np_worker.pipe. */
+/* Indexes of np_worker.pipe: write end, read end, /dev/null. */
 enum { INTO, OUT_OF, SINK, ENDS };
 
 enum { PIPE = 64 << 10 }; /* bytes that a pipe holds, if its user has not too many (pipe(7)) */
@@ -24,6 +24,7 @@ np_codec_of(const struct np_plan *p)
 {
 	const struct np_end *e = &p->near;
 
+	/* PACE: -b and -w, or --rate of a stream. */
 	return (e->call.dirty > 0 || e->call.clean > 0 ? NP_C_TOUCH : 0u) |
 	       (p->use_write ? NP_C_WRITE : 0u) |
 	       (p->time_calls && !p->pattern->transactions ? NP_C_TIME : 0u) |
@@ -60,38 +61,38 @@ np_codec_touch(struct np_worker *w, char *buf, size_t size)
 }
 
 void
-np_codec_prepare(struct np_worker *w, char *at, uint64_t number, uint64_t now_ns)
+np_codec_prepare(struct np_worker *w, char *buf, uint64_t number, uint64_t now_ns)
 {
-	if ((w->codec & NP_C_TOUCH) != 0) {
-		np_codec_touch(w, at, w->send_size);
+	if ((w->codec & NP_C_TOUCH) != 0) { /* first, as it overwrites number and id */
+		np_codec_touch(w, buf, w->send_size);
 	}
 	if ((w->codec & NP_C_NUMBER) != 0) {
-		np_sequence_mark(at, number, now_ns, (w->codec & NP_C_WARM) != 0);
+		np_sequence_mark(buf, number, now_ns, (w->codec & NP_C_WARM) != 0);
 	}
 	if ((w->codec & (NP_C_ID | NP_C_MANY_IDS)) != 0) {
-		np_id_write(w->id, number, at);
+		np_id_write(w->id, number, buf);
 	}
 }
 
 ssize_t
-np_codec_send(struct np_worker *w, struct np_conn *c, char *at)
+np_codec_send(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	size_t size = w->send_size;
 
-	np_codec_prepare(w, at, c->number, (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0);
+	np_codec_prepare(w, buf, c->number, (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0);
 	if ((w->codec & NP_C_STAMPS) != 0) {
-		return np_stamps_send(w, c, at);
+		return np_stamps_send(w, c, buf);
 	}
 	if ((w->codec & NP_C_PKTINFO) != 0) {
-		return np_pktinfo_send(c->fd, at, size, w->from, &w->pktinfo);
+		return np_pktinfo_send(c->fd, buf, size, w->from, &w->pktinfo); /* an answer */
 	}
-	if ((w->codec & NP_C_WRITE) != 0 && w->to == NULL) {
-		return np_sys_write(c->fd, at, size);
+	if ((w->codec & NP_C_WRITE) != 0 && w->to == NULL) { /* write(2) takes no address */
+		return np_sys_write(c->fd, buf, size);
 	}
-	return np_sys_sendto(c->fd, at, size, w->to, w->to_len);
+	return np_sys_sendto(c->fd, buf, size, w->to, w->to_len);
 }
 
-/* Open the pipe from the socket to /dev/null: by the worker, which may have its own descriptors. */
+/* Open a pipe from socket to /dev/null, in the worker's own descriptor table. False: do without. */
 static bool
 open_pipe(struct np_worker *w)
 {
@@ -106,20 +107,20 @@ open_pipe(struct np_worker *w)
 	w->pipe[OUT_OF] = ends[0];
 	w->pipe[INTO] = ends[1];
 	w->pipe[SINK] = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	/* Without a pipe, if others of its user leave it two pages (fs.pipe-user-pages-soft). */
+	/* EPERM: this user has too many pipe pages (pipe(7)), so this one has two: too slow. */
 	if (w->pipe[SINK] < 0 ||
 	    (fcntl(w->pipe[INTO], F_SETPIPE_SZ, (int)np_min(w->recv_size, PIPE)) < 0 &&
 	     errno == EPERM)) {
 		return false;
 	}
-	/* A call moves no more than the pipe holds; it may stay as it is. */
+	/* A call moves no more than the pipe holds. If it can't grow, there are more calls. */
 	if (w->recv_size <= INT32_MAX) {
 		(void)fcntl(w->pipe[INTO], F_SETPIPE_SZ, (int)w->recv_size);
 	}
 	return true;
 }
 
-/* Discard `count` bytes of the pipe. Returns count, or -1. */
+/* Discard `count` bytes of the pipe. Returns count, or -1 with errno. */
 static ssize_t
 empty_pipe(struct np_worker *w, ssize_t count)
 {
@@ -138,9 +139,9 @@ empty_pipe(struct np_worker *w, ssize_t count)
 	return count;
 }
 
-/* Receive the next datagram of an allowed peer. */
+/* Receive the next datagram of an allowed peer. EINTR also if stopped, or at the time-out. */
 static ssize_t
-recv_compared(struct np_worker *w, struct np_conn *c, char *at)
+recv_compared(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	struct np_addr *from = /* where w->from points */
 	    w->from == (struct sockaddr *)&w->run->end.peer.sa ? &w->run->end.peer : &w->peer;
@@ -149,10 +150,10 @@ recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 	do {
 		w->from_len = sizeof(from->sa);
 		n = (w->codec & NP_C_PKTINFO) != 0
-			? np_pktinfo_recv(c->fd, at, w->recv_size, w->from, &w->pktinfo)
+			? np_pktinfo_recv(c->fd, buf, w->recv_size, w->from, &w->pktinfo)
 		    : (w->codec & NP_C_STAMPS) != 0
-			? np_stamps_recv(w, c, at)
-			: np_sys_recvfrom(c->fd, at, w->recv_size, &from->sa, &w->from_len);
+			? np_stamps_recv(w, c, buf)
+			: np_sys_recvfrom(c->fd, buf, w->recv_size, &from->sa, &w->from_len);
 		if (n < 0 || np_run_accepts_from(w->run, from)) {
 			return n;
 		}
@@ -164,17 +165,17 @@ recv_compared(struct np_worker *w, struct np_conn *c, char *at)
 }
 
 ssize_t
-np_codec_left(struct np_worker *w, struct np_conn *c, char *at)
+np_codec_left(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	enum { MOST = 1 << 16 }; /* other peers may send for ever */
 	struct np_addr from;
 
 	if ((w->codec & NP_C_COMPARE) == 0) {
-		return recv(c->fd, at, w->recv_size, MSG_DONTWAIT);
+		return recv(c->fd, buf, w->recv_size, MSG_DONTWAIT);
 	}
 	for (int i = 0; i < MOST; i++) {
 		socklen_t len = sizeof(from.sa);
-		ssize_t n = recvfrom(c->fd, at, w->recv_size, MSG_DONTWAIT,
+		ssize_t n = recvfrom(c->fd, buf, w->recv_size, MSG_DONTWAIT,
 				     (struct sockaddr *)&from.sa, &len);
 
 		if (n < 0 || np_run_accepts_from(w->run, &from)) {
@@ -186,7 +187,7 @@ np_codec_left(struct np_worker *w, struct np_conn *c, char *at)
 }
 
 ssize_t
-np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
+np_codec_recv(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	size_t size = w->recv_size;
 	ssize_t n;
@@ -200,19 +201,19 @@ np_codec_recv(struct np_worker *w, struct np_conn *c, char *at)
 	}
 	w->codec &= ~(unsigned)NP_C_SPLICE; /* receive as usual from now on */
 	if ((w->codec & NP_C_TOUCH) != 0) {
-		np_codec_touch(w, at, size);
+		np_codec_touch(w, buf, size);
 	}
 	if ((w->codec & NP_C_COMPARE) != 0) {
-		return recv_compared(w, c, at);
+		return recv_compared(w, c, buf);
 	}
 	if ((w->codec & NP_C_PKTINFO) != 0) {
-		return np_pktinfo_recv(c->fd, at, size, w->from, &w->pktinfo);
+		return np_pktinfo_recv(c->fd, buf, size, w->from, &w->pktinfo);
 	}
 	if ((w->codec & NP_C_STAMPS) != 0) {
-		return np_stamps_recv(w, c, at);
+		return np_stamps_recv(w, c, buf);
 	}
-	n = np_sys_recvfrom(c->fd, at, size, w->from, &w->from_len);
-	return (w->codec & NP_C_FRAME) != 0 && n > 0 && np_eth_is_end(at) ? 0 : n;
+	n = np_sys_recvfrom(c->fd, buf, size, w->from, &w->from_len);
+	return (w->codec & NP_C_FRAME) != 0 && n > 0 && np_eth_is_end(buf) ? 0 : n; /* 0: the end */
 }
 
 void

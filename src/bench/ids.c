@@ -13,7 +13,7 @@
 
 enum {
 	LEAST_SLOTS = 64,  /* of a single connection */
-	LEAST_OF_MANY = 2, /* slots of one of several */
+	LEAST_OF_MANY = 2, /* slots of one of several, to save memory */
 	GIVEN_UP = 8       /* given-up requests to remember for each slot */
 };
 
@@ -101,7 +101,7 @@ np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 	back = ids->place.width == NP_IDS_WIDE ? back : (unsigned char)back;
 	number = last - back;
 	if (!has_id || back >= ids->next) {
-		/* Not the second answer to a repeated token, cut to the size of a response. */
+		/* Not the further answers to a token shown several times, cut to a response. */
 		np_add(&ids->count->stray, !np_token_begins((const uint8_t *)message, size));
 		return;
 	}
@@ -128,7 +128,7 @@ np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t departed_until_ns
 			continue; /* answered */
 		}
 		if (slot->sent_ns > until_ns || slot->departed_ns > departed_until_ns) {
-			break;
+			break; /* later ones were sent later */
 		}
 		slot->number_plus_1 = 0;
 		if (ids->place.width > 0) {
@@ -154,6 +154,7 @@ np_ids_why_none(const struct np_plan *p)
 	if (!p->ids) {
 		return "there is no netserver to copy ids";
 	}
+	/* Wanted, but not granted: only our netserver grants them. */
 	return np_ids_used(p) ? "netperf's netserver knows no ids"
 			      : "messages of less than 4 bytes have ids of one byte, which are too "
 				"few for these requests in flight";

@@ -41,7 +41,7 @@ bool np_ids_useful(const struct np_plan *p);
 /* Where ids are, by the plan alone, so both ends agree. width 0: no ids, or no room. */
 struct np_id_place np_id_place(const struct np_plan *p);
 
-/* Does a requester use ids? If not, why. */
+/* Does a requester use ids, if the far end grants them? And why a test has none, as text. */
 bool np_ids_used(const struct np_plan *p);
 const char *np_ids_why_none(const struct np_plan *p);
 
@@ -59,8 +59,8 @@ struct np_ids {
 	uint32_t depth, in_flight; /* requests in flight: at most, and now */
 	uint64_t next, oldest; /* number of the next request; none below `oldest` is in flight */
 	struct np_counters *count; /* of its worker: duplicated, late, stray, surplus */
-	uint64_t begun_ns;         /* when the request that is being sent began */
-	uint64_t departed_ns;      /* when the request that was just answered was sent */
+	uint64_t begun_ns;         /* open loop: when the send of the next request began */
+	uint64_t departed_ns;      /* open loop: when the request just answered was sent */
 	uint64_t answered_plus_1;  /* its number + 1 */
 	/* Open loop: the last answered request in order: number + 1, when due, when answered. */
 	uint64_t last_plus_1, due_ns, answered_ns;
@@ -133,6 +133,7 @@ np_ids_behind(const struct np_ids *ids, uint64_t number)
 	return number;
 }
 
+/* The next request was sent, and is in flight. now_ns: np_id_slot.sent_ns. */
 static inline void
 np_ids_sent(struct np_ids *ids, uint64_t now_ns)
 {

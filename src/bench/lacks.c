@@ -12,11 +12,12 @@
 #include "net/sock.h"
 #include "sys/file.h"
 
-enum { LIST = 16 << 10 }; /* bytes of /proc/net/protocols, in which a line has about 110 */
+enum { LIST = 16 << 10 }; /* bytes of /proc/net/protocols: about 140 lines of 110 bytes */
 
 /* What any kernel has, if it shows no list. */
 static const char least[] = "TCP \nTCPv6 \nUDP \nUDPv6 \n";
 
+/* Does a line of the list begin with this name and a space? */
 static bool
 begins_a_line(const char *list, const char *name)
 {
@@ -85,7 +86,7 @@ np_lacks_fail(uint64_t lacks, const struct np_transport *t, struct np_err *err)
 {
 	static const char when[] = "the daemon's kernel did not have it when netserver started";
 
-	if (t->kernel.listed_six != NULL && !np_lacks(lacks, t, AF_INET)) {
+	if (t->kernel.listed_six != NULL && !np_lacks(lacks, t, AF_INET)) { /* IPv4 is there */
 		return np_fail_verbatim(err, NP_EUNSUP, EAFNOSUPPORT, "%s by IPv6: %s", t->name,
 					when);
 	}
@@ -109,7 +110,7 @@ np_lacks_load(const struct np_transport *t, struct np_err *err)
 	if (np_transport_probe(t, err) == NP_EUNSUP) {
 		return err->code;
 	}
-	/* Some have a module of their own for IPv6. */
+	/* Some have a module of their own for IPv6: this loads it, if the kernel has it. */
 	fd = t->kernel.listed_six != NULL
 		 ? np_sock_open(AF_INET6, t->socktype, t->protocol, &none, NULL, &ignored)
 		 : -1;

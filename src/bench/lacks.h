@@ -20,10 +20,10 @@ np_lacks_bit(size_t i, bool six)
 	return UINT64_C(1) << (six ? i + 32 : i);
 }
 
-/* The transports that it lacks now, by the files below root. Loads nothing. */
+/* The transports that this kernel lacks now, by the files below root. Loads no module. */
 uint64_t np_lacks_now(const char *root);
 
-/* Is this transport among them? The family only matters over IP. */
+/* Is this transport among them? The family (AF_*) only matters over IP. */
 bool np_lacks(uint64_t lacks, const struct np_transport *t, int family);
 
 /* The error for a client: NP_EUNSUP, with what the operator can do. */

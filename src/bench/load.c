@@ -9,13 +9,13 @@
 #include "base/units.h"
 #include "bench/run.h"
 
-/* By which the kernel may extend sleeps of a thread (default: 50 us). */
+/* By which the kernel may extend sleeps of a thread (default: 50 us): as little as possible. */
 static const unsigned long TIMER_SLACK_NS = 1;
 
 /*
- * Set due_ns by the number of the operation. Independent Poisson processes of the workers add up to
- * one of the whole rate. Other times are multiples of the interval, so that rounding errors do not
- * add up.
+ * Set due_ns by the number of the operation in the run, a->place. Independent Poisson processes of
+ * the workers add up to one of the whole rate. Other times are multiples of the interval, so that
+ * rounding errors do not add up.
  */
 static void
 set_due(struct np_arrivals *a)
@@ -33,7 +33,7 @@ set_due(struct np_arrivals *a)
 		a->due_ns = a->start_ns + (uint64_t)a->at;
 		return;
 	}
-	first = a->place - a->place % a->how;
+	first = a->place - a->place % a->how; /* of its burst */
 	a->due_ns = a->start_ns + (uint64_t)((double)first * 1e9 / a->rate);
 }
 
@@ -59,7 +59,7 @@ np_arrivals_text(uint32_t how, char text[NP_ARRIVALS_TEXT])
 static uint32_t
 closed_more(struct np_load *l, uint64_t now_ns)
 {
-	return UINT32_MAX;
+	return UINT32_MAX; /* responses and full socket buffers limit the rate */
 }
 
 /*
@@ -69,15 +69,14 @@ closed_more(struct np_load *l, uint64_t now_ns)
 static uint32_t
 paced_more(struct np_load *l, uint64_t now_ns)
 {
-	if (now_ns >= l->until_ns) {
+	if (now_ns >= l->until_ns) { /* a receiver drains its queue without pauses */
 		return UINT32_MAX;
 	}
 	if (now_ns < l->end_ns) {
 		l->due_ns = np_min(l->end_ns, l->until_ns);
 		return 0;
 	}
-	/* due_ns is earlier than that end if they were only held for others' turn
-	 * (np_load_block()). */
+	/* If they were held only for others' turn (np_load_block()), due_ns is earlier. */
 	l->end_ns = (l->holds && l->due_ns == l->end_ns ? l->end_ns : now_ns) + l->interval_ns;
 	return l->burst;
 }
@@ -172,7 +171,7 @@ np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rat
 					    .how = how,
 					    .seed = now_ns * workers + number };
 	set_due(&l->arrivals);
-	if (kind == &np_load_offered) {
+	if (kind == &np_load_offered) { /* only this one's waits are np_load_wait() */
 		prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0UL, 0UL, 0UL);
 	}
 }
@@ -247,7 +246,7 @@ np_load_wait(struct np_worker *w)
 	atomic_store_explicit(&l->waiting, false, memory_order_relaxed);
 	now = np_now();
 	np_load_unblock(l, now);
-	if (others_wait) {
+	if (others_wait) { /* this connection's hold is over, theirs is not */
 		np_load_block(l, now);
 	}
 	return may;

@@ -49,7 +49,7 @@ const char *np_arrivals_text(uint32_t how, char text[NP_ARRIVALS_TEXT]);
 struct np_load {
 	const struct np_load_kind *kind;
 	uint32_t allowed;     /* operations that may begin now */
-	bool holds;           /* operations wait, none may begin before due_ns */
+	bool holds;           /* operations wait (NP_HELD); none may begin before due_ns */
 	bool is_open;         /* the kind is np_load_open, with all members of np_load_kind */
 	bool drains;          /* open: the test is over, and the last answers are awaited */
 	_Atomic bool waiting; /* the worker sleeps until due_ns */
@@ -112,12 +112,12 @@ const struct np_load_kind *np_load_of(const struct np_end *e);
 /* np_load_kind.more of a schedule: 1 if the next operation is due. */
 uint32_t np_load_next_due(struct np_load *l, uint64_t now_ns);
 
-/* Begin the load of an end. */
+/* Begin the load of np_load_of(e), without connections: np_load_add() adds them. */
 void np_load_begin(struct np_load *l, const struct np_end *e, uint64_t now_ns);
 
 /*
- * Add connections to it. If they have begun, one operation of each is in progress, and part of the
- * first burst.
+ * Add connections to a paced load (no effect on others). If they have begun, one operation of each
+ * is in progress, and part of the first burst.
  */
 void np_load_add(struct np_load *l, const struct np_end *e, uint32_t conns, bool begun);
 
@@ -137,7 +137,7 @@ void np_load_count_held(struct np_load *l, uint64_t now_ns);
 /* End a hold: add its time to paced_ns. */
 void np_load_unblock(struct np_load *l, uint64_t now_ns);
 
-/* Begin a hold that is over now: operations still wait, and may ask again at once. */
+/* Begin a hold that is over now: operations wait until the engine has handled other events. */
 void np_load_block(struct np_load *l, uint64_t now_ns);
 
 /* When to be awake for the next operation; 0: do not sleep; UINT64_MAX: an event comes first. */

@@ -33,7 +33,7 @@ np_open_make(struct np_worker *w)
 	}
 	o->sent = np_hist_new();
 	o->lateness = np_hist_new();
-	o->spin_ns = w->run->workers < np_cpus_usable() ? NP_OPEN_SPIN_NS : 0;
+	o->spin_ns = w->run->workers < np_cpus_usable() ? NP_OPEN_SPIN_NS : 0; /* leave a CPU */
 	return o->sent != NULL && o->lateness != NULL;
 }
 
@@ -82,14 +82,14 @@ open_wake(struct np_worker *w)
 	struct np_open *o = w->open;
 	uint64_t wake = w->load.arrivals.due_ns - o->spin_ns;
 
-	if (o->full || o->until_ns != 0) {
+	if (o->full || o->until_ns != 0) { /* a receive changes that; or the test is over */
 		return UINT64_MAX;
 	}
 	o->sleeps = wake > o->looked_ns;
 	return o->sleeps ? wake : 0;
 }
 
-/* Keep a gap between sends; when memory is full, drop every other one, and keep half as many. */
+/* Keep a gap between sends, for np_fit_p(). When full, drop every other one, now and later. */
 static void
 keep_gap(struct np_open *o, const struct np_arrivals *a, uint64_t now)
 {
@@ -110,7 +110,7 @@ keep_gap(struct np_open *o, const struct np_arrivals *a, uint64_t now)
 	o->gap[o->gaps++] = gap;
 }
 
-/* The next connection that can begin a request, or in a connection test a connection. */
+/* The next connection that can begin a request (or is closed, in a connection test). NULL: none. */
 static struct np_conn *
 next_free(struct np_worker *w, uint32_t *turn)
 {
@@ -121,17 +121,17 @@ next_free(struct np_worker *w, uint32_t *turn)
 		if (c->ids == NULL
 			? c->need == NP_OPEN && c->fd < 0
 			: c->need == NP_RECV && !c->is_aside && c->ids->in_flight < w->depth) {
-			return c;
+			return c; /* no send is in progress or set aside, and there is room */
 		}
 	}
 	return NULL;
 }
 
-/* The test is over: is one of the last few requests still to be sent? */
+/* The test is over: is a request that was due before still to be sent, of the last few? */
 static bool
 has_last(const struct np_worker *w)
 {
-	return w->open->last < NP_OPEN_LAST && w->load.arrivals.due_ns < w->ended_ns;
+	return w->open->sent_after_end < NP_OPEN_LAST && w->load.arrivals.due_ns < w->ended_ns;
 }
 
 /* np_load_kind.next: the connection for the request that is due now; NULL: wait. */
@@ -147,13 +147,14 @@ open_next(struct np_worker *w, uint32_t *turn)
 	while (w->load.arrivals.due_ns < o->opens_ns && now >= o->opens_ns) {
 		np_arrivals_next(&w->load.arrivals);
 	}
-	o->full = w->load.arrivals.due_ns >= o->closes_ns ||
+	o->full = w->load.arrivals.due_ns >= o->closes_ns || /* or too late for what is due */
 		  (now > o->closes_ns && now - o->closes_ns > NP_OPEN_LAST_NS);
 	if (now < w->load.arrivals.due_ns || o->full || (o->until_ns != 0 && !has_last(w))) {
 		return NULL;
 	}
 	c = next_free(w, turn);
 	counts = np_open_is_counted(w, w->load.arrivals.due_ns);
+	/* Not held while a connection that has room is in the midst of a send. */
 	o->count.held += counts && c == NULL && w->in_flight >= (uint64_t)w->depth * w->conns;
 	o->full = c == NULL;
 	if (c == NULL || !np_load_may(&w->load, now)) {
@@ -164,9 +165,9 @@ open_next(struct np_worker *w, uint32_t *turn)
 		o->spin_ns = np_min(2 * o->spin_ns, NP_OPEN_SPIN_MOST_NS);
 	}
 	o->sleeps = false;
-	o->last += o->until_ns != 0;
+	o->sent_after_end += o->until_ns != 0;
 	c->since_ns = w->load.due_ns;
-	if (c->ids == NULL) {
+	if (c->ids == NULL) { /* a connection test */
 		c->begun_ns = now;
 		w->in_flight++;
 	} else {
@@ -219,10 +220,10 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 		np_add(&w->count->transactions, 1);
 		c->transactions++;
 	}
-	if (ids == NULL || due_ns <= ids->due_ns) {
+	if (ids == NULL || due_ns <= ids->due_ns) { /* connections, or out of order */
 		return counts;
 	}
-	if (w->id.width > 0 && ids->answered_plus_1 > ids->last_plus_1 + 1) {
+	if (w->id.width > 0 && ids->answered_plus_1 > ids->last_plus_1 + 1) { /* with a gap */
 		keep_outage(w, c, due_ns, now_ns);
 	}
 	ids->last_plus_1 = ids->answered_plus_1;
@@ -238,7 +239,7 @@ np_open_lost(struct np_worker *w, uint64_t n)
 	np_hist_record_never(w->open->sent, n);
 }
 
-/* How many requests were answered or lost. */
+/* How many requests of the window were answered or lost. */
 static uint64_t
 finished(const struct np_worker *w)
 {
@@ -285,7 +286,7 @@ np_open_settle(struct np_worker *w)
 		return;
 	}
 	n = &o->count;
-	n->due = n->begun;
+	n->due = n->begun; /* and those that were never sent: */
 	for (; w->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&w->load.arrivals)) {
 		n->due += np_open_is_counted(w, w->load.arrivals.due_ns);
 	}

@@ -45,14 +45,14 @@ struct np_outage {
 
 /* Owned by one worker. */
 struct np_open {
-	uint64_t opens_ns;  /* start of the window, after the warm-up */
-	uint64_t closes_ns; /* nothing is due later */
-	bool full;          /* nothing may begin before an event, or at all */
-	uint64_t looked_ns; /* last check of what is due */
-	uint64_t spin_ns;   /* last part of a wait, without sleep */
-	bool sleeps;        /* sleeps until that part */
-	uint64_t until_ns;  /* end of the wait for answers; 0: still running */
-	uint32_t last;      /* requests sent after the end */
+	uint64_t opens_ns;       /* start of the window, after the warm-up */
+	uint64_t closes_ns;      /* nothing is due later */
+	bool full;               /* nothing may begin before an event, or at all */
+	uint64_t looked_ns;      /* last check of what is due */
+	uint64_t spin_ns;        /* last part of a wait, without sleep */
+	bool sleeps;             /* sleeps until that part */
+	uint64_t until_ns;       /* end of the wait for answers; 0: still running */
+	uint32_t sent_after_end; /* requests */
 	struct np_open_counts count;
 	struct np_hist *sent, *lateness; /* time from the send; delay of the send */
 	struct np_outage outage;         /* the longest one */
@@ -64,14 +64,14 @@ struct np_open {
 /* Set up the worker's part, if it has one. False: no memory. */
 bool np_open_make(struct np_worker *w);
 
-/* Start of the schedule of a worker that has one; end of any worker's warm-up. */
+/* Begin a worker's schedule with its loop; forget gaps and outage at the end of a warm-up. */
 void np_open_start(struct np_worker *w);
 void np_open_mark(struct np_worker *w);
 
 /* Does a request due at that time belong to the window? */
 bool np_open_is_counted(const struct np_worker *w, uint64_t due_ns);
 
-/* The request due then was answered; true: it counts. And: n that count were never answered. */
+/* The request due then was answered; true: it counts. And n requests that count never were. */
 bool np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns);
 void np_open_lost(struct np_worker *w, uint64_t n);
 

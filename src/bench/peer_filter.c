@@ -1,4 +1,4 @@
-/* Which datagrams are accepted, by their source. */
+/* Which datagrams are accepted, by their source, where the kernel does not filter them. */
 #include <errno.h>
 
 #include "bench/engine/engine.h"
@@ -28,7 +28,7 @@ void
 np_run_drop_early(const struct np_run *run)
 {
 	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->plan->transport->admit == NP_ADMIT_IP &&
+		if (run->plan->transport->admit == NP_ADMIT_IP && /* open to other hosts */
 		    !run->plan->transport->connected && run->conn[i].fd >= 0) {
 			np_sock_forget(run->conn[i].fd);
 		}

@@ -23,7 +23,7 @@
 #define NP_H_FLAG(member, ...) IS(np_plan, member, bool)
 #include "wire/plan.def"
 
-/* An end for which nothing is asked. */
+/* An end without options: the values of plan.def for what is absent. */
 static void
 init_end(struct np_end *e)
 {
@@ -43,7 +43,7 @@ np_plan_init(struct np_plan *p)
 	p->member = absent;
 #define NP_H_NUMBER(type, member, json, kind, value, note) p->member = value;
 #include "wire/plan.def"
-	p->length = 10;
+	p->length = 10; /* seconds */
 }
 
 void
@@ -75,13 +75,14 @@ np_plan_streams(const struct np_plan *p)
 bool
 np_plan_may_reset(const struct np_plan *p)
 {
+	/* The sender has to know the bytes in flight; over TLS the kernel counts records'. */
 	return p->transport->acked != NULL && !p->transport->encrypts && np_plan_streams(p);
 }
 
 bool
 np_plan_far_needs_fraction(const struct np_plan *p)
 {
-	/* LOC_CPU and the like, and unknown tests, have no pattern. */
+	/* The far end transmits by its clock. LOC_CPU and unknown tests have no pattern. */
 	return p->length_less_ms > 0 && p->pattern != NULL && !p->pattern->transactions &&
 	       !p->pattern->probe && (p->both || p->role == NP_FOLLOW);
 }
@@ -156,6 +157,7 @@ np_plan_several(const struct np_plan *p)
 bool
 np_plan_spreads(const struct np_plan *p)
 {
+	/* Connections that last and have receive queues (IP), and no data with the SYN. */
 	return np_plan_several(p) && !p->pattern->connection_test && p->transport->connected &&
 	       p->transport->ip_protocol != 0 && !p->fast_open;
 }
@@ -181,7 +183,7 @@ np_plan_shows_token(const struct np_plan *p)
 
 	if (p->pattern->connection_test &&
 	    (t->upgrade != NULL || p->near.call.dirty > 0 || p->request > NP_RING_MAX)) {
-		return false; /* the token is the beginning of each request's buffer */
+		return false; /* it begins each buffer: no handshake before it, no -k over it */
 	}
 	/* Others drop connections, make them during the test, or send data with the SYN. */
 	return t->one_port && !p->no_control && !p->spread && !p->fast_open && p->ramp == 0;

@@ -102,10 +102,10 @@ struct np_plan {
 	bool nodelay, keepalive, no_route, no_fragment, defer_accept, fast_open, packet_info, cork;
 	bool copy_avoidance, use_write, no_control, time_calls;
 	bool ids, echo, spread, tokens, resets;
-	int64_t length;          /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
-	uint32_t length_less_ms; /* to subtract from a length in seconds: 0 to 999 */
-	uint32_t tls_suite;      /* number of the cipher suite of TLS; 0: the default */
-	bool debug, retry_connect;
+	int64_t length;            /* > 0 seconds, < 0 minus bytes or transactions, 0 no limit */
+	uint32_t length_less_ms;   /* to subtract from a length in seconds: 0 to 999 */
+	uint32_t tls_suite;        /* number of the cipher suite of TLS; 0: the default */
+	bool debug, retry_connect; /* SO_DEBUG; -U: repeat a connect(2) that failed */
 	bool both;     /* a stream each way at once (run/group.c); not sent to the far end */
 	bool sequence; /* with evidence: number datagrams, and look at each connection of a test */
 	bool no_end_mark; /* the client sends no empty datagram after its last request */
@@ -122,8 +122,8 @@ bool np_plan_shows_token(const struct np_plan *p);
 const struct np_words *np_plan_words(const struct np_plan *p);
 
 /*
- * Can the test have as many data connections at a time as planned? And how many at most: of
- * datagrams each needs a port of the daemon, counted from the one that the user names.
+ * Can the test have several data connections at a time, as many as planned? And how many at most:
+ * of datagrams each needs a port of the daemon, counted from the one that the user names.
  */
 bool np_plan_several(const struct np_plan *p);
 uint32_t np_plan_most_flows(const struct np_plan *p);
@@ -168,6 +168,7 @@ uint32_t np_plan_worker_flows(const struct np_plan *p);
  */
 void np_plan_place(struct np_plan *p, uint32_t session);
 
+/* Of the data connections, AF_*: the transport's, or for one over IP the plan's. */
 int np_plan_family(const struct np_plan *p);
 
 /*
@@ -177,7 +178,7 @@ int np_plan_family(const struct np_plan *p);
  */
 const char *np_plan_beyond(const struct np_plan *p);
 
-/* Must the far end keep a length with a fraction of a second? That needs NP_CAP_PLAN, too. */
+/* Does the far end need a length with a fraction of a second? That needs NP_CAP_PLAN, too. */
 bool np_plan_far_needs_fraction(const struct np_plan *p);
 
 /*

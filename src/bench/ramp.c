@@ -44,8 +44,8 @@ np_ramp_due(const struct np_worker *w)
 enum { AHEAD_MS = 100 }; /* by which the far end's window may begin and end earlier */
 
 /*
- * The far end may refuse a connection before the close of the others is seen here. If the test is
- * over at either end, it was only too late, and does not count as failed.
+ * Connecting failed with this errno: count it, unless the test is over at either end, so that it
+ * was only too late. The far end may refuse it before the close of the others is seen here.
  */
 static void
 note_failure(struct np_worker *w, struct np_conn *c, int error)
@@ -55,7 +55,7 @@ note_failure(struct np_worker *w, struct np_conn *c, int error)
 
 	c->need = NP_OVER;
 	for (uint32_t i = 0; i < w->conns && p.fd < 0; i++) {
-		p.fd = w->conn[i].is_up ? w->conn[i].fd : -1;
+		p.fd = w->conn[i].is_up ? w->conn[i].fd : -1; /* any shows the far end's close */
 	}
 	if (!np_stopped(w->run->stop) &&
 	    (error != ECONNREFUSED || np_now() + AHEAD_MS * NP_MSEC < end_ns) &&
@@ -76,7 +76,7 @@ np_ramp_begin(struct np_worker *w, uint64_t now_ns)
 		return NULL;
 	}
 	c = &w->conn[r->begun++];
-	c->since_ns = np_now();
+	c->since_ns = np_now(); /* now_ns may be older */
 	c->need = NP_CONNECTING;
 	peer = w->run->end.peer;
 	np_endpoint_spread(&peer, w->run->plan->far.sock.mask);
@@ -109,6 +109,7 @@ np_ramp_up(struct np_worker *w, struct np_conn *c)
 	c->timeout_check_ns = c->since_ns + w->timeout_ns;
 	c->need = np_io_first_need(w, (uint32_t)(c - w->conn));
 	np_add(&w->count->up, 1);
+	/* A follower already waits for its first message. */
 	np_load_add(&w->load, &w->run->plan->near, 1, w->run->plan->role == NP_FOLLOW);
 }
 

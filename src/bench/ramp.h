@@ -39,7 +39,7 @@ struct np_ramp {
 /* Set up the worker's part of a ramp, if it has one. False: no memory. */
 bool np_ramp_make(struct np_worker *w);
 
-/* When the next connection is due; UINT64_MAX: all have begun. */
+/* When the next connection is due; 0: ask np_ramp_begin() now; UINT64_MAX: all have begun. */
 uint64_t np_ramp_due(const struct np_worker *w);
 
 /*
@@ -51,7 +51,7 @@ struct np_conn *np_ramp_begin(struct np_worker *w, uint64_t now_ns);
 /* A connect(2) has finished: the connection needs the first step of the test, or NP_OVER. */
 void np_ramp_connect_done(struct np_worker *w, struct np_conn *c);
 
-/* A connection is established, at either end. */
+/* A connection is established, at either end: it begins its part of the test, and is paced. */
 void np_ramp_up(struct np_worker *w, struct np_conn *c);
 
 /* Count failures with that errno, or add all of `from`. */

@@ -82,7 +82,7 @@ np_pattern_find(uint32_t direction, bool connection_test, int *role)
 		const struct np_pattern *p = omni_patterns[i];
 
 		if (p->connection_test == connection_test &&
-		    (direction == p->lead_direction ||
+		    (direction == p->lead_direction || /* or the daemon follows in a stream */
 		     (p->lead_direction == NP_WD_TRANSMIT && direction == NP_WD_RECEIVE))) {
 			/* A daemon that transmits a stream leads it; else the client leads. */
 			*role =
@@ -125,12 +125,12 @@ np_pattern_fits(const struct np_pattern *p, const struct np_transport *t)
 	const struct np_bench *b;
 
 	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
-		if (b->pattern == p && b->transport == t) {
+		if (b->pattern == p && b->transport == t) { /* a named test */
 			return true;
 		}
 	}
 	for (size_t i = 0; i < sizeof(omni_patterns) / sizeof(omni_patterns[0]); i++) {
-		if (omni_patterns[i] == p) {
+		if (omni_patterns[i] == p) { /* over any transport that OMNI requests can name */
 			return t->wire_type != 0 && !(p->connection_test && !np_delivers(t));
 		}
 	}

@@ -37,10 +37,11 @@ shape_of(const struct np_plan *p, const struct np_terms *terms, bool sends, int3
 	uint32_t width = sends ? p->near.call.send_width : p->near.call.recv_width;
 	uint32_t least = e->width != NULL ? e->width(p) : 1;
 	int32_t full = !sends && sockbuf < t->message.max ? t->message.max : sockbuf;
-	size_t call = full > 0 ? (size_t)full : 4096, limit = sends ? (size_t)t->message.max : 0;
+	size_t call = full > 0 ? (size_t)full : 4096; /* 4096: as in netperf */
+	size_t limit = sends ? (size_t)t->message.max : 0;
 	bool many = !sends && e->width != NULL && t->bounded && t->ip_protocol != 0;
 
-	if (asked > 0) {
+	if (asked > 0) { /* by -m, -M, -r */
 		call = (size_t)(asked < t->message.min ? t->message.min : asked);
 	} else {
 		call = limit > 0 ? np_min(call, limit) : call;
@@ -66,7 +67,7 @@ np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 
 	w->send_size = s.call;
 	if (rc == NP_OK && np_fills_zeros(call)) {
-		const char *why = np_plan_no_zeros(run->plan);
+		const char *why = np_plan_no_zeros(run->plan); /* a daemon's first check */
 
 		return why == NULL
 			   ? np_ring_zero(&w->send_ring, call->send_align, call->send_offset, err)

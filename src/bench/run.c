@@ -39,7 +39,7 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 	o->permit_ctx = terms->permit_ctx;
 	np_endpoint_ask_buffers(p, o);
 	NP_SOCKOPT_OR_NOT(o, p->keepalive, SOL_SOCKET, SO_KEEPALIVE, 1);
-	/* Not for datagrams: two sockets could share a port, and take each other's requests. */
+	/* Not for datagrams: two sockets could share a port. Those handed over have it already. */
 	NP_SOCKOPT(o, p->transport->connected && terms->data_fd == 0, SOL_SOCKET, SO_REUSEADDR, 1);
 	NP_SOCKOPT(o, p->no_route, SOL_SOCKET, SO_DONTROUTE, 1);
 	NP_SOCKOPT(o, p->debug, SOL_SOCKET, SO_DEBUG, 1);
@@ -62,7 +62,7 @@ common_options(const struct np_plan *p, const struct np_terms *terms, struct np_
 	NP_SOCKOPT_OR_NOT(o, e->sock.prio >= 0, SOL_SOCKET, SO_PRIORITY, e->sock.prio);
 }
 
-/* Safe on a zeroed one, and twice. */
+/* Release all that a worker owns, but its sockets. Safe on a zeroed one, and twice. */
 static void
 free_worker(struct np_worker *w)
 {
@@ -130,7 +130,7 @@ set_budget(struct np_worker *w, uint64_t budget)
 	w->budget = w->run->plan->warm_up_ms > 0 ? UINT64_MAX : budget;
 }
 
-/* Divide the connections among the workers. With few connections there are fewer workers. */
+/* Divide the connections among the workers, and free workers that would have none. */
 static void
 divide_conns(struct np_run *run)
 {
@@ -146,7 +146,7 @@ divide_conns(struct np_run *run)
 	}
 }
 
-/* Make the workers, so that the setup of their side can use them. */
+/* Make the workers with what does not depend on sockets: loop, budget, counters, way to stop. */
 static int
 take_workers(struct np_run *run, struct np_err *err)
 {
@@ -172,11 +172,12 @@ take_workers(struct np_run *run, struct np_err *err)
 		w->steps = run->side->steps;
 		w->budget = budget_of(run, w);
 		if (p->role == NP_FOLLOW && (run->workers > 1 || p->warm_up_ms > 0)) {
-			w->budget =
-			    UINT64_MAX; /* only the far end knows what this worker will get */
+			/* Only the far end knows what this worker will get. */
+			w->budget = UINT64_MAX;
 		}
 		w->codec = np_codec_of(p);
 		w->depth = 1;
+		/* The client reports its threads; np_evidence_begin() sets it for evidence. */
 		w->use.root = p->active && (run->workers > 1 || p->rate > 0) ? "" : NULL;
 		w->engine.fd = w->file.fd = w->pipe[0] = w->pipe[1] = w->pipe[2] = -1;
 		w->count = np_cache_lines_new(1, sizeof(*w->count));
@@ -193,7 +194,7 @@ take_workers(struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* Then their memory: that of the side, and that of the engine. */
+/* Once sockets are open, as their buffers' sizes decide: the memory of side and engine. */
 static int
 set_up_workers(struct np_run *run, struct np_err *err)
 {
@@ -214,7 +215,7 @@ set_up_workers(struct np_run *run, struct np_err *err)
 		if (engine->open != NULL && engine->open(w, err) != NP_OK) {
 			return err->code;
 		}
-		set_budget(w, w->budget);
+		set_budget(w, w->budget); /* which the side's setup may have changed */
 	}
 	return NP_OK;
 }
@@ -290,7 +291,7 @@ np_run_trim(struct np_run *run, uint32_t flows)
 	divide_conns(run);
 	NP_EACH_WORKER (w, run) {
 		for (uint32_t i = 0; i < w->conns && w->conn->ids != NULL; i++) {
-			w->conn[i].ids->count = w->count;
+			w->conn[i].ids->count = w->count; /* it may have another worker now */
 		}
 		if (run->plan->role == NP_LEAD) { /* only the leader ends a test by count */
 			set_budget(w, budget_of(run, w));
@@ -299,8 +300,8 @@ np_run_trim(struct np_run *run, uint32_t flows)
 }
 
 /*
- * Upgrade accepted connections in the order in which the far end uses them. The end that connects
- * speaks first, and need not do so in the order in which its connections were accepted.
+ * For np_many_wait(): upgrade accepted connections in the order in which the far end speaks on
+ * them, which need not be that in which they were accepted.
  */
 static int
 upgrade_accepted(struct np_run *run, struct pollfd *waits, struct np_err *err)
@@ -338,6 +339,7 @@ np_run_establish(struct np_run *run, struct np_err *err)
 	    NP_OK) {
 		return err->code;
 	}
+	/* The others, unless they were accepted by that. Stopped meanwhile, conn->fd is -1. */
 	if (!accepts && run->conn->fd >= 0 &&
 	    (spread ? np_spread_connect(run, err) : np_many_establish(run, err)) != NP_OK) {
 		return err->code;
@@ -370,7 +372,7 @@ np_run_free(struct np_run *run)
 	if (run->plan == NULL) {
 		return;
 	}
-	if (run->conns > 0) {
+	if (run->conns > 0) { /* else nothing was opened */
 		np_run_close(run);
 	}
 	NP_EACH_WORKER (w, run) {

@@ -30,10 +30,10 @@ struct np_key {
 
 /* What the data connections of one end have in common. */
 struct np_endpoint {
-	int listen_fd; /* -1: none */
-	bool borrowed_listener;
-	bool borrowed; /* the caller owns the descriptor */
-	int held_fd;   /* a descriptor of the caller, whose number no worker's socket may get; -1 */
+	int listen_fd;          /* -1: none */
+	bool borrowed_listener; /* the caller owns it, and closes it */
+	bool borrowed;          /* likewise the data socket (raw frames) */
+	int held_fd; /* a descriptor of the caller, whose number no worker's socket may get; -1 */
 	struct np_sockopts opts;
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
 	int sndbuf, rcvbuf;         /* as set by the kernel */
@@ -59,11 +59,11 @@ enum { NP_DETAIL_MAX = 160 };
  */
 struct np_window {
 	uint64_t started_ns, ended_ns;
-	uint64_t opened_ns; /* set at its end: where the figures begin */
+	uint64_t opened_ns; /* set at its end: where the figures begin (settle_window()) */
 	uint64_t length_ns; /* as asked for; 0: not ended by time */
 };
 
-/* The end of a window that opens at that time. */
+/* The end of a window that opens at that time; UINT64_MAX: time does not end it. */
 static inline uint64_t
 np_window_closes(const struct np_window *win, uint64_t opens_ns)
 {
@@ -138,14 +138,14 @@ np_is_handed(const struct np_run *run)
 	return !run->plan->active && run->terms->data_fd > 0;
 }
 
-/* Are sockets connected, so that sends need no address (run->end.peer)? */
+/* Are datagram sockets connected (connect(2)), so that sends need no address (run->end.peer)? */
 static inline bool
 np_run_connected(const struct np_run *run)
 {
 	enum np_pin pin = run->plan->transport->pin;
 
 	if (run->plan->flows > 1 && (run->plan->active || run->plan->role == NP_LEAD)) {
-		return true; /* each flow has a port of its own to send to */
+		return true; /* each flow sends to another port, and end.peer has only one */
 	}
 	return pin == NP_PIN_ASKED ? run->plan->near.sock.connected : pin == NP_PIN_ALWAYS;
 }
@@ -183,7 +183,7 @@ int np_run_establish(struct np_run *run, struct np_err *err);
 /* Tell the run and all its workers to stop (np_stop()). */
 void np_run_stop(struct np_run *run, int level);
 
-/* Has the far end closed all connections of a worker? */
+/* Did a loop end because the far end closed a connection, or sent an end mark? */
 bool np_run_hung_up(const struct np_run *run);
 
 /*
@@ -192,13 +192,13 @@ bool np_run_hung_up(const struct np_run *run);
  */
 int np_run_check_sources(struct np_run *run, struct np_err *err);
 
-/* May a datagram from that address count, as far as the kernel does not check? */
+/* Does a datagram from that address count? Any does if the kernel filters (no run->end.sources). */
 bool np_run_accepts_from(const struct np_run *run, const struct np_addr *from);
 
-/* Discard what unconnected data sockets have received before the client knew them. */
+/* Discard what sockets for IP datagrams have received before the far end sends: it is others'. */
 void np_run_drop_early(const struct np_run *run);
 
-/* The size or width in use here; what was asked for if this end does not use it. */
+/* The size or width in use here; what was asked for if this end uses none (here is 0). */
 static inline int32_t
 np_run_used(size_t here, int32_t asked)
 {
@@ -207,9 +207,9 @@ np_run_used(size_t here, int32_t asked)
 
 /*
  * Put off the deadline of a wait on that connection; fd -1: on the control connection alone. While
- * the path is silent, wait as long again as it has been silent, as TCP doubles its time-outs, up to
- * a silence of plan->silence_s. After a signal nothing is put off. Returns the new deadline, at
- * least until_ns.
+ * the path is silent, wait as long again as it has been silent and a second, as TCP doubles its
+ * time-outs, up to a silence of plan->silence_s. After a signal nothing is put off. Returns the new
+ * deadline, at least until_ns.
  */
 uint64_t np_run_extend(const struct np_run *run, int fd, uint64_t until_ns);
 
@@ -233,13 +233,13 @@ enum { NP_SHUT_S = 10 };
 void
 np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns);
 
-/* Record what the kernel knows of an open data connection (sizes, MSS, retransmissions). */
+/* Fill run->closing from the first data connection (sizes, MSS, retransmissions), if it is open. */
 void np_run_read_closing(struct np_run *run);
 
 /*
  * If the far end has ended its data, end this end's, too, as the far end waits for that. The
  * sockets stay open, to read the kernel's figures.
  */
-void np_run_hang_up(struct np_run *run);
+void np_run_shut_if_hung_up(struct np_run *run);
 
 #endif

@@ -22,7 +22,7 @@ np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np_conn
 			continue; /* not connected yet */
 		}
 		np_tcp_sum_add(&s->tcp, conn[i].fd);
-		/* Of datagrams with the kernel's overhead. */
+		/* SIOCINQ has only the first datagram; this has all, with the kernel's overhead. */
 		s->queued_in += datagrams ? (int)np_sock_memory(conn[i].fd, SK_MEMINFO_RMEM_ALLOC)
 					  : np_sock_queued(conn[i].fd, SIOCINQ);
 		s->queued_out += np_sock_queued(conn[i].fd, SIOCOUTQ);
@@ -31,6 +31,7 @@ np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np_conn
 	s->at_ns = np_now();
 }
 
+/* An acquire: the other thread is done with the sample. */
 static int
 state_of(const struct np_sampler *s)
 {
@@ -43,7 +44,7 @@ np_sampler_answer(struct np_worker *w)
 	struct np_sample *s = &w->sampler.sample;
 
 	if (state_of(&w->sampler) != NP_SAMPLER_REQUESTED) {
-		return; /* an acquire: the controller has read the last sample */
+		return;
 	}
 	memset(s, 0, sizeof(*s));
 	np_sample_add(s, w->run->plan, w->conn, w->conns);

@@ -37,20 +37,21 @@ struct np_sampler {
 	struct np_sample sample; /* REQUESTED: owned by the worker; READY: by the controller */
 };
 
+/* A quick look between two turns: np_sampler_answer() makes sure. */
 static inline bool
 np_sampler_is_asked(const struct np_sampler *s)
 {
 	return atomic_load_explicit(&s->state, memory_order_relaxed) == NP_SAMPLER_REQUESTED;
 }
 
-/* Add the figures of some connections, while their workers may use them; of a ramp those up. */
+/* Add figures of connections that are up, NP_SAMPLER_MOST at most, while workers may use them. */
 void np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np_conn *conn,
 		   uint32_t conns);
 
 /* Worker: take the sample. */
 void np_sampler_answer(struct np_worker *w);
 
-/* Controller: collect the requested samples, and request the next. False: one is not ready yet. */
+/* Controller: add up the workers' samples (at_ns: mean), request the next. False: not all ready. */
 bool np_sampler_take(struct np_run *run, struct np_sample *out);
 
 #endif

@@ -87,7 +87,7 @@ np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err)
 		np_fail(err, NP_ESYS, ENOMEM, "memory for the account of datagrams");
 		return NULL;
 	}
-	arrived = (uint64_t *)&s[conns];
+	arrived = (uint64_t *)&s[conns]; /* of all flows, then skipped_at of all */
 	skipped_at = (uint32_t *)&arrived[conns * (size_t)window / 64];
 	for (uint32_t i = 0; i < conns; i++, arrived += window / 64, skipped_at += window) {
 		s[i].window = window;
@@ -115,13 +115,14 @@ end_burst(struct np_bursts *b)
 	b->run = 0;
 }
 
-/* The window's size is a power of two. */
+/* The place of a number in the window (s->window is a power of two). */
 static uint64_t
 place_of(const struct np_sequence *s, uint64_t number)
 {
 	return number & (s->window - 1);
 }
 
+/* The word of `arrived` with its bit, number % 64. */
 static uint64_t *
 word_of(const struct np_sequence *s, uint64_t number)
 {
@@ -171,7 +172,7 @@ move_window(struct np_sequence *s, uint64_t next)
 			*word_of(s, n) &= ~(UINT64_C(1) << (n % 64));
 		}
 	}
-	s->bursts.run += base > s->next ? base - s->next : 0;
+	s->bursts.run += base > s->next ? base - s->next : 0; /* none of these has arrived */
 	s->base = base;
 }
 
@@ -206,8 +207,9 @@ count_number(struct np_sequence *s, uint64_t number)
 }
 
 /*
- * An outage is a time in which datagrams were sent, but all were lost. A stall of the sender or the
- * receiver is no outage. A datagram of an outage that arrives late cancels it.
+ * Note the lowest number, and an outage before this one: a time in which datagrams were sent, but
+ * all were lost. A stall of the sender or the receiver is no outage. A datagram of an outage that
+ * arrives late cancels it.
  */
 static void
 note_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
@@ -222,7 +224,7 @@ note_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)
 		s->outage.ns = number >= s->outage.from && number < s->outage.to ? 0 : s->outage.ns;
 		return;
 	}
-	if (s->next > 0 && missing > 0 && (int64_t)ns > 0) {
+	if (s->next > 0 && missing > 0 && (int64_t)ns > 0) { /* a time may be forged */
 		ns -= ns / (missing + 1); /* less one interval: the time of the missing ones */
 		if (ns > s->outage.ns) {
 			s->outage.from = s->next;
@@ -260,7 +262,7 @@ np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, ui
 		s->jitter16 += distance - ((s->jitter16 + 8) >> 4);
 		s->jitter16_max = np_max(s->jitter16, s->jitter16_max);
 	}
-	note_outage(s, number, sent_ns);
+	note_outage(s, number, sent_ns); /* first, as it compares with s->next */
 	count_number(s, number);
 	s->late += late;
 	return kind;
@@ -268,6 +270,7 @@ np_sequence_arrived(struct np_sequence *s, const void *datagram, size_t size, ui
 
 /* ---- Results ---- */
 
+/* Put bursts into a bag, without the empty cells behind the longest. */
 static void
 put_bursts(const struct np_bursts *b, struct np_bag *into)
 {
@@ -324,7 +327,7 @@ np_sequence_add(struct np_sequence *all, const struct np_sequence *s)
 }
 
 void
-np_sequence_tell(const struct np_sequence *s, struct np_bag *into)
+np_sequence_put_sum(const struct np_sequence *s, struct np_bag *into)
 {
 	double span = (double)(s->last_ns - s->first_ns) / 1e9;
 
@@ -362,7 +365,7 @@ np_sequence_put(const struct np_run *run, struct np_bag *into)
 	struct np_sequence all = { .flows = 0 };
 	uint64_t sends = 0;
 
-	if (run->plan == NULL || !np_sequence_wanted(run->plan)) {
+	if (run->plan == NULL || !np_sequence_wanted(run->plan)) { /* NULL: it was not opened */
 		return;
 	}
 	NP_EACH_WORKER (w, run) {
@@ -382,7 +385,7 @@ np_sequence_put(const struct np_run *run, struct np_bag *into)
 		np_bag_int(into, (int64_t)all.foreign, "udp.foreign");
 		np_bag_unread(into, "no datagram that arrived had a number", "udp.received");
 	} else {
-		np_sequence_tell(&all, into);
+		np_sequence_put_sum(&all, into);
 	}
 }
 
@@ -397,7 +400,7 @@ count_of(const struct np_bag *bag, const char *name)
 	return v >= 0 && v <= (double)most ? (int64_t)v : -1;
 }
 
-/* Read the bursts of a far end from its bag. False: the lengths do not add up to the total. */
+/* Read a far end's bursts from its bag. False: no lengths, or they do not add up to the count. */
 static bool
 get_bursts(const struct np_bag *bag, struct np_bursts *b)
 {
@@ -421,8 +424,8 @@ get_bursts(const struct np_bag *bag, struct np_bursts *b)
 }
 
 /*
- * All numbers from `span` on were lost, at the transmitter's mean interval. Of several flows each
- * one's share is not known.
+ * The last outage: all numbers from `span` on were lost, at the transmitter's mean interval. Put it
+ * if it is the longest. Of several flows each one's share is not known.
  */
 static void
 put_last_outage(const struct np_bag *transmitter, struct np_bag *receiver, double sent, double span)

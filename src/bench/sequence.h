@@ -71,7 +71,7 @@ bool np_sequence_wanted(const struct np_plan *p);
 /* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram; warm: of a warm-up. */
 void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns, bool warm);
 
-/* Empty ones for that many flows, touched to avoid page faults, for free(). And bytes of each. */
+/* An array for `conns` flows, touched to avoid page faults, for free(). And bytes of each flow. */
 struct np_sequence *np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err);
 uint64_t np_sequence_bytes(const struct np_plan *p);
 
@@ -85,7 +85,7 @@ enum np_sequence_is np_sequence_arrived(struct np_sequence *s, const void *datag
 
 /* Add the next flow to the sum. Put the sum into a bag as udp.* (doc/evidence.md). */
 void np_sequence_add(struct np_sequence *all, const struct np_sequence *s);
-void np_sequence_tell(const struct np_sequence *all, struct np_bag *into);
+void np_sequence_put_sum(const struct np_sequence *all, struct np_bag *into);
 
 /* Put what this end knows, once its counters are final: udp.sent, or what a receiver found. */
 void np_sequence_put(const struct np_run *run, struct np_bag *into);

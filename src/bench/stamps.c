@@ -69,7 +69,7 @@ np_stamps_open(const struct np_run *run, struct np_err *err)
 	    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags)) == 0) {
 		return NP_OK; /* the kernel counts bytes from here on */
 	}
-	flags = SOCKET_FLAGS;
+	flags = SOCKET_FLAGS; /* it counts from the first unacknowledged byte on */
 	if (run->plan->transport->connected && ioctl(fd, SIOCOUTQ, &ahead) == 0) {
 		run->worker->stamps->ahead = (uint32_t)ahead;
 	}
@@ -79,7 +79,10 @@ np_stamps_open(const struct np_run *run, struct np_err *err)
 	return NP_OK;
 }
 
-/* The software stamp among the control messages of a receive; 0: there is none. */
+/*
+ * The software stamp in the control messages of a receive; 0: none. From the error queue (info not
+ * NULL) also where it was taken, *info (SCM_TSTAMP_*), and the *key of the send.
+ */
 static int64_t
 stamp_in(struct msghdr *h, uint32_t *info, uint32_t *key)
 {
@@ -91,7 +94,7 @@ stamp_in(struct msghdr *h, uint32_t *info, uint32_t *key)
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_TIMESTAMPING &&
 		    c->cmsg_len >= CMSG_LEN(sizeof(three))) {
 			memcpy(three, CMSG_DATA(c), sizeof(three));
-			at = (int64_t)np_clock_ns(three);
+			at = (int64_t)np_clock_ns(three); /* [0] is the software stamp */
 		} else if (info != NULL && c->cmsg_len >= CMSG_LEN(sizeof(e)) &&
 			   ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
 			    (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR))) {
@@ -111,7 +114,7 @@ read_send_stamps(struct np_stamps *s, int fd)
 {
 	_Alignas(struct cmsghdr) char control[CONTROL];
 
-	while (s->now.at[NP_STAMP_QUEUE] == 0 || s->now.at[NP_STAMP_GONE] == 0) {
+	while (s->current.at[NP_STAMP_QUEUE] == 0 || s->current.at[NP_STAMP_GONE] == 0) {
 		struct msghdr h = { .msg_control = control, .msg_controllen = sizeof(control) };
 		uint32_t info = UINT32_MAX, key = 0;
 		int64_t at;
@@ -121,7 +124,7 @@ read_send_stamps(struct np_stamps *s, int fd)
 		}
 		at = stamp_in(&h, &info, &key);
 		if (key == s->key && (info == SCM_TSTAMP_SCHED || info == SCM_TSTAMP_SND)) {
-			s->now.at[info == SCM_TSTAMP_SND ? NP_STAMP_GONE : NP_STAMP_QUEUE] = at;
+			s->current.at[info == SCM_TSTAMP_SND ? NP_STAMP_GONE : NP_STAMP_QUEUE] = at;
 		}
 	}
 }
@@ -132,22 +135,22 @@ finish_one(struct np_stamps *s, int fd)
 {
 	bool whole = true;
 
-	if (!s->open) {
+	if (!s->in_progress) {
 		return;
 	}
-	s->open = false;
-	if (s->now.at[NP_STAMP_SEND] != 0) {
+	s->in_progress = false;
+	if (s->current.at[NP_STAMP_SEND] != 0) {
 		read_send_stamps(s, fd);
 	}
 	for (int i = 0; i < NP_STAMPS; i++) {
-		s->came[i] += s->now.at[i] != 0;
-		whole = whole && s->now.at[i] != 0;
+		s->came[i] += s->current.at[i] != 0;
+		whole = whole && s->current.at[i] != 0;
 	}
-	if (!whole || s->now.number % s->kept_every != 0) {
+	if (!whole || s->current.number % s->kept_every != 0) {
 		return;
 	}
 	if (s->count == NP_STAMPS_KEPT && s->kept_every <= INT64_MAX) {
-		/* Full: keep every other one from now on. */
+		/* Full: keep every other one from now on, perhaps not this one. */
 		s->kept_every *= 2;
 		s->count = 0;
 		for (size_t i = 0; i < NP_STAMPS_KEPT; i++) {
@@ -156,24 +159,25 @@ finish_one(struct np_stamps *s, int fd)
 			}
 		}
 	}
-	if (s->count < NP_STAMPS_KEPT && s->now.number % s->kept_every == 0) {
-		s->kept[s->count++] = s->now;
+	if (s->count < NP_STAMPS_KEPT && s->current.number % s->kept_every == 0) {
+		s->kept[s->count++] = s->current;
 	}
 }
 
 static bool
 is_due(const struct np_stamps *s, uint64_t number)
 {
-	return number >= s->due && number % s->every == 0; /* rarely divides */
+	return number >= s->due && number % s->every == 0; /* `due` saves most divisions */
 }
 
+/* Begin the stamps of the transaction with that number. */
 static void
 begin_one(struct np_stamps *s, uint64_t number)
 {
-	memset(&s->now, 0, sizeof(s->now));
-	s->now.number = number;
+	memset(&s->current, 0, sizeof(s->current));
+	s->current.number = number;
 	s->due = number + s->every;
-	s->open = true;
+	s->in_progress = true;
 	s->asked++;
 }
 
@@ -200,15 +204,15 @@ send_stamped(struct np_worker *w, const struct np_conn *c, char *buf)
 	memcpy(CMSG_DATA(m), &flags, sizeof(flags));
 	/* The key: in a stream the number of the last byte, else the count of stamped datagrams. */
 	s->key = w->run->plan->transport->connected
-		     ? s->ahead + (uint32_t)((s->now.number + 1) * w->send_size - 1)
+		     ? s->ahead + (uint32_t)((s->current.number + 1) * w->send_size - 1)
 		     : s->sent++;
-	s->now.at[NP_STAMP_SEND] = (int64_t)np_clock(CLOCK_REALTIME);
+	s->current.at[NP_STAMP_SEND] = (int64_t)np_clock(CLOCK_REALTIME);
 	n = sendmsg(c->fd, &h, MSG_NOSIGNAL);
 	if (n == (ssize_t)w->send_size) {
 		read_send_stamps(s, c->fd); /* while the far end works */
-	} else {
-		s->open = s->open && n < 0 && errno == EINTR;
-		s->now.at[NP_STAMP_SEND] = 0;
+	} else { /* no stamps of a send that failed or was short; one interrupted is repeated */
+		s->in_progress = s->in_progress && n < 0 && errno == EINTR;
+		s->current.at[NP_STAMP_SEND] = 0;
 	}
 	return n;
 }
@@ -219,13 +223,14 @@ np_stamps_send(struct np_worker *w, struct np_conn *c, char *buf)
 	struct np_stamps *s = w->stamps;
 	bool leads = w->run->plan->role == NP_LEAD;
 
-	if (leads && !(s->open && s->now.number == c->number)) { /* or interrupted: again */
+	/* A leader begins the stamps, unless it repeats an interrupted send. */
+	if (leads && !(s->in_progress && s->current.number == c->number)) {
 		finish_one(s, c->fd);
 		if (is_due(s, c->number)) {
 			begin_one(s, c->number);
 		}
 	}
-	if (s->open && s->now.at[NP_STAMP_SEND] == 0) {
+	if (s->in_progress && s->current.at[NP_STAMP_SEND] == 0) {
 		return send_stamped(w, c, buf);
 	}
 	return np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
@@ -281,11 +286,12 @@ recv_request(struct np_worker *w, struct np_conn *c, char *buf)
 	if (is_due(s, number)) {
 		begin_one(s, number);
 		/* Not if it was received without stamps, or a datagram is too short. */
-		s->open = stamped && ((size_t)n >= w->whole || w->run->plan->transport->connected);
+		s->in_progress =
+		    stamped && ((size_t)n >= w->whole || w->run->plan->transport->connected);
 	}
-	if (s->open) {
-		s->now.at[NP_STAMP_CAME] = got.at[NP_STAMP_CAME];
-		s->now.at[NP_STAMP_RECV] = got.at[NP_STAMP_RECV];
+	if (s->in_progress) {
+		s->current.at[NP_STAMP_CAME] = got.at[NP_STAMP_CAME];
+		s->current.at[NP_STAMP_RECV] = got.at[NP_STAMP_RECV];
 	}
 	return n;
 }
@@ -299,19 +305,20 @@ np_stamps_recv(struct np_worker *w, struct np_conn *c, char *buf)
 	if (w->run->plan->role == NP_FOLLOW) {
 		return recv_request(w, c, buf);
 	}
-	if (!s->open) {
+	if (!s->in_progress) {
 		return np_sys_recvfrom(c->fd, buf, w->recv_size, w->from, &w->from_len);
 	}
-	n = recv_stamped(w, c, buf, w->recv_size, &s->now);
-	s->open = n < 0 || (size_t)n >= w->whole || w->run->plan->transport->connected;
+	n = recv_stamped(w, c, buf, w->recv_size, &s->current);
+	/* A datagram that is too short is no response. */
+	s->in_progress = n < 0 || (size_t)n >= w->whole || w->run->plan->transport->connected;
 	return n;
 }
 
 ssize_t
 np_stamps_recv_rest(struct np_worker *w, struct np_conn *c, char *buf, size_t size)
 {
-	return w->stamps->open ? recv_stamped(w, c, buf, size, &w->stamps->now)
-			       : np_sys_recv_by(c->fd, buf, size, 0);
+	return w->stamps->in_progress ? recv_stamped(w, c, buf, size, &w->stamps->current)
+				      : np_sys_recv_by(c->fd, buf, size, 0);
 }
 
 void
@@ -319,7 +326,7 @@ np_stamps_forget(struct np_stamps *s)
 {
 	if (s != NULL) {
 		s->count = 0;
-		s->asked = s->open;
+		s->asked = s->in_progress;
 		s->kept_every = s->every;
 		memset(s->came, 0, sizeof(s->came));
 	}
@@ -330,11 +337,11 @@ np_stamps_end(struct np_worker *w)
 {
 	if (w->stamps != NULL) {
 		/* A request without a complete response counts at neither end. */
-		bool is_half =
-		    w->stamps->open && (w->stamps->now.at[NP_STAMP_RECV] == 0 || w->conn->part > 0);
+		bool is_half = w->stamps->in_progress &&
+			       (w->stamps->current.at[NP_STAMP_RECV] == 0 || w->conn->part > 0);
 
 		w->stamps->asked -= is_half;
-		w->stamps->open = w->stamps->open && !is_half;
+		w->stamps->in_progress = w->stamps->in_progress && !is_half;
 		finish_one(w->stamps, w->conn->fd);
 	}
 }

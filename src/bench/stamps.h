@@ -40,11 +40,11 @@ enum { NP_STAMPS_KEPT = 2048 };
 /* All stamps of an end. */
 struct np_stamps {
 	uint32_t every;      /* one in that many has stamps */
-	uint64_t due;        /* least number that may have; not 0, which may be too early */
+	uint64_t due;        /* least number that may have; not 0: the kernel may not stamp yet */
 	uint64_t kept_every; /* one in that many is kept: fewer in a long test */
 	uint64_t next;       /* a responder's: number of the next request */
-	bool open;           /* one is in progress: `now` */
-	struct np_stamped now;
+	bool in_progress;    /* a transaction with stamps: `current` */
+	struct np_stamped current;
 	uint32_t key;   /* by which the kernel identifies its message */
 	uint32_t sent;  /* datagrams with stamps so far */
 	uint32_t ahead; /* bytes of an unacknowledged token, which the kernel counts in `key` */
@@ -70,7 +70,7 @@ ssize_t np_stamps_recv(struct np_worker *w, struct np_conn *c, char *buf);
 /* Receive the rest of a stream's message; the stamps of its last piece count. */
 ssize_t np_stamps_recv_rest(struct np_worker *w, struct np_conn *c, char *buf, size_t size);
 
-/* The warm-up is over: forget what was counted. */
+/* The warm-up is over: forget what was counted. A transaction in progress counts. */
 void np_stamps_forget(struct np_stamps *s);
 
 /* The loop is over: finish the transaction that is in progress. */

@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+/* Wake a worker that waits for events. */
 static void
 wake(const struct np_stop *s)
 {

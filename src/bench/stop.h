@@ -21,6 +21,7 @@ struct np_stop {
 	int wake_fd;       /* eventfd(2) of a worker that waits for events; 0: none */
 };
 
+/* Told to leave the loop, for good or for a mark? */
 static inline bool
 np_stopped(const struct np_stop *s)
 {
@@ -46,7 +47,7 @@ np_abandoned(const struct np_stop *s)
 	return atomic_load_explicit(&s->level, memory_order_relaxed) >= NP_ABANDON;
 }
 
-/* The level only rises. */
+/* Raise the level; it never falls. Only the controller calls this. */
 void np_stop(struct np_stop *s, int level);
 
 /*

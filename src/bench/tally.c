@@ -39,6 +39,7 @@ np_counts_arrived(const struct np_run *run)
 	     i < run->conns && acked == 0 && np_delivers(p->transport) && np_plan_streams(p); i++) {
 		queued += np_conn_queued(&run->conn[i]);
 	}
+	/* acked == before: nothing since the window opened. */
 	c.sent = acked > before ? acked - before : acked > 0 ? 0 : c.sent - np_min(queued, c.sent);
 	return c;
 }
@@ -69,7 +70,7 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 	uint64_t sent = peek(&c->sent), left = 0;
 
 	if (p->role == NP_LEAD && np_plan_may_reset(p) && c->fd >= 0) {
-		left = np_conn_queued(c);
+		left = np_conn_queued(c); /* has not arrived yet */
 	}
 	return (struct np_counts){
 		.sent = np_excess(sent, left),
@@ -79,9 +80,9 @@ np_counts_of_flow(const struct np_run *run, uint32_t flow)
 	};
 }
 
-/* How much of a count is of the window; -1: one is unknown, or of what has gone since. */
+/* Growth of a count since the warm-up; -1: one is unknown, or it shrank (another connection). */
 static int64_t
-since(int64_t before, int64_t count)
+growth(int64_t before, int64_t count)
 {
 	return before < 0 || count < before ? -1 : count - before;
 }
@@ -98,10 +99,11 @@ read_kernel(const struct np_run *run, const struct np_conn *c, int fd, struct np
 	if (np_tcp_read(t->tcp_info ? fd : -1, &row->tcp, NULL) && run->before != NULL) {
 		const struct np_tcp_brief *before = &run->before[c - run->conn];
 
-		row->tcp.data_segments = since(before->data_segments, row->tcp.data_segments);
+		row->tcp.data_segments = growth(before->data_segments, row->tcp.data_segments);
 		row->tcp.retransmitted_segments =
-		    since(before->retransmitted_segments, row->tcp.retransmitted_segments);
-		row->tcp.rwnd_limited_us = since(before->rwnd_limited_us, row->tcp.rwnd_limited_us);
+		    growth(before->retransmitted_segments, row->tcp.retransmitted_segments);
+		row->tcp.rwnd_limited_us =
+		    growth(before->rwnd_limited_us, row->tcp.rwnd_limited_us);
 	}
 	if (fd >= 0 && t->ip_protocol != 0) {
 		if (np_sock_local(fd, &local, &unknown) == NP_OK) {
@@ -153,7 +155,7 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 
 		retransmitted = one < 0 ? -1 : retransmitted + one;
 	}
-	if (!run->plan->pattern->connection_test) {
+	if (!run->plan->pattern->connection_test) { /* its sides sum up all connections */
 		t->closing.retrans = (int)(retransmitted < INT32_MAX ? retransmitted : INT32_MAX);
 	}
 	return NP_OK;
@@ -208,7 +210,7 @@ take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	return NP_OK;
 }
 
-/* Merge a histogram into another one, or move it there. */
+/* Merge a histogram into another one; if there is none yet, move it there. */
 static void
 merge(struct np_hist **into, struct np_hist **from)
 {
@@ -220,6 +222,7 @@ merge(struct np_hist **into, struct np_hist **from)
 	}
 }
 
+/* If there was a ramp: connections asked for and established, failures, times of connect(2). */
 static void
 take_ramp(struct np_run *run, struct np_tally *t)
 {
@@ -318,7 +321,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 		.spread = run->spread,
 	};
 	w->hist = NULL;
-	t->closing.retrans = (int)since(run->retrans_before, t->closing.retrans);
+	t->closing.retrans = (int)growth(run->retrans_before, t->closing.retrans);
 	if (run->window.started_ns != 0) {
 		t->started_ns = run->window.opened_ns;
 		t->ended_ns = np_max(run->window.ended_ns, t->started_ns);
@@ -340,6 +343,7 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	return take_flows(run, t, err) == NP_OK ? take_workers(run, t, err) : (int)err->code;
 }
 
+/* The row of a tally's only flow: it has all that was counted. */
 static struct np_flow_result
 only_row(const struct np_tally *t)
 {
@@ -424,7 +428,7 @@ np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
 {
 	int rc = NP_OK;
 
-	if (from->flows > 0 && into->flows > 0) {
+	if (from->flows > 0 && into->flows > 0) { /* else none was established */
 		rc = join_flows(into, from, err);
 	}
 	if (rc == NP_OK && into->worker != NULL && from->worker != NULL) {

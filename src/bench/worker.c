@@ -15,7 +15,7 @@
 #include "bench/stamps.h"
 #include "net/sock.h"
 
-enum { FIRST_MS = 500 }; /* the answers to the first datagrams arrive within that time */
+enum { FIRST_MS = 500 }; /* an error for the first datagrams of a stream arrives within that time */
 
 /* Set closes_ns: when the window closes. During a warm-up that is not known. */
 static void
@@ -27,14 +27,14 @@ set_end(struct np_worker *w)
 	w->closes_ns = run->plan->warm_up_ms > 0 && !w->goes_on
 			   ? UINT64_MAX
 			   : np_window_closes(&run->window, run->window.started_ns);
-	if (w->load.kind == &np_load_offered || drains) {
+	if (w->load.kind == &np_load_offered || drains) { /* then nothing is due, or held */
 		w->load.until_ns = w->closes_ns;
 	}
 }
 
 /* Begin the schedule of a stream with a rate, at the start of the warm-up or of the window. */
 static void
-offer(struct np_worker *w)
+begin_offered(struct np_worker *w)
 {
 	const struct np_run *run = w->run;
 
@@ -49,6 +49,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	const struct np_run *run = w->run;
 
 	w->began_ns = now_ns;
+	/* A responder has w->from: it answers the source. */
 	if (w->from == NULL && !run->plan->transport->connected && !np_run_connected(run)) {
 		w->to = (const struct sockaddr *)&run->end.peer.sa;
 		w->to_len = run->end.peer.len;
@@ -57,7 +58,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 		w->conn[i].since_ns = now_ns;
 		w->conn[i].timeout_check_ns = now_ns + w->timeout_ns;
 	}
-	if ((w->codec & NP_C_SHARE) != 0) {
+	if ((w->codec & NP_C_SHARE) != 0) { /* each connection begins with one request */
 		w->in_flight = w->conns < w->budget ? w->conns : w->budget;
 	}
 	if (w->ramp != NULL) {
@@ -68,7 +69,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 	if (w->open != NULL) {
 		np_open_start(w);
 	} else if (np_plan_messages(run->plan, w->send_size) > 0) {
-		offer(w);
+		begin_offered(w);
 	} else {
 		np_load_begin(&w->load, &run->plan->near, now_ns);
 		/* A follower's first operations are already under way. */
@@ -109,6 +110,7 @@ forget_counts(struct np_worker *w)
 				 (need == NP_RECV || (need >= NP_SHUT && need <= NP_CLOSE));
 
 		c->before = c->number - in_flight;
+		/* Queued data arrive in the window; those queued at its end may be cut off. */
 		c->sent = w->run->resets ? np_conn_queued(c) : 0;
 		c->received = c->transactions = 0;
 		c->lost = 0;
@@ -125,7 +127,7 @@ forget_counts(struct np_worker *w)
 	w->sends = (w->codec & NP_C_MANY) != 0 ? w->in_flight : 0;
 }
 
-/* Has something got through? */
+/* Has something got through: an answer, or datagrams of a stream without an error? */
 static bool
 was_reached(const struct np_worker *w)
 {
@@ -172,7 +174,7 @@ np_worker_mark(struct np_worker *w)
 {
 	np_worker_forget(w);
 	if (w->load.kind == &np_load_offered) {
-		offer(w); /* restart the schedule without what the warm-up did not get to */
+		begin_offered(w); /* restart the schedule without what the warm-up did not get to */
 	}
 	w->budget = w->budget_after;
 	w->goes_on = true;
@@ -267,6 +269,7 @@ np_worker_read_closing(struct np_worker *w)
 void
 np_worker_shut(struct np_worker *w)
 {
+	/* The user who interrupts a test waits a second at most. */
 	uint64_t until = np_deadline((np_hurried(&w->stop) ? 1 : NP_SHUT_S) * NP_SEC);
 
 	for (uint32_t i = 0; i < w->conns; i++) {

@@ -161,9 +161,9 @@ struct np_worker {
 	/* The engine's loop; 0 or -errno. Workers share no cache line. */
 	_Alignas(NP_CACHE_LINE) int (*loop)(struct np_worker *w);
 	struct np_run *run;
-	struct np_stop stop; /* set by the controller for each worker */
-	const struct np_steps *steps;
-	struct np_conn *conn; /* its connections: `conns` of the run, in a row */
+	struct np_stop stop;          /* set by the controller for each worker */
+	const struct np_steps *steps; /* of its side, or of an open loop; NULL: TCP_MSS */
+	struct np_conn *conn;         /* its connections: `conns` of the run, in a row */
 	uint32_t conns;
 	uint32_t depth;              /* most requests in flight per connection */
 	uint64_t began_ns, ended_ns; /* its window */
@@ -171,8 +171,8 @@ struct np_worker {
 	uint64_t left_ns;            /* end of its loop */
 	struct np_err err;           /* why it failed; code NP_OK: no failure */
 
-	struct np_counters *count;
-	struct np_hist *hist;
+	struct np_counters *count; /* which any thread may read */
+	struct np_hist *hist;      /* times of transactions, or with NP_C_TIME of calls */
 	uint64_t budget;       /* bytes or transactions; UINT64_MAX: no limit, as in timed tests */
 	uint64_t budget_after; /* the budget after the warm-up */
 
@@ -191,7 +191,7 @@ struct np_worker {
 	unsigned char touched; /* last byte written by NP_C_TOUCH */
 	bool goes_on;          /* this loop continues one: after the warm-up, or to drain */
 	bool reached;          /* something got through, in the warm-up or with --rate */
-	bool hung_up;          /* the far end closed before the loop was stopped */
+	bool hung_up;          /* the far end closed, or sent an end mark, while the loop ran */
 
 	/* Datagrams: destination and source; NULL and 0 for connected sockets. */
 	const struct sockaddr *to;
@@ -232,7 +232,7 @@ struct np_worker {
 	struct np_thread_use use;  /* CPU use of the thread, if its root is set */
 };
 
-/* Prepare a worker for the window that opens at that time. */
+/* Prepare a worker, in its thread, for the loop that begins at that time. */
 void np_worker_begin(struct np_worker *w, uint64_t now_ns);
 
 /* Reset all counts at the end of the warm-up. */
@@ -245,7 +245,7 @@ void np_worker_forget(struct np_worker *w);
  */
 bool np_worker_mark(struct np_worker *w);
 
-/* Set the totals of calls and bytes, which follow from the number of transactions. */
+/* Set the totals: these numbers of calls, and the bytes that follow from sends and transactions. */
 void np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives);
 
 /*
@@ -256,8 +256,9 @@ enum { NP_UNREAD = 16 << 10 };
 void np_worker_end(struct np_worker *w);
 
 /*
- * Is there no route to a peer that was reached before? Then the test measures an outage. It may
- * also be a host on the way that refuses a datagram; with -N, perhaps the service has ended.
+ * Does this errno say that the path to the peer, reached before, is down? Then the test measures an
+ * outage. So does ECONNREFUSED of a datagram, from a host on the way; but with -N the service may
+ * have ended.
  */
 bool np_worker_route_is_lost(const struct np_worker *w, int error);
 
@@ -267,7 +268,7 @@ void np_worker_read_closing(struct np_worker *w);
 /* Bytes in its send buffer that are not acknowledged. */
 uint64_t np_conn_queued(const struct np_conn *c);
 
-/* Bytes acknowledged by the far end, of all connections; 0 if not known. */
+/* Bytes acknowledged by the far end, of all connections of a stream's sender; 0 if not known. */
 uint64_t np_worker_acked(const struct np_worker *w);
 
 /* Shut down the sending halves of its connections (np_run_shut_one()). */
@@ -303,7 +304,7 @@ np_paced(struct np_worker *w, struct np_conn *c, enum np_need need)
 static inline uint64_t
 np_paced_row(const struct np_worker *w, const struct np_conn *c, uint64_t most)
 {
-	uint64_t row = w->load.allowed + 1ull;
+	uint64_t row = w->load.allowed + 1ull; /* and the one that has begun */
 
 	if (w->load.row > c->in_row && w->load.row - c->in_row < row) {
 		row = w->load.row - c->in_row;

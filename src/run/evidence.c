@@ -650,7 +650,7 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 		}
 		put_transport(run, bag);
 	}
-	np_run_hang_up(run); /* the far end must not wait for the rest, which takes milliseconds */
+	np_run_shut_if_hung_up(run); /* the far end must not wait milliseconds for the rest */
 	if (ev->capturing) {
 		np_capture_stop(ev->wants.capture, bag);
 	}

@@ -92,7 +92,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    np_sequence_arrived(s, datagram, room, now, (how & 2) != 0) == NP_IS_OF_WARM_UP;
 	}
 	np_sequence_add(&all, s);
-	np_sequence_tell(&all, b);
+	np_sequence_put_sum(&all, b);
 	check_sums(b, arrivals);
 	check_join(b, size > 0 ? (int64_t)(step(data[size - 1], data[0]) >> 1) : 0);
 	np_bag_free(b);

@@ -54,7 +54,7 @@ tell(const struct np_sequence *s, struct np_bag *into)
 	struct np_sequence all = { .flows = 0 };
 
 	np_sequence_add(&all, s);
-	np_sequence_tell(&all, into);
+	np_sequence_put_sum(&all, into);
 }
 
 /* What the receiver reports when `sent` were sent; frees the account. */
@@ -223,7 +223,7 @@ TEST(a_dead_flow_has_no_jitter)
 	arrive_at(s, 1, 1000, 1000 + 16000);
 	np_sequence_add(&all, s);
 	np_sequence_add(&all, &dead);
-	np_sequence_tell(&all, b);
+	np_sequence_put_sum(&all, b);
 	assert_bag(b, "udp.", "flows=2 jitter_us=1 jitter_max_us=1");
 	free(s);
 }
@@ -513,7 +513,7 @@ TEST(flows_have_an_account_each)
 		arrive_all(&s[i], i == 1 ? 1100 : 1000, i == 2 ? 3995 : 4000);
 		np_sequence_add(&all, &s[i]);
 	}
-	np_sequence_tell(&all, near);
+	np_sequence_put_sum(&all, near);
 	np_bag_int(far, 12000, "udp.sent");
 	np_sequence_join(far, near, 0);
 	assert_bag(near, "udp.",

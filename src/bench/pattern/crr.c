@@ -1,7 +1,8 @@
 /*
  * crr and cc: a connection for each transaction, with or without a request and a response on it.
  * The follower closes first, so TIME_WAIT stays there; the leader walks through a range of local
- * ports, as netperf does, so that no pair of ports is reused soon.
+ * ports, as netperf does, so that no pair of ports is reused soon. A connection is void if its
+ * close completes no transaction (np_conn.is_void).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -22,9 +23,9 @@
 #include "net/tcpinfo.h"
 
 enum {
-	NUDGES_BEFORE_RESET = 6,
-	PORT_S = 10,     /* wait for a free port */
-	FAST_ROUNDS = 16 /* through all ports without a pause */
+	NUDGES_BEFORE_RESET = 6, /* calls of connect_nudge(), while results are awaited */
+	PORT_S = 10,             /* wait for a free port */
+	FAST_ROUNDS = 16         /* through all ports without a pause */
 };
 
 /* State of a worker. A follower uses only `reads_info`, `has_last` and min_rtt_us. */
@@ -42,16 +43,17 @@ struct connector {
 	size_t token;                /* bytes of a token before each request */
 	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
 	uint64_t elsewhere_at;       /* after that many transactions */
-	unsigned nudges;
+	unsigned nudges;             /* calls of connect_nudge() */
 };
 
+/* Take the next local port, in a circle. */
 static void
 step_port(struct connector *c)
 {
 	c->port = c->port + 1 < c->port_max ? c->port + 1 : c->port_min;
 }
 
-/* A short pause, so that failing calls do not use up the CPU. */
+/* A pause of a millisecond, so that failing calls do not use up the CPU. */
 static void
 wait_to_retry(void)
 {
@@ -68,7 +70,7 @@ wait_to_retry(void)
 static bool
 note_busy_port(struct connector *c, int error)
 {
-	unsigned ports = c->port_max - c->port_min + 1;
+	unsigned ports = c->port_max - c->port_min + 1; /* never 0 */
 	uint64_t now;
 
 	if ((error != EADDRINUSE && error != EADDRNOTAVAIL) ||
@@ -87,8 +89,8 @@ note_busy_port(struct connector *c, int error)
 }
 
 /*
- * Bind to the next free port. Closed connections (TIME_WAIT) of other programs may hold many ports:
- * a socket that could not be bound to one can try the next.
+ * Bind to the next free port; 0, or -1 with errno. Closed connections (TIME_WAIT) of other programs
+ * may hold many ports: a socket that could not be bound to one can try the next.
  */
 static inline int
 bind_next(const struct np_plan *p, struct connector *c, int fd)
@@ -109,7 +111,7 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 			np_endpoint_spread(&c->local, p->near.sock.mask);
 			np_endpoint_spread(&c->peer, p->far.sock.mask);
 		}
-		rc = c->local.len == 0
+		rc = c->local.len == 0 /* no address is known: the kernel will choose one */
 			 ? 0
 			 : bind(fd, (const struct sockaddr *)&c->local.sa, c->local.len);
 	} while (__builtin_expect(rc != 0, 0) && errno == EADDRINUSE && note_busy_port(c, errno));
@@ -131,7 +133,7 @@ await_connection(const struct np_worker *w, int fd)
 	return errno == 0 ? 0 : -1;
 }
 
-/* As np_sock_open(), but without error messages: this runs for each transaction. */
+/* Set options, bind, connect: 0, or -1 with errno, without a message, as it runs so often. */
 static inline int
 connect_from(const struct np_worker *w, struct connector *c, int fd)
 {
@@ -145,7 +147,7 @@ connect_from(const struct np_worker *w, struct connector *c, int fd)
 	return errno == EINTR && !np_told_to_leave(&w->stop) ? await_connection(w, fd) : -1;
 }
 
-/* Upgrade the connection. Returns the descriptor, or -errno. */
+/* Upgrade the connection, or close it. Returns the descriptor, or -errno. */
 static int
 upgraded(struct np_worker *w, int fd)
 {
@@ -161,7 +163,7 @@ upgraded(struct np_worker *w, int fd)
 	return w->err.sys > 0 ? -w->err.sys : -EPROTO;
 }
 
-/* Send the token first on each connection, as a prefix of what is sent. */
+/* np_side.granted: put the token, if there is one, in front of what each connection sends first. */
 static void
 connect_granted(struct np_worker *w, bool ids)
 {
@@ -214,7 +216,7 @@ connect_next(struct np_worker *w, int flags)
 		error = errno;
 		np_sys_close(fd);
 		if (error == EINTR || note_busy_port(c, error)) {
-			continue; /* from the next port */
+			continue; /* from the next port, unless stopped */
 		}
 		if (!p->retry_connect && !np_worker_route_is_lost(w, error)) {
 			return -error;
@@ -224,7 +226,7 @@ connect_next(struct np_worker *w, int flags)
 	return -EINTR;
 }
 
-/* Record what the kernel knows of the first connection of the test. */
+/* Record what the kernel knows of the first worker's first connection. */
 static __attribute__((noinline)) void
 read_closing_first(struct np_worker *w, const struct np_conn *c)
 {
@@ -266,17 +268,18 @@ connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
 }
 
+/* np_steps.opened: send the request or the token; without either, cc only waits for the close. */
 NP_LOOP_BODY enum np_need
 connect_opened(struct np_worker *w, struct np_conn *c)
 {
 	return w->send_size > 0 ? NP_SEND : connect_arrived(w, c, NULL, 0);
 }
 
+/* np_steps.sent: a request; or a token of cc, which gets no response. */
 NP_LOOP_BODY enum np_need
 connect_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
 	c->number++;
-	/* cc sends only a token, and gets no response. */
 	return __builtin_expect(w->recv_size > 0, 1) ? NP_RECV : connect_arrived(w, c, NULL, 0);
 }
 
@@ -291,7 +294,7 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 		return NP_OPEN;
 	}
 	if (__builtin_expect(w->load.is_open, 0)) {
-		/* The engine begins what is due. A send outside the window does not count. */
+		/* The engine begins what is due. c->before takes off sends outside the window. */
 		c->before += !np_open_answered(w, c, c->since_ns, now) && w->send_size > 0;
 		c->since_ns = now;
 		return NP_OPEN;
@@ -303,7 +306,7 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 	return np_paced(w, c, done < w->budget ? NP_OPEN : NP_OVER);
 }
 
-/* The window is over at the far end, too: a failure is no error. The controller ends the loop. */
+/* The window is over, at both ends: a failure is no error. Retry slowly until the loop is ended. */
 static enum np_need
 give_up_last(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
@@ -323,7 +326,7 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	bool elsewhere = error == ECONNRESET && w->run->end.shows;
 	struct connector *state = w->state;
 
-	if (error == EINPROGRESS) {
+	if (error == EINPROGRESS) { /* TCP Fast Open had no cookie: it is connecting now */
 		return need | NP_BLOCKED;
 	}
 	if (error != EINTR && np_now() >= w->closes_ns) {
@@ -337,7 +340,7 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 			state->elsewhere_at = c->transactions;
 		}
 		if (now - state->elsewhere_ns < NP_ELSEWHERE_S * NP_SEC) {
-			c->number -= c->need != NP_SEND;
+			c->number -= c->need != NP_SEND; /* the request was counted as sent */
 			c->is_void = true;
 			return NP_CLOSE;
 		}
@@ -355,6 +358,7 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 	return NP_CLOSE;
 }
 
+/* The far end closed before a whole response: no error once the window is over. */
 static enum np_need
 connect_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -374,7 +378,7 @@ static const struct np_steps connect_steps = {
 
 NP_SYNC_LOOP(connect_sync, connect_steps)
 
-/* Bytes follow from the counts of messages. A token is not part of the user's data. */
+/* np_side.settle: bytes follow from the counts of messages; a token is not user data. */
 static void
 connect_settle(struct np_worker *w)
 {
@@ -397,7 +401,7 @@ connect_settle(struct np_worker *w)
 	np_show(&w->count->sent, sends * (w->send_size - state->token));
 }
 
-/* Add up the figures that add_tcp_info() read. */
+/* np_side.leave: add up what add_tcp_info() read, if it did, in run->closing. */
 static void
 sum_tcp_info(struct np_run *run)
 {
@@ -417,7 +421,7 @@ sum_tcp_info(struct np_run *run)
 	run->closing.retrans = (int)np_min((uint64_t)retransmitted, INT32_MAX);
 }
 
-/* Report the last connection of the first worker. */
+/* np_side.leave: take tokens out of sizes; the last connection of the first worker is reported. */
 static void
 connect_leave(struct np_run *run)
 {
@@ -452,6 +456,7 @@ take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_s
 	return sized ? np_worker_recv_ring(w, recv_size, false, err) : NP_OK;
 }
 
+/* Make the state of a worker of either side. NULL: no memory. */
 static struct connector *
 make_state(struct np_worker *w, struct np_err *err)
 {
@@ -466,7 +471,7 @@ make_state(struct np_worker *w, struct np_err *err)
 	return c;
 }
 
-/* Share out the local ports, and make the rings. */
+/* np_side.setup: share out the local ports, and make the rings. */
 static int
 connect_setup(struct np_worker *w, struct np_err *err)
 {
@@ -492,7 +497,7 @@ connect_setup(struct np_worker *w, struct np_err *err)
 	c->port = c->port_min + (span > 0 ? random % (c->port_max - c->port_min) : 0);
 	/* The open sockets only served to learn the buffer sizes, and that it works. */
 	np_run_close_conns(run);
-	run->closing.mss = run->closing.retrans = -1;
+	run->closing.mss = run->closing.retrans = -1; /* those were theirs */
 	run->closing.cong[0] = '\0';
 	return take_rings(w, np_plan_shows_token(run->plan) ? NP_TOKEN_SIZE : 0, run->plan->request,
 			  run->plan->response, err);
@@ -531,8 +536,8 @@ accept_next(struct np_worker *w, int flags)
 
 /*
  * After a large response wait for the client's close: what a client does not read of a closed
- * socket stays in the kernel's memory for minutes, and belongs to no session. Only of TCP and
- * MPTCP: shutdown(2) of others is another one.
+ * socket stays in the kernel's memory for minutes, and belongs to no session. Only over TCP and
+ * MPTCP, where NP_SHUT is a half-close.
  */
 static bool
 waits_for_close(const struct np_worker *w)
@@ -542,7 +547,7 @@ waits_for_close(const struct np_worker *w)
 	return w->send_size > NP_UNREAD && t->acked != NULL && t->ends.shut == NULL;
 }
 
-/* What most tests need not do at the end of a connection. */
+/* The end of a connection in tests that read TCP_INFO, or wait for the client's close. */
 static __attribute__((noinline)) enum np_need
 accept_last(struct np_worker *w, struct np_conn *c)
 {
@@ -554,6 +559,7 @@ accept_last(struct np_worker *w, struct np_conn *c)
 	return waits_for_close(w) ? NP_SHUT : NP_CLOSE;
 }
 
+/* All was received and sent: end the connection. */
 NP_LOOP_BODY enum np_need
 accept_done(struct np_worker *w, struct np_conn *c)
 {
@@ -562,7 +568,7 @@ accept_done(struct np_worker *w, struct np_conn *c)
 	return __builtin_expect(state->has_last, 0) ? accept_last(w, c) : NP_CLOSE;
 }
 
-/* A connection counts only once its request is complete. */
+/* A connection with a request counts only once its response is sent. */
 NP_LOOP_BODY enum np_need
 accept_opened(struct np_worker *w, struct np_conn *c)
 {
@@ -575,24 +581,27 @@ static enum np_need
 accept_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
 	if (need == NP_OPEN) {
+		/* EINTR: accept the next one. */
 		return np_step_failed(w, c, need, error == ECONNABORTED ? EINTR : error);
 	}
 	return error == ECONNRESET || error == EPIPE ? NP_CLOSE : np_step_failed(w, c, need, error);
 }
 
+/* np_steps.arrived: a request, to be answered. */
 NP_LOOP_BODY enum np_need
 accept_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
 	return NP_SEND;
 }
 
-/* The client closed before its request was complete: is_void stays set, so it is not counted. */
+/* The client closed before its request was complete: is_void stays set, so it does not count. */
 static enum np_need
 accept_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {
 	return NP_CLOSE;
 }
 
+/* np_steps.sent: the response, so the connection counts. */
 NP_LOOP_BODY enum np_need
 accept_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -600,6 +609,7 @@ accept_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return accept_done(w, c);
 }
 
+/* np_steps.closed: count the connection, unless it is void, and accept the next one. */
 NP_LOOP_BODY enum np_need
 accept_closed(struct np_worker *w, struct np_conn *c)
 {
@@ -626,10 +636,11 @@ static const struct np_steps accept_steps = {
 
 NP_SYNC_LOOP(accept_sync, accept_steps)
 
+/* np_side.settle: bytes and calls follow from the transactions. */
 static void
 accept_settle(struct np_worker *w)
 {
-	uint64_t done = w->recv_size > 0 ? np_seen(&w->count->transactions) : 0;
+	uint64_t done = w->recv_size > 0 ? np_seen(&w->count->transactions) : 0; /* cc: no calls */
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		w->conn[i].sent = w->conn[i].transactions * w->send_size;
@@ -638,7 +649,7 @@ accept_settle(struct np_worker *w)
 	np_worker_settle(w, done, done + w->more);
 }
 
-/* As in netperf, the buffer sizes of the listener stand for those of the first connection. */
+/* np_side.setup. As in netperf, the listener's buffer sizes stand for the first connection's. */
 static int
 accept_setup(struct np_worker *w, struct np_err *err)
 {

@@ -10,6 +10,7 @@
 #include "bench/pattern/stream.h"
 #include "bench/run.h"
 
+/* np_side.sync: read the size into run->closing. Returns 0 or -errno. */
 static int
 read_mss(struct np_worker *w)
 {

@@ -20,10 +20,13 @@
 enum {
 	DRAIN_MS = 100,       /* longest wait for late responses */
 	OPEN_DEPTH = 32768,   /* most requests in flight of an open loop, all connections */
-	OPEN_DEPTH_LEAST = 64 /* the same on one of very many connections */
+	OPEN_DEPTH_LEAST = 64 /* but this many on each, if there are very many */
 };
 
-/* Derive the bytes of each connection from its messages; then the totals, with that many sends. */
+/*
+ * Set what follows from the number of messages: the bytes of each connection, then the totals, with
+ * `sends` calls that sent. A request that was lost was sent, too.
+ */
 static void
 settle(struct np_worker *w, uint64_t sends)
 {
@@ -55,7 +58,7 @@ held_by_others(const struct np_worker *w, const struct np_conn *c)
 	return held;
 }
 
-/* Several in flight: send another one if there is room and the count is not reached. */
+/* Several in flight: send another one if there is room, and if the count needs it. */
 static enum np_need
 send_more(struct np_worker *w, struct np_conn *c)
 {
@@ -106,7 +109,7 @@ request_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return __builtin_expect((w->codec & NP_C_MANY) != 0, 0) ? sent_of_many(w, c) : NP_RECV;
 }
 
-/* An empty datagram is the end mark of some other test: ignore it. */
+/* np_steps.ended. An empty datagram is another test's end mark; a short one is no response. */
 static enum np_need
 request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -117,7 +120,10 @@ request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 	return NP_RECV;
 }
 
-/* Give up the requests that were sent until then: they are lost. */
+/*
+ * Give up the requests of a connection that were sent until then: they are lost. Returns what is
+ * needed next: without ids first a purge, or a late response would answer the next request.
+ */
 static enum np_need
 give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 {
@@ -126,7 +132,7 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 	if (w->depth > 1) {
 		lost = np_ids_give_up(c->ids, sent_until_ns, UINT64_MAX);
 		w->in_flight -= lost;
-	} else if (c->ids != NULL) {
+	} else if (c->ids != NULL) { /* one at a time has no slot */
 		c->ids->given_up[(c->number - 1) & c->ids->given_up_mask] = c->number;
 	}
 	c->lost += lost;
@@ -183,7 +189,7 @@ wait_longer(struct np_worker *w, struct np_ids *ids)
 static __attribute__((noinline)) enum np_need
 request_astray(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	if (w->depth == 1) {
+	if (w->depth == 1) { /* else np_ids_answers() has counted it */
 		c->ids->next = c->number;
 		np_ids_astray(c->ids, buf, n);
 	}
@@ -214,7 +220,7 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 	bool is_last;
 
 	if (!np_ids_answers(c->ids, buf, n, &c->since_ns)) {
-		/* Without ids it may be one more of the messages of a call. */
+		/* Without ids it is surplus, received by one call with the last answer. */
 		return w->id.width > 0 ? request_astray(w, c, buf, n) : send_more(w, c);
 	}
 	w->in_flight--;
@@ -233,6 +239,7 @@ next_of_share(struct np_worker *w, struct np_conn *c)
 {
 	uint64_t done = np_seen(&w->count->transactions);
 
+	/* in_flight still has this connection's next one. */
 	if ((w->codec & NP_C_SHARE) != 0 && done + w->in_flight > w->budget) {
 		w->in_flight--;
 		return np_paced(w, c, NP_OVER);
@@ -240,7 +247,7 @@ next_of_share(struct np_worker *w, struct np_conn *c)
 	return np_paced(w, c, NP_SEND);
 }
 
-/* A response; with ids perhaps a message that answers no request. */
+/* np_steps.arrived: a response; with ids perhaps a message that answers no request. */
 NP_LOOP_BODY enum np_need
 request_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -271,7 +278,7 @@ NP_SYNC_LOOP(request_sync, request_steps)
 
 /* --- requests of an open loop ----------------------------------------------------------------- */
 
-/* An answer triggers nothing: the engine sends what is due (bench/open.h). */
+/* np_steps.sent. No step of an open loop leads to a request: the engine sends what is due. */
 static enum np_need
 open_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -285,6 +292,7 @@ open_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return NP_RECV;
 }
 
+/* np_steps.arrived: count it if it answers a request in flight. */
 static enum np_need
 open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -298,7 +306,7 @@ open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 	return NP_RECV;
 }
 
-/* EINTR is the time-out: give up the requests that were sent too long ago. */
+/* np_steps.failed. EINTR is the time-out: give up the requests that were sent too long ago. */
 static enum np_need
 open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -373,7 +381,7 @@ take_stamps(struct np_worker *w, struct np_err *err)
 	return w->run->plan->stations == 0 || w->stamps != NULL ? NP_OK : (int)err->code;
 }
 
-/* Ids, the requests in flight, the time-out of a response, and the rings. */
+/* np_side.setup: ids, the requests in flight, the time-out of a response, and the rings. */
 static int
 request_setup(struct np_worker *w, struct np_err *err)
 {
@@ -413,7 +421,7 @@ request_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* The far end sends no ids back: do without. */
+/* np_side.granted: do without ids if the far end sends none back. */
 static void
 request_granted(struct np_worker *w, bool ids)
 {
@@ -421,7 +429,7 @@ request_granted(struct np_worker *w, bool ids)
 		return;
 	}
 	w->codec &= ~(unsigned)(NP_C_ID | NP_C_MANY_IDS);
-	w->whole = 1;
+	w->whole = 1; /* any datagram is a response */
 	w->id.width = 0;
 	for (uint32_t i = 0; i < w->conns && w->conn[i].ids != NULL; i++) {
 		w->conn[i].ids->place.width = 0;
@@ -458,7 +466,7 @@ request_drain(struct np_worker *w)
 		char *buf;
 		ssize_t n;
 
-		/* 0 bytes of a connection: it is closed. */
+		/* 0 bytes: a connection is closed; a datagram is an end mark. */
 		while (np_now() < until && (n = np_io_left(w, c, &buf)) >= 0 &&
 		       (n > 0 || !run->plan->transport->connected)) {
 			if (n > 0 && w->id.width > 0) {
@@ -473,8 +481,8 @@ request_drain(struct np_worker *w)
 }
 
 /*
- * On reliable transports unread responses would block the far end in a send, where it reads no end
- * mark: discard them first.
+ * np_side.nudge. Unread responses in UNIX datagrams would block the far end in a send, where it
+ * reads no end mark: discard them first.
  */
 static void
 request_nudge(struct np_run *run)
@@ -489,6 +497,7 @@ request_nudge(struct np_run *run)
 
 /* --- responses -------------------------------------------------------------------------------- */
 
+/* np_steps.arrived: a request. Its response goes to its source, with its id. */
 NP_LOOP_BODY enum np_need
 respond_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -499,6 +508,7 @@ respond_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	return NP_SEND;
 }
 
+/* np_steps.sent: a response, which completes a transaction. */
 NP_LOOP_BODY enum np_need
 respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -508,7 +518,7 @@ respond_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return np_paced(w, c, __builtin_expect(done < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
-/* If the kernel refuses to send a response datagram, it is lost: the requester will notice. */
+/* A refused response datagram is lost, which the requester notices; one too long is an error. */
 static enum np_need
 respond_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -531,6 +541,7 @@ static const struct np_steps respond_steps = {
 
 NP_SYNC_LOOP(respond_sync, respond_steps)
 
+/* np_side.settle: each transaction was one send. */
 static void
 respond_settle(struct np_worker *w)
 {
@@ -538,7 +549,7 @@ respond_settle(struct np_worker *w)
 	np_stamps_end(w);
 }
 
-/* Does only the count of requests end the test? */
+/* Does only the count of requests end the test, as the client sends no end mark? */
 static bool
 ends_at_count(const struct np_plan *p)
 {
@@ -571,11 +582,12 @@ answer_repeats(struct np_worker *w)
 	}
 }
 
-/* The address to answer, ids, the rings, and whether a count ends the test. */
+/* np_side.setup: the address to answer, ids, the rings, and whether a count ends the test. */
 static int
 respond_setup(struct np_worker *w, struct np_err *err)
 {
 	const struct np_plan *p = w->run->plan;
+	/* Where the source is received: reports have that of the first worker. */
 	struct np_addr *peer = w == w->run->worker ? &w->run->end.peer : &w->peer;
 	bool datagram = !p->transport->connected, lossy = !np_delivers(p->transport);
 
@@ -587,7 +599,7 @@ respond_setup(struct np_worker *w, struct np_err *err)
 		w->to = (const struct sockaddr *)&peer->sa;
 		w->from = (struct sockaddr *)&peer->sa;
 	}
-	if (lossy) {
+	if (lossy) { /* requests may be lost: an end mark ends the test, if the client sends one */
 		w->budget = ends_at_count(p) ? w->budget : UINT64_MAX;
 	}
 	if (np_worker_recv_ring(w, p->request, false, err) != NP_OK ||

@@ -12,6 +12,7 @@
 #include "bench/engine/io.h"
 #include "bench/pattern/stream.h"
 
+/* Write all buffers of a ring to a file. Returns 0, or -1 with errno. */
 static int
 write_ring(int fd, const struct np_ring *ring)
 {
@@ -30,6 +31,7 @@ write_ring(int fd, const struct np_ring *ring)
 	return 0;
 }
 
+/* np_side.setup: open or make the file, which needs room for one call (w->file). */
 static int
 sendfile_setup(struct np_worker *w, struct np_err *err)
 {
@@ -76,7 +78,7 @@ transmit_file_sync(struct np_worker *w)
 	uint64_t sent = np_seen(&count->sent), sends = before;
 	enum np_need need = w->goes_on ? c->need : np_io_first_need(w, 0);
 
-	if (w->codec != NP_C_FILE) {
+	if (w->codec != NP_C_FILE) { /* an option adds to each call, such as -k */
 		return np_stream_transmit_sync(w);
 	}
 	while (need == NP_SEND && !np_stopped(&w->stop)) {

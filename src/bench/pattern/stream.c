@@ -32,7 +32,7 @@ enum {
 	DROP_MS = 100,    /* between two checks for the end */
 };
 
-/* Record the time of a call, from the end of the one before. */
+/* Record the time of a call, from the end of the one before (np_plan.time_calls). */
 NP_LOOP_BODY void
 record_lap(struct np_worker *w, struct np_conn *c)
 {
@@ -50,13 +50,14 @@ paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
 	if (c->part < w->send_size && need != NP_OVER) {
 		return need;
 	}
+	/* What was sent beyond the message is of the next one. */
 	c->part -= c->part < w->send_size ? c->part : w->send_size;
 	return np_paced(w, c, need);
 }
 
 /*
- * Also called for a datagram refused for a lost route, which counts as lost. One that lacked a
- * buffer (transmit_failed()) takes no number.
+ * np_steps.sent: count a call that sent n bytes, and a datagram that was refused for a lost route,
+ * as it is lost. One that lacked a buffer (transmit_failed()) takes no number.
  */
 NP_LOOP_BODY enum np_need
 transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
@@ -73,6 +74,7 @@ transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return __builtin_expect((w->codec & NP_C_PACE) != 0, 0) ? paced_sent(w, c, n, need) : need;
 }
 
+/* np_steps.sent_many: the same for whole messages, without time or pace. */
 static enum np_need
 transmit_sent_many(struct np_worker *w, struct np_conn *c, uint32_t count)
 {
@@ -84,7 +86,7 @@ transmit_sent_many(struct np_worker *w, struct np_conn *c, uint32_t count)
 	return sent < w->budget ? NP_SEND : NP_OVER;
 }
 
-/* Without room for a datagram in the kernel (ENOBUFS), count that and try again. */
+/* np_steps.failed. Without room for a datagram in the kernel, count that and try again. */
 static enum np_need
 transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -94,7 +96,7 @@ transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int e
 	}
 	if (w->run->plan->transport->ends.closes_whole && !w->run->plan->active &&
 	    (error == ESHUTDOWN || error == EPIPE)) {
-		w->hung_up = true; /* the receiver has ended, as elsewhere by a half-close */
+		w->hung_up = true; /* the client has ended it, as elsewhere by a half-close */
 		return NP_OVER;
 	}
 	return np_step_failed(w, c, need, error);
@@ -125,6 +127,7 @@ np_stream_transmit_sync(struct np_worker *w)
 	return np_sync_drive(w, &np_stream_transmit_steps);
 }
 
+/* np_side.setup: the ring, and numbers if they fit into a message. */
 static int
 transmit_setup(struct np_worker *w, struct np_err *err)
 {
@@ -151,7 +154,7 @@ await_room(int fd, uint64_t until)
 	}
 }
 
-/* Send the end mark on each connection. */
+/* Send the end mark, an empty datagram, on each connection, if there is room until then. */
 static void
 send_end_mark(const struct np_worker *w, uint64_t until)
 {
@@ -162,7 +165,7 @@ send_end_mark(const struct np_worker *w, uint64_t until)
 	const void *to = named ? &run->end.peer.sa : NULL;
 	socklen_t len = named ? run->end.peer.len : 0;
 
-	/* With -N the far end is some service that knows no end mark: echo would send it back. */
+	/* No peer is known, or with -N it is a service without end marks: echo would return it. */
 	if (w->conn->fd < 0 || (run->end.peer.len == 0 && !connected) || run->plan->no_control) {
 		return;
 	}
@@ -210,7 +213,7 @@ cut(struct np_worker *w)
 {
 	uint64_t left = 0;
 
-	if (unacknowledged(w) == 0) {
+	if (unacknowledged(w) == 0) { /* all has arrived meanwhile */
 		return false;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
@@ -222,7 +225,7 @@ cut(struct np_worker *w)
 	return true;
 }
 
-/* How long to wait for data in flight at most, or after a signal while nothing moves. */
+/* A second and two round trips: how long to wait for data in flight, or idle after a signal. */
 static uint64_t
 brief_ns(const struct np_worker *w)
 {
@@ -232,7 +235,7 @@ brief_ns(const struct np_worker *w)
 	return UNREAD_MS * NP_MSEC + (known ? 2000 * (uint64_t)tcp.rtt_us : w->run->round_trips_ns);
 }
 
-/* When a wait in which nothing moves from now on is over. */
+/* When a wait ends in which nothing moves from now on; not later than last_ns. */
 static uint64_t
 idle_deadline(const struct np_worker *w, uint64_t last_ns)
 {
@@ -241,7 +244,7 @@ idle_deadline(const struct np_worker *w, uint64_t last_ns)
 	return np_min(np_deadline(idle_ns), last_ns);
 }
 
-/* Wait until the kernel has sent all buffered data. Gives up as end_all(). */
+/* Wait until the kernel has sent all data: 0 (also if abandoned), or -ETIMEDOUT: nothing moved. */
 static int
 await_empty(struct np_worker *w)
 {
@@ -270,12 +273,16 @@ await_empty(struct np_worker *w)
 	return 0;
 }
 
-/* Wait for the far end to close a connection: *until is put off while data or ACKs move. */
+/*
+ * Wait for the far end to close a connection. *until is put off while data or ACKs move, but not
+ * beyond last_ns. Returns as end_all().
+ */
 static int
 await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
 {
 	const struct np_transport *t = w->run->plan->transport;
 	const bool service = w->run->plan->no_control;
+	/* Where no close may be received, poll(2) does not wake: look often. */
 	uint64_t step_ms = t->ends.unacked != NULL || service ? 1 : 100;
 	int64_t queued = -1;
 	char sink[4096];
@@ -284,7 +291,7 @@ await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t la
 		struct pollfd p = { .fd = c->fd, .events = POLLIN };
 		int64_t now_queued;
 
-		if (t->ends.unacked != NULL && t->ends.unacked(c->fd) < 0) {
+		if (t->ends.unacked != NULL && t->ends.unacked(c->fd) < 0) { /* it is over */
 			return 0;
 		}
 		if (poll(&p, 1, (int)np_min(step_ms, np_excess(*until, np_now()) / NP_MSEC + 1)) >
@@ -339,7 +346,7 @@ end_all(struct np_worker *w, uint64_t most_ns)
 	return rc;
 }
 
-/* False: it timed out, which is an error unless a signal has come. */
+/* Did the wait with this result end in time? If not, it is an error unless a signal has come. */
 static bool
 was_in_time(struct np_worker *w, int rc, const char *failure)
 {
@@ -367,7 +374,8 @@ end_stream(struct np_worker *w)
 {
 	static const char unread[] = "the far end did not read the end of the data";
 	const struct np_run *run = w->run;
-	bool failed = w->err.code != NP_OK;
+	bool failed = w->err.code != NP_OK; /* then what was not acknowledged does not count */
+	/* Not after a complete count: all of it has to arrive. */
 	bool may_cut = run->resets && (np_stopped(&w->stop) || failed);
 	uint64_t most_ns = brief_ns(w);
 	int rc = -ETIMEDOUT;
@@ -381,7 +389,7 @@ end_stream(struct np_worker *w)
 	for (uint32_t i = 0; may_cut && i < w->conns; i++) { /* bytes in flight, for cut() */
 		w->conn[i].part = np_min(np_conn_queued(&w->conn[i]), w->conn[i].sent);
 	}
-	if (!may_cut || run->plan->warm_up_ms == 0) {
+	if (!may_cut || run->plan->warm_up_ms == 0) { /* after a warm-up, a wait would not count */
 		rc = end_all(w, may_cut ? most_ns : 0);
 	}
 	if (may_cut && (rc != 0 || failed) && cut(w)) {
@@ -423,7 +431,7 @@ np_stream_transmit_finish(struct np_worker *w)
 		np_worker_shut(w);
 	} else if (p->active) {
 		end_stream(w);
-	} else {
+	} else { /* a daemon: its client waits for the end, and counts */
 		np_worker_read_closing(w);
 		np_worker_shut(w);
 	}
@@ -481,7 +489,7 @@ judge_arrival(struct np_worker *w, const struct np_conn *c, const char *buf, siz
 	return judge_datagram(w, c, buf, n, now_ns, late);
 }
 
-/* Count a message, unless it is a datagram from outside the window. */
+/* np_steps.arrived: count a message, unless it is a datagram from outside the window. */
 NP_LOOP_BODY enum np_need
 receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -489,7 +497,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 
 	if (__builtin_expect((w->codec & NP_C_WINDOW) != 0, 0) &&
 	    !judge_arrival(w, c, buf, n, np_now())) {
-		c->since_ns = np_now();
+		c->since_ns = np_now(); /* the next call begins */
 		return np_paced(w, c, NP_RECV);
 	}
 	received = np_add(&w->count->received, n);
@@ -501,6 +509,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	return np_paced(w, c, __builtin_expect(received < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
+/* np_steps.arrived_many: the same for messages of `size` bytes in a row, untimed and unpaced. */
 static enum np_need
 receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t bytes,
 		     size_t size, uint64_t now_ns)
@@ -522,7 +531,7 @@ receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, si
 	return received < w->budget ? NP_RECV : NP_OVER;
 }
 
-/* A client may end its stream by a reset (np_run.resets). */
+/* np_steps.failed. A client may end its stream by a reset, if both ends agreed (np_plan.resets). */
 static enum np_need
 receive_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -542,7 +551,7 @@ static const struct np_steps receive_steps = {
 
 NP_SYNC_LOOP(receive_sync, receive_steps)
 
-/* The ring, and how to tell which datagrams belong to the window. */
+/* np_side.setup: the ring, and how to tell which datagrams belong to the window. */
 static int
 receive_setup(struct np_worker *w, struct np_err *err)
 {
@@ -561,6 +570,7 @@ receive_setup(struct np_worker *w, struct np_err *err)
 			return err->code;
 		}
 	}
+	/* A client takes the sender's window, which begins with the first datagram. */
 	if (!np_delivers(p->transport) && (w->sequence != NULL || p->warm_up_ms > 0 || p->active)) {
 		w->codec |= NP_C_WINDOW;
 	}
@@ -578,7 +588,7 @@ receive_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* Receive without waiting. */
+/* As np_io_left(); 0 also for the end mark of frames. */
 static ssize_t
 recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
@@ -664,14 +674,14 @@ drop_datagrams(struct np_worker *w)
 	}
 }
 
-/* Handle what arrives after the loop: count it, discard it, or end the connection. */
+/* np_side.finish: count or discard what arrives after the loop, or end the connection. */
 static void
 receive_finish(struct np_worker *w)
 {
 	const struct np_plan *p = w->run->plan;
 
 	if (!p->transport->connected && w->sequence == NULL && p->warm_up_ms > 0 && !p->active &&
-	    !w->hung_up) {
+	    !w->hung_up) { /* the window was judged by time, and the client still sends */
 		drop_datagrams(w);
 	} else if (!np_delivers(p->transport)) {
 		drain_datagrams(w);
@@ -680,7 +690,7 @@ receive_finish(struct np_worker *w)
 		np_worker_read_closing(w);
 		np_worker_shut(w);
 	} else if (!p->active && p->warm_up_ms > 0) {
-		/* Discard data from after the window, which may never end. */
+		/* Discard data from after the window, which the client may send for ever. */
 		(void)end_all(w, AFTER_S * NP_SEC);
 	}
 }

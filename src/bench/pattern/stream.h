@@ -1,4 +1,4 @@
-/* Parts of the stream pattern that other patterns share. */
+/* Parts of the stream pattern that other patterns share: its follower, and parts of its leader. */
 #ifndef NP_BENCH_PATTERN_STREAM_H
 #define NP_BENCH_PATTERN_STREAM_H
 
