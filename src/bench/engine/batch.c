@@ -1,6 +1,6 @@
 /*
  * The engine `batch`: many datagrams a call, sendmmsg(2) and recvmmsg(2). A receiver takes what is
- * there and does not wait for more, except in fetch() for a moment.
+ * queued and does not wait for more, except for a moment in fetch().
  */
 #include <errno.h>
 #include <sys/socket.h>
@@ -12,14 +12,14 @@
 struct batch {
 	struct np_batch base; /* must be the first member: np_batch_turns uses it */
 	struct mmsghdr *out, *in;
-	struct iovec *out_at, *in_at;  /* of each of them */
-	struct sockaddr_storage *from; /* of each of `in` */
-	bool moderates;                /* may wait a moment for more to come */
-	int last;                      /* datagrams of the last call */
+	struct iovec *out_iov, *in_iov; /* the buffer of each of them */
+	struct sockaddr_storage *from;  /* of each of `in` */
+	bool moderates;                 /* may sleep for MOMENT_NS before a receive */
+	int last;                       /* datagrams of the last recvmmsg(2), or -1 */
 };
 
 enum {
-	FAST = 4,        /* datagrams of a call: they arrive faster than they are fetched */
+	FAST = 4,        /* as many datagrams in a call: they arrive faster than they are fetched */
 	MOMENT_NS = 5000 /* of sleep, to which the kernel adds its timer slack, usually 50 us */
 };
 
@@ -46,13 +46,13 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 	int count;
 
 	for (uint32_t i = 0; i < b->base.most_in && w->steps->answers; i++) {
-		b->in[i].msg_hdr.msg_namelen = sizeof(*b->from);
+		b->in[i].msg_hdr.msg_namelen = sizeof(*b->from); /* the last call changed it */
 	}
 	/*
-	 * To wake a receiver costs a sender more than to send a datagram. While datagrams arrive
-	 * fast, sleep for a moment instead of waiting for the next one, as network cards moderate
-	 * their interrupts. The last call has emptied the socket, whose buffer does not fill up so
-	 * quickly.
+	 * A sender on this machine spends more on waking a blocked receiver than on a datagram.
+	 * While datagrams arrive fast, sleep for a moment instead of blocking, as network cards
+	 * moderate their interrupts. Only if the last call emptied the socket (it got fewer than it
+	 * could): in that moment the socket buffer does not fill up.
 	 */
 	if (flags == 0 && b->moderates && b->last >= FAST && b->last < (int)b->base.most_in) {
 		nanosleep(&moment, NULL);
@@ -69,7 +69,7 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 
 static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
 
-/* The headers and buffers of a call: also adds up their size (struct np_room). */
+/* Take the arrays for a call from `room`; without memory only their size is added up. */
 static struct batch
 lay_out(const struct np_plan *p, struct np_room *room)
 {
@@ -83,14 +83,16 @@ lay_out(const struct np_plan *p, struct np_room *room)
 			  .in = np_room_take(room, in, sizeof(struct np_train)) },
 		.out = np_room_take(room, out, sizeof(struct mmsghdr)),
 		.in = np_room_take(room, in, sizeof(struct mmsghdr)),
-		.out_at = np_room_take(room, out, sizeof(struct iovec)),
-		.in_at = np_room_take(room, in, sizeof(struct iovec)),
+		.out_iov = np_room_take(room, out, sizeof(struct iovec)),
+		.in_iov = np_room_take(room, in, sizeof(struct iovec)),
 		.from = np_room_take(room, in, sizeof(struct sockaddr_storage)),
+		/* Not where a sleep delays answers, a sender that waits for room, or events. */
 		.moderates = !p->pattern->transactions && !p->transport->reliable &&
 			     np_engine_blocks(&np_engine_batch, p),
 	};
 }
 
+/* np_engine.bytes: struct batch, then what lay_out() takes. */
 static uint64_t
 batch_bytes(const struct np_plan *p)
 {
@@ -100,7 +102,7 @@ batch_bytes(const struct np_plan *p)
 	return room.used;
 }
 
-/* Have a header describe one message, in a buffer of a ring. */
+/* Have a header describe one message, in a buffer of w->send_ring or w->recv_ring. */
 static void
 point_at(struct mmsghdr *h, struct iovec *v, char *buf, size_t size)
 {
@@ -109,6 +111,7 @@ point_at(struct mmsghdr *h, struct iovec *v, char *buf, size_t size)
 	h->msg_hdr.msg_iovlen = 1;
 }
 
+/* np_engine.open: lay out the state, and give each message a buffer of the rings. */
 static int
 batch_open(struct np_worker *w, struct np_err *err)
 {
@@ -117,13 +120,14 @@ batch_open(struct np_worker *w, struct np_err *err)
 	struct batch *b = w->engine.state;
 
 	*b = lay_out(w->run->plan, &room);
+	/* `out` is NULL at an end that only receives, `in` at one that only sends. */
 	for (uint32_t i = 0; i < b->base.most_out && out != NULL; i++, out = out->next) {
 		b->base.out[i].buf = out->buf;
-		point_at(&b->out[i], &b->out_at[i], out->buf, w->send_ring.size);
+		point_at(&b->out[i], &b->out_iov[i], out->buf, w->send_ring.size);
 	}
 	for (uint32_t i = 0; i < b->base.most_in && in != NULL; i++, in = in->next) {
 		b->base.in[i].buf = in->buf;
-		point_at(&b->in[i], &b->in_at[i], in->buf, w->recv_ring.size);
+		point_at(&b->in[i], &b->in_iov[i], in->buf, w->recv_ring.size);
 		if (w->steps->answers) {
 			b->base.in[i].addr = (const struct sockaddr *)&b->from[i];
 			b->in[i].msg_hdr.msg_name = &b->from[i];
@@ -132,7 +136,7 @@ batch_open(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* If the kernel has these calls and allows them, they fail for descriptor -1 with EBADF. */
+/* np_engine.lacks: calls that the kernel has and allows fail with EBADF for descriptor -1. */
 static const char *
 batch_lacks(void)
 {

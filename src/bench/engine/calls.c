@@ -33,7 +33,7 @@ np_calls_drive(struct np_worker *w)
 
 /* --- datagrams -------------------------------------------------------------------------------- */
 
-/* A call failed with errno. Returns what is needed next, as np_io_failed(). */
+/* A put or a fetch failed with errno. Returns what is needed next, as np_io_failed(). */
 static enum np_need
 failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 {
@@ -41,7 +41,10 @@ failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	return np_io_failed(w, c, need);
 }
 
-/* Count and take the steps of messages that one call sent. */
+/*
+ * Count and take the steps of messages that one call sent. Only the last step's need matters: calls
+ * send no more than the load and the budget allow.
+ */
 static enum np_need
 take_sent(struct np_worker *w, struct np_conn *c, int count)
 {
@@ -68,6 +71,7 @@ batch_send(struct np_worker *w, struct np_conn *c)
 	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
 	int sent;
 
+	/* Messages that the call does not send are prepared again for the next one. */
 	for (uint32_t i = 0; i < count && w->codec != 0; i++) {
 		np_codec_prepare(w, b->out[i].buf, number, now);
 		number = c->ids != NULL ? np_ids_behind(c->ids, number) : number + 1;
@@ -79,23 +83,26 @@ batch_send(struct np_worker *w, struct np_conn *c)
 /* What is to be done after the steps of received messages. */
 struct todo {
 	enum np_need need; /* of the last step, without NP_HELD */
-	unsigned held;     /* NP_HELD, if a step asked for it */
-	bool sends;        /* there is something to send that is no answer */
-	uint32_t answers;  /* prepared, at the start of `out` */
+	unsigned held;     /* NP_HELD, if a step asked for it; else 0 */
+	bool sends;        /* a requester has a request to send */
+	uint32_t answers;  /* a responder's, prepared at the start of np_batch.out */
 };
 
-/* If a step asked for it, wait for the load between messages of one receive. */
+/* If the last step asked for it, wait for the load between messages of one receive. */
 static void
 wait_between(struct np_worker *w, struct np_conn *c, struct todo *t)
 {
 	/* A mark may end the wait early: all that was received is answered nevertheless. */
 	if (t->held != 0) {
-		(void)np_io_wait_held(w, c, NP_SEND);
+		(void)np_io_wait_held(w, c, NP_SEND); /* any need but NP_OVER */
 		t->held = 0;
 	}
 }
 
-/* Send the prepared answers. The steps decide about errors; without room, wait and repeat. */
+/*
+ * Send the prepared answers, and set t->need. After an error the steps decide whether to drop the
+ * first one; if the socket is full, failed() has waited for room, so repeat it.
+ */
 static void
 put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 {
@@ -117,7 +124,7 @@ put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 		}
 		need = failed(w, c, NP_SEND);
 		if (need == NP_SEND && np_told_to_leave(&w->stop)) {
-			break;
+			break; /* the peer may read no more: the socket would stay full */
 		}
 		done += need != NP_SEND; /* else repeat this answer */
 	}
@@ -125,7 +132,7 @@ put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 	t->need = need == NP_OVER ? NP_OVER : NP_RECV;
 }
 
-/* The next message of a train, as a single receive would return it. */
+/* The next message of a train, cut to recv_size as a single receive would. Returns its size. */
 static size_t
 next_message(const struct np_worker *w, struct np_batch *b, char **buf)
 {
@@ -147,7 +154,7 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 {
 	const struct np_train *m = &b->in[b->next];
 
-	if (w->steps->answers && m->addr_len > 0) {
+	if (w->steps->answers && m->addr_len > 0) { /* 0: a sender without a name (unix(7)) */
 		memcpy(w->from, m->addr, m->addr_len);
 		w->from_len = m->addr_len;
 	}
@@ -160,7 +167,7 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 		n = next_message(w, b, &buf);
 		need = np_io_received(w, c, w->steps, buf, (ssize_t)n);
 		if ((w->codec & NP_C_TOUCH) != 0) {
-			np_codec_touch(w, buf, n);
+			np_codec_touch(w, buf, n); /* after the step, as it may overwrite an id */
 		}
 		t->held |= need & NP_HELD;
 		t->need = need & ~(unsigned)NP_HELD;
@@ -173,9 +180,9 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 			if (w->codec != 0) {
 				np_codec_prepare(w, answer->buf, c->number, 0);
 			}
-			answer->addr = w->to != NULL ? m->addr : NULL;
+			answer->addr = w->to != NULL ? m->addr : NULL; /* NULL: connected */
 			answer->addr_len = m->addr_len;
-			if (t->answers == b->most_out) {
+			if (t->answers == b->most_out) { /* no buffer is left for another one */
 				put_answers(w, c, t);
 			}
 		} else {
@@ -185,9 +192,9 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 }
 
 /*
- * Take whole trains, one step each. If datagrams of one connection are numbered, leave those after
- * the end of data to the drain, which counts them as late. Else count them here: a drain that
- * begins with another connection would lose them.
+ * Take whole trains, one step each. On a single connection with numbered datagrams, leave those
+ * after the end mark to the drain, which counts them as late (batch_left()). With several, count
+ * them here: if the drain began with another connection, they would be lost.
  */
 static void
 take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct todo *t)
@@ -197,8 +204,7 @@ take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct t
 
 	while (b->next < b->trains && (!over || w->sequence == NULL || w->conns > 1)) {
 		const struct np_train *m = &b->in[b->next++];
-
-		enum np_need need =
+		enum np_need need = /* an empty datagram is the end mark */
 		    m->bytes > 0 ? w->steps->arrived_many(w, c, m->buf, m->bytes, m->size, now)
 				 : w->steps->ended(w, c, 0);
 
@@ -212,7 +218,7 @@ static enum np_need
 take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 {
 	struct todo t = { .need = NP_RECV };
-	/* Trains go in one step only if no message is longer than the size of a receive. */
+	/* Trains go in one step unless messages are paced, touched or longer than recv_size. */
 	bool whole = w->steps->arrived_many != NULL && (w->codec & (NP_C_PACE | NP_C_TOUCH)) == 0;
 
 	for (uint32_t i = 0; i < b->trains && whole; i++) {
@@ -227,7 +233,7 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 	if (t.answers > 0) {
 		enum np_need last = t.need;
 
-		put_answers(w, c, &t);
+		put_answers(w, c, &t); /* which sets the need anew */
 		t.need = last == NP_OVER ? NP_OVER : t.need;
 	}
 	if (t.need == NP_OVER) {
@@ -236,7 +242,7 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 	return (t.sends ? NP_SEND : t.need) | t.held;
 }
 
-/* Receive trains. False with errno: none. */
+/* Receive trains, and count them and their messages. False with errno: none. */
 static bool
 fetch(struct np_worker *w, struct np_conn *c, struct np_batch *b, int flags)
 {
@@ -249,12 +255,14 @@ fetch(struct np_worker *w, struct np_conn *c, struct np_batch *b, int flags)
 	for (uint32_t i = 0; i < b->trains; i++) {
 		size_t bytes = b->in[i].bytes, size = b->in[i].size;
 
+		/* Both are 0 of an empty datagram. */
 		w->engine.count[NP_E_RECEIVED] += bytes <= size ? 1 : (bytes + size - 1) / size;
 	}
 	w->engine.count[NP_E_RECEIVE_CALLS] += trains > 0;
 	return trains > 0;
 }
 
+/* np_calls.recv: one receive, and the steps of its messages. */
 static enum np_need
 batch_recv(struct np_worker *w, struct np_conn *c)
 {
@@ -268,6 +276,7 @@ batch_recv(struct np_worker *w, struct np_conn *c)
 	return need == NP_RECV && !b->may_be_more ? NP_RECV | NP_BLOCKED : need;
 }
 
+/* np_calls.left: the next message of the last receive, or of a new one. */
 static ssize_t
 batch_left(struct np_worker *w, struct np_conn *c, char **buf)
 {

@@ -1,7 +1,7 @@
 /*
  * System calls that carry several messages. A worker with one connection blocks in them
- * (np_calls_drive()), one with many waits for events (the engine `epoll`). Each message of a call
- * has its step.
+ * (np_calls_drive()), one with many waits for events (the engine `epoll`). The steps
+ * (np_steps.sent, .arrived) are taken for each message of a call.
  */
 #ifndef NP_BENCH_ENGINE_CALLS_H
 #define NP_BENCH_ENGINE_CALLS_H
@@ -14,27 +14,27 @@
 struct np_calls {
 	/*
 	 * One call that sends, or receives what is queued, and the steps of all its messages.
-	 * Returns what is needed next, with NP_BLOCKED if the kernel has no more at the moment.
+	 * Returns what is needed next, with NP_BLOCKED if the socket is full, or empty.
 	 */
 	enum np_need (*send)(struct np_worker *w, struct np_conn *c);
 	enum np_need (*recv)(struct np_worker *w, struct np_conn *c);
 	/* As np_io_left(). */
 	ssize_t (*left)(struct np_worker *w, struct np_conn *c, char **buf);
-	/* Read one message of the error queue. False: there is none. NULL: not used. */
+	/* Read a message of the error queue (released buffers). False: none. NULL: not used. */
 	bool (*take_back)(struct np_worker *w, struct np_conn *c);
 };
 
-/* The loop of one connection, with blocking calls. */
+/* np_worker.loop for one connection, with blocking calls. Returns 0 or -errno. */
 int np_calls_drive(struct np_worker *w);
 
-/* A message to send, and its destination; NULL: the usual one. */
+/* A message to send. */
 struct np_outgoing {
 	char *buf;
-	const struct sockaddr *addr;
+	const struct sockaddr *addr; /* destination; NULL: np_worker.to */
 	socklen_t addr_len;
 };
 
-/* Set the destination in a header; the kernel only reads it. */
+/* Set the destination in a header: by memcpy(), as the member is not const, but only read. */
 static inline void
 np_message_to(struct msghdr *h, const struct np_outgoing *m, const struct np_worker *w)
 {
@@ -47,18 +47,18 @@ np_message_to(struct msghdr *h, const struct np_outgoing *m, const struct np_wor
 /* A train: consecutive messages of one call from one address. */
 struct np_train {
 	char *buf;
-	size_t bytes;                /* of all of them; 0: one empty message */
-	size_t size;                 /* of each, of which the last may be shorter */
+	size_t bytes;                /* of all messages; 0: one empty message */
+	size_t size;                 /* of each message; the last may be shorter */
 	const struct sockaddr *addr; /* source; NULL: not needed */
 	socklen_t addr_len;
 };
 
 struct np_batch_calls {
-	/* Send `count` of `out`, from `first` on. Returns how many were sent, or -1. */
+	/* Send `count` of np_batch.out, from `first` on. Returns how many were sent, or -1. */
 	int (*put)(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count);
 	/*
-	 * Receive trains into `in`, without blocking if `flags` are MSG_DONTWAIT; set `may_be_more`
-	 * if another call may find more. Returns how many, or -1.
+	 * Receive trains into np_batch.in, without blocking if `flags` are MSG_DONTWAIT; set
+	 * np_batch.may_be_more. Returns how many trains, or -1.
 	 */
 	int (*fetch)(struct np_worker *w, struct np_conn *c, int flags);
 };
@@ -66,16 +66,17 @@ struct np_batch_calls {
 /* The start of np_worker.engine.state, for engines of several datagrams a call. */
 struct np_batch {
 	const struct np_batch_calls *calls;
-	uint32_t most_out;       /* messages of a call */
-	uint32_t most_in;        /* trains of a call */
-	struct np_outgoing *out; /* most_out, each with a buffer */
-	struct np_train *in;     /* most_in */
-	uint32_t trains, next;   /* trains of the last call; the next one */
-	size_t done;             /* bytes of that one that are processed */
-	bool may_be_more;
-	const struct np_conn *conn; /* of those trains */
+	uint32_t most_out;          /* messages of a call */
+	uint32_t most_in;           /* trains of a call */
+	struct np_outgoing *out;    /* most_out, each with a buffer */
+	struct np_train *in;        /* most_in */
+	uint32_t trains, next;      /* trains of the last receive; the next one to process */
+	size_t done;                /* bytes of that one that are processed */
+	bool may_be_more;           /* the last receive may have left datagrams in the socket */
+	const struct np_conn *conn; /* of the last receive */
 };
 
+/* For engines with a struct np_batch. */
 extern const struct np_calls np_batch_turns;
 
 /*

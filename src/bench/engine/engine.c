@@ -6,13 +6,12 @@
 
 #include "bench/run.h"
 
-/* By default the first drives one connection for each worker, the second many. */
 static const struct np_engine *const engines[] = { &np_engine_sync,     &np_engine_epoll,
 						   &np_engine_batch,    &np_engine_segment,
 						   &np_engine_zerocopy, &np_engine_spin,
 						   &np_engine_uring };
 
-enum { SYNC, EPOLL };
+enum { SYNC, EPOLL }; /* indexes of the first two */
 
 const struct np_engine *
 np_engine_at(size_t i)
@@ -37,6 +36,7 @@ np_engine_of(const struct np_plan *p)
 	if (p->near.place.engine != NULL) {
 		return p->near.place.engine;
 	}
+	/* As sync_why_not() says. */
 	return engines[p->ramp > 0 || p->rate > 0 || p->flows > np_plan_workers(p) ? EPOLL : SYNC];
 }
 

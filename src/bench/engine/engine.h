@@ -45,11 +45,11 @@ enum np_engine_count {
 
 /*
  * Memory divided into parts. With `at` NULL only their sizes are added up, so that one function
- * serves to lay out the memory and to reckon its size.
+ * serves to lay out the memory and to compute its size.
  */
 struct np_room {
 	char *at;
-	size_t used;
+	size_t used; /* bytes taken so far */
 };
 
 /* The next part: `count` times `size` bytes, aligned. NULL without memory. */
@@ -60,13 +60,13 @@ struct np_engine {
 	const char *help; /* for --engine list */
 	bool spins;       /* never sleeps: one CPU per thread */
 	bool compares;    /* can compare sources of datagrams (NP_C_COMPARE) */
-	/* Why it cannot drive the near end of that plan; NULL: it can. */
+	/* Why it cannot drive the near end of that plan, as text for a message; NULL: it can. */
 	const char *(*why_not)(const struct np_plan *p);
-	/* What this machine lacks, found by trying; NULL: nothing. May be NULL. */
+	/* What this machine lacks, found by trying, as text; NULL: nothing. May be NULL. */
 	const char *(*lacks)(void);
 	/* Append socket options. May be NULL. */
 	void (*options)(const struct np_plan *p, struct np_sockopts *o);
-	/* Minimum width of the rings; NULL: 1. */
+	/* Minimum number of buffers in the rings of a worker; NULL: 1. */
 	uint32_t (*width)(const struct np_plan *p);
 	/* How many more workers this process can have; NULL: no limit. */
 	uint32_t (*most)(void);
@@ -112,31 +112,34 @@ const struct np_engine *np_engine_find(const char *name);
 /* Row i of the table, NULL after the last. */
 const struct np_engine *np_engine_at(size_t i);
 
-/* The engine of the near end: as asked for, else the default. An open run has it in run->engine. */
+/*
+ * The engine of the near end: as asked for (--engine), else `sync`, or `epoll` for plans that
+ * `sync` cannot drive. An open run has it in run->engine.
+ */
 const struct np_engine *np_engine_of(const struct np_plan *p);
 
-/* Why it cannot drive the near end on this machine; NULL: it can. */
+/* Why it cannot drive the near end of that plan on this machine; NULL: it can. */
 const char *np_engine_why_not(const struct np_engine *e, const struct np_plan *p);
 
 /*
- * Put NAME.help, and NAME.why if it cannot be used, into a bag, by which the ends of a test tell
- * each other their engines.
+ * Put an engine into a list of one end's engines, for --engine list: NAME.help, and NAME.why if it
+ * cannot be used (why not NULL).
  */
 void np_engine_tell(const struct np_engine *e, const char *why, struct np_bag *into);
 
-/* An engine of the far end. The texts are valid as long as the bag. */
+/* An engine of such a list. The texts are valid as long as the bag. */
 struct np_engine_told {
 	char name[NP_BAG_NAME];
 	const char *help, *why; /* why NULL: available */
 };
 
-/* The next engine at or after value *at of the bag; false: none. */
+/* The next engine from value number *at of the bag on, which moves behind it. False: none. */
 bool np_engine_next(const struct np_bag *b, size_t *at, struct np_engine_told *told);
 
-/* Does it block in calls, which a signal has to interrupt? */
+/* Does it drive this end by blocking calls, which a signal has to interrupt at a stop? */
 bool np_engine_blocks(const struct np_engine *e, const struct np_plan *p);
 
-/* Put the name of the engine and the counters of its workers into the evidence. */
+/* Put the name of the engine and the sums of its workers' counters into the evidence. */
 void np_engine_put(const struct np_run *run, struct np_bag *into);
 
 #endif

@@ -29,39 +29,39 @@ enum {
 	CALLS_A_TURN = 8,            /* calls in a row for one connection */
 	FITS = 4096,                 /* bytes of a response that fit into any socket buffer */
 	NONE = -1,                   /* no connection */
-	CONNECTING = 64,             /* connecting sockets checked together */
-	CONNECTING_CHECK_NS = 50000, /* between two checks of those */
+	CONNECTING = 64,             /* connected sockets of a ramp handled in one check */
+	CONNECTING_CHECK_NS = 50000, /* between two checks; each is a system call */
 	ROUNDS = 64,   /* turns of all connections between two clock reads of `spin` */
 	IDLE_MS = 1000 /* idle time before `spin` sleeps at a passive end */
 };
 
 struct loop {
 	struct np_worker *w;
-	int fd;
-	uint32_t live; /* connections that are not done */
-	uint32_t open; /* in connection tests: open ones */
-	const struct np_slot *out, *in;
-	uint32_t next;             /* next connection for the load */
-	uint64_t timeout_check_ns; /* next check for time-outs */
+	int fd;                         /* the epoll set */
+	uint32_t live;                  /* connections that are not done; 0 ends the loop */
+	uint32_t open;                  /* in connection tests: open ones */
+	const struct np_slot *out, *in; /* next buffer to send from, to receive into */
+	uint32_t next;                  /* next connection to ask the load (np_io_next_due()) */
+	uint64_t timeout_check_ns;      /* next check for requests that timed out */
 
-	enum np_need begins; /* first need of a leader; NP_OVER: follower */
-	uint32_t read_event; /* event to wait for when reading */
-	bool has_closed;     /* the far end has closed the current connection */
-	bool watches_end;    /* a sender that watches for the far end's close itself */
+	enum np_need leads_with; /* first need of a leader; NP_OVER: it follows */
+	uint32_t read_event;     /* EPOLLIN, or EPOLLRDHUP to wait for a response and the close */
+	bool has_closed;         /* the event being handled is the far end's close */
+	bool watches_end;        /* a sender that watches for the far end's close itself */
 	/* Accepted connections: */
 	bool listens;      /* the epoll set has the listener */
 	bool accepted_all; /* the last accept found none */
-	uint32_t free;     /* first of the list of unused connections; NONE */
-	bool ramp_ends;    /* the far end ended the test: no more connections */
-	/* Connecting sockets of a ramp, in an epoll set of their own: */
-	int connecting_fd;              /* that set, a member of the other one; -1: none */
+	uint32_t free;     /* first unused connection, see np_conn.next_free; NONE */
+	bool ramp_ends;    /* the far end ended the test: call end_ramp() */
+	/* Connecting sockets of a ramp, in a second epoll set: */
+	int connecting_fd;              /* that set, a member of the first one; -1: none */
 	uint32_t connecting;            /* how many */
 	uint64_t connecting_checked_ns; /* last check */
 	/* Open loop: */
 	int timer_fd;      /* timer for the next operation; -1: none */
 	uint64_t timer_ns; /* when it expires */
-	bool is_near;      /* the next operation is due too soon for a sleep */
-	bool drains;       /* end of the test: nothing more is due */
+	bool due_soon;     /* the next operation is due too soon for a sleep */
+	bool drains;       /* the test is over: the last answers are awaited */
 	/* `spin`: */
 	bool spins;
 	uint32_t rounds;   /* up to ROUNDS */
@@ -69,7 +69,7 @@ struct loop {
 	uint64_t moved_ns; /* time of the last progress; 0: none yet */
 };
 
-/* epoll_ctl(2). If it fails, the loop ends with that error. */
+/* epoll_ctl(2), tag as in handle_event(). If it fails, the loop ends with that error. */
 static void
 change_epoll(struct loop *l, int epoll_fd, int op, int fd, uint32_t events, void *tag)
 {
@@ -105,7 +105,7 @@ remove_conn(struct loop *l, struct np_conn *c)
 	l->live--;
 }
 
-/* A connection is done, and in some tests all others with it. */
+/* A connection is done, and in some tests all others with it (np_io_ends_all()). */
 static void
 end_conn(struct loop *l, struct np_conn *c)
 {
@@ -118,8 +118,8 @@ end_conn(struct loop *l, struct np_conn *c)
 
 /*
  * True: the connection has to wait until the load allows its next operation (NP_HELD). Those of a
- * leader wait in line, behind others also after their burst; with `spin`, each asks in its turn. A
- * follower sleeps here, with all its connections, until it may go on. calls: of this turn.
+ * leader wait in line for begin_due(), or with `spin` for their next turn. A follower sleeps here,
+ * with all its connections, until it may go on. calls: made in this turn.
  */
 static bool
 hold_back(struct loop *l, struct np_conn *c, int calls)
@@ -129,13 +129,14 @@ hold_back(struct loop *l, struct np_conn *c, int calls)
 	if ((c->need & NP_HELD) == 0) {
 		return false;
 	}
-	if (l->begins != NP_OVER && calls > 0 && load->allowed > 0 && l->w->conns > 1) {
+	/* The load allows more, but not in a row (np_paced()): others come first. */
+	if (l->leads_with != NP_OVER && calls > 0 && load->allowed > 0 && l->w->conns > 1) {
 		if (!l->spins) {
-			np_load_block(load, np_now());
+			np_load_block(load, np_now()); /* begin_due() will let it go on */
 		}
 		return true;
 	}
-	if (l->begins != NP_OVER) {
+	if (l->leads_with != NP_OVER) {
 		return (!l->spins && l->w->load.holds) || !np_io_begins(l->w, c);
 	}
 	c->need = np_io_wait_held(l->w, c, c->need);
@@ -143,9 +144,9 @@ hold_back(struct loop *l, struct np_conn *c, int calls)
 }
 
 /*
- * Make or accept the next connection. True: try its next call at once. False: come back when it is
- * connected. That is needed if there is nothing to send: a half-close (-N) or the look at the first
- * connection's figures would fail before.
+ * Make or accept the next connection. True: try its next call at once, also while it is connecting.
+ * False: come back when it is connected, because the next call, a half-close (-N) or a look at the
+ * first connection's figures, would fail before.
  */
 static bool
 open_next(struct loop *l, struct np_conn *c)
@@ -156,7 +157,7 @@ open_next(struct loop *l, struct np_conn *c)
 	if (is_new) {
 		int fd;
 
-		if (l->begins == NP_OPEN &&
+		if (l->leads_with == NP_OPEN &&
 		    np_seen(&w->count->transactions) + l->open >= w->budget) {
 			c->need = NP_OVER; /* the open ones use up the budget */
 			return true;
@@ -164,8 +165,8 @@ open_next(struct loop *l, struct np_conn *c)
 		if (w->steps->open != NULL) {
 			fd = w->steps->open(w, SOCK_NONBLOCK);
 		} else if ((fd = np_endpoint_take(w->run, SOCK_NONBLOCK)) < 0) {
-			/* Of a ramp. EINVAL: another worker has shut down the listener, because the
-			 * test is over. */
+			/* Of a ramp. EINVAL: another worker has shut down the listener, as the test
+			 * is over. ECONNABORTED: try again. */
 			fd = errno == EINVAL ? -EAGAIN : errno == ECONNABORTED ? -EINTR : -errno;
 		}
 		if (fd < 0) {
@@ -178,11 +179,11 @@ open_next(struct loop *l, struct np_conn *c)
 		c->waits_for = 0;
 		l->open++;
 	}
-	if (is_new && l->begins == NP_OPEN && w->send_size == 0 &&
+	if (is_new && l->leads_with == NP_OPEN && w->send_size == 0 &&
 	    (c->transactions == 0 || w->run->plan->no_control)) {
 		return false;
 	}
-	if (w->steps->open == NULL) {
+	if (w->steps->open == NULL) { /* accepted for a ramp */
 		np_ramp_up(w, c);
 	} else {
 		c->need = w->steps->opened(w, c);
@@ -198,14 +199,14 @@ connection_call(struct loop *l, struct np_conn *c)
 	case NP_OPEN:
 		return open_next(l, c);
 	case NP_SHUT:
-		shutdown(c->fd, SHUT_WR);
+		shutdown(c->fd, SHUT_WR); /* then wait for the far end's close to arrive */
 		c->need = NP_AWAIT;
 		return false;
-	case NP_AWAIT: /* has_closed: the event has told it, which saves the call */
+	case NP_AWAIT: /* has_closed saves the call that would find out */
 		c->need = l->has_closed ? NP_CLOSE : np_io_await_close(l->w, c);
 		return true;
 	default:
-		np_sys_close(c->fd); /* which removes it from the epoll set */
+		np_sys_close(c->fd); /* NP_CLOSE; it also removes it from the epoll set */
 		c->fd = -1;
 		c->waits_for = 0;
 		l->open--;
@@ -215,13 +216,14 @@ connection_call(struct loop *l, struct np_conn *c)
 	}
 }
 
+/* Requests in flight of a connection that can have several; 0 of any other. */
 static uint64_t
 in_flight(const struct np_worker *w, const struct np_conn *c)
 {
 	return (w->codec & NP_C_MANY) != 0 ? c->ids->in_flight : 0;
 }
 
-/* Resume the send that was set aside, unless a response has been received only in part. */
+/* Resume a send that was set aside (np_io_put_aside()), unless half a response is received. */
 static void
 resume_send(struct np_conn *c)
 {
@@ -251,7 +253,7 @@ switch_call(const struct loop *l, struct np_conn *c)
 	}
 	l->w->engine.count[NP_E_BLOCKED]++;
 	if ((c->need & NP_SEND) != 0) {
-		/* Receive meanwhile: a peer whose responses are stuck reads no requests. */
+		/* Receive meanwhile: a peer that can't send its responses reads no requests. */
 		bool may_receive = in_flight(l->w, c) > 0 && !c->is_aside;
 
 		if (may_receive) {
@@ -273,10 +275,10 @@ rare_call(struct loop *l, struct np_conn *c)
 	if ((need & NP_RECV) != 0 && (c->need & NP_BLOCKED) == 0) {
 		resume_send(c);
 	}
-	return c->need != NP_RECV;
+	return c->need != NP_RECV; /* a response takes a while */
 }
 
-/* One call. False: wait for the kernel, or the far end. */
+/* One call. False: wait for an event, as another call would most likely block. */
 static bool
 one_call(struct loop *l, struct np_conn *c)
 {
@@ -286,13 +288,13 @@ one_call(struct loop *l, struct np_conn *c)
 
 	if (w->calls != NULL && (need == NP_SEND || need == NP_RECV)) {
 		c->need = need == NP_SEND ? w->calls->send(w, c) : w->calls->recv(w, c);
-		return need == NP_RECV || c->need != NP_RECV;
+		return need == NP_RECV || c->need != NP_RECV; /* receives set NP_BLOCKED */
 	}
 	if (need == NP_SEND) {
 		n = np_io_send(w, c, l->out->buf);
 		l->out = l->out->next;
 		c->need = np_io_sent(w, c, w->steps, n);
-		return c->need != NP_RECV;
+		return c->need != NP_RECV; /* a response takes a while */
 	}
 	if (need == NP_RECV) {
 		n = np_io_recv(w, c, l->in->buf, w->steps->answers);
@@ -301,30 +303,32 @@ one_call(struct loop *l, struct np_conn *c)
 		if (__builtin_expect(c->is_aside, 0) && n >= 0) {
 			resume_send(c);
 		}
+		/* Fewer bytes than recv_size: the socket is empty. */
 		return c->need != NP_RECV || n == (ssize_t)w->recv_size;
 	}
 	return need >= NP_OPEN && need <= NP_CLOSE ? connection_call(l, c) : rare_call(l, c);
 }
 
+/* The events to wait for before a connection's next call. */
 static uint32_t
 events_of(const struct loop *l, const struct np_conn *c)
 {
-	if (c->waits_release) {
+	if (c->waits_release) { /* the kernel reports a release in the error queue */
 		return l->watches_end ? EPOLLERR | EPOLLRDHUP : EPOLLERR;
 	}
 	switch ((int)(c->need & ~(unsigned)NP_PART)) {
 	case NP_RECV:
 	case NP_AWAIT:
 		return l->read_event;
-	default:
+	default: /* it sends, or is connecting */
 		if (l->w->load.is_open) {
-			return EPOLLIN | EPOLLOUT;
+			return EPOLLIN | EPOLLOUT; /* for either, see switch_call() */
 		}
 		return l->watches_end ? EPOLLOUT | EPOLLRDHUP : EPOLLOUT;
 	}
 }
 
-/* EPOLLEXCLUSIVE wakes one of several workers. Such an entry can be removed, but not changed. */
+/* Watch the listener, or not. EPOLLEXCLUSIVE wakes one worker; such an entry can't be changed. */
 static void
 listen_to(struct loop *l, bool wanted)
 {
@@ -345,11 +349,12 @@ wait_for_accept(struct loop *l, struct np_conn *c)
 	listen_to(l, true);
 }
 
-/* May this closed connection be made again at once? */
+/* May a leader make this closed connection again at once? An open loop has a schedule. */
 static bool
 may_reconnect(const struct loop *l, const struct np_conn *c)
 {
-	return c->fd < 0 && l->begins == NP_OPEN && !l->w->load.is_open && !np_stopped(&l->w->stop);
+	return c->fd < 0 && l->leads_with == NP_OPEN && !l->w->load.is_open &&
+	       !np_stopped(&l->w->stop);
 }
 
 /* Is the turn of a connection over after that many calls? */
@@ -365,16 +370,16 @@ is_turn_over(const struct loop *l, const struct np_conn *c, int calls)
 		return !may_reconnect(l, c) && (!owes_answer || np_stopped(&w->stop));
 	}
 	/* Accept only when epoll has reported a connection. */
-	return calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->begins != NP_OPEN;
+	return calls > 0 && c->need == NP_OPEN && c->fd < 0 && l->leads_with != NP_OPEN;
 }
 
-/* Make calls until the connection would block or its turn is over, or the slot has none. */
+/* Make calls for a connection until one would block, its turn is over or it is done. */
 static void
 advance(struct loop *l, struct np_conn *c)
 {
 	for (int calls = 0; c->need != NP_OVER && !is_turn_over(l, c, calls); calls++) {
 		if (hold_back(l, c, calls)) {
-			/* One-shot: else epoll would report a close over and over. */
+			/* No events but a close or an error, and those once, not over and over. */
 			if (c->fd >= 0) {
 				wait_for(l, c, EPOLLONESHOT);
 			}
@@ -398,14 +403,14 @@ advance(struct loop *l, struct np_conn *c)
 	}
 	if (c->fd >= 0) {
 		wait_for(l, c, events_of(l, c));
-	} else if (l->begins != NP_OPEN) {
+	} else if (l->leads_with != NP_OPEN) {
 		wait_for_accept(l, c);
 	}
 }
 
 /*
- * Accept waiting connections. With no free slot here, leave them to the other workers: together
- * they have enough.
+ * Accept waiting connections, by the turns of free slots. Without a free slot leave them to the
+ * other workers: together they have enough.
  */
 static void
 accept_some(struct loop *l)
@@ -426,6 +431,7 @@ accept_some(struct loop *l)
 	}
 }
 
+/* No connection of the ramp is connecting, or none matters any more: close their epoll set. */
 static void
 close_connecting(struct loop *l)
 {
@@ -459,13 +465,13 @@ end_ramp(struct loop *l)
 		}
 	}
 	if (w->ramp != NULL) {
-		w->ramp->begun = w->conns;
+		w->ramp->begun = w->conns; /* so that np_ramp_begin() begins no more */
 	}
 	l->free = (uint32_t)NONE;
 	if (w->run->end.listen_fd >= 0) {
 		listen_to(l, false);
 		if (is_last) {
-			shutdown(w->run->end.listen_fd, SHUT_RDWR);
+			shutdown(w->run->end.listen_fd, SHUT_RDWR); /* tells the other workers */
 		}
 	}
 }
@@ -506,7 +512,7 @@ advance_ramp(struct loop *l)
 		}
 	}
 	if (l->connecting == 0 && np_ramp_due(l->w) == UINT64_MAX) {
-		close_connecting(l);
+		close_connecting(l); /* all are done: turn() need not call this any more */
 	}
 }
 
@@ -530,8 +536,8 @@ begin_due(struct loop *l)
 		return;
 	}
 	wake = np_load_wake(w);
-	l->is_near = wake == 0;
-	if (l->timer_fd >= 0 && !l->is_near && wake != l->timer_ns) {
+	l->due_soon = wake == 0;
+	if (l->timer_fd >= 0 && !l->due_soon && wake != l->timer_ns) {
 		l->timer_ns = wake;
 		wake = wake != UINT64_MAX ? wake : 0; /* 0 disarms the timer */
 		at.it_value.tv_sec = (time_t)(wake / NP_SEC);
@@ -540,7 +546,7 @@ begin_due(struct loop *l)
 	}
 }
 
-/* Give up requests that timed out. */
+/* Give up requests that timed out (np_steps.failed with EINTR). Called 8 times in that time. */
 static void
 expire_requests(struct loop *l, uint64_t now)
 {
@@ -550,7 +556,8 @@ expire_requests(struct loop *l, uint64_t now)
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		/* A sum, not a difference: since_ns may be later than `now`. */
+		/* In an open loop the step knows when each request was sent. A sum, not a
+		 * difference: since_ns may be later than `now`. */
 		if (c->need == NP_RECV && !c->is_aside &&
 		    (w->load.is_open || now >= c->since_ns + w->timeout_ns)) {
 			c->need = w->steps->failed(w, c, NP_RECV, EINTR);
@@ -586,6 +593,7 @@ handle_event(struct loop *l, const struct epoll_event *event)
 		l->w->hung_up = true;
 		end_conn(l, c);
 	} else if (c != NULL && c->need != NP_OVER) {
+		/* After an error (EPOLLERR), only a call gets its errno. */
 		l->has_closed = (event->events & (EPOLLRDHUP | EPOLLERR)) == EPOLLRDHUP;
 		advance(l, c);
 		l->has_closed = false;
@@ -600,7 +608,7 @@ turn(struct loop *l)
 	bool timed = l->w->load.holds || l->w->timeout_ns > 0 || np_ramp_due(l->w) != UINT64_MAX;
 	uint64_t now = timed ? np_now() : 0;
 	/* While it drains, run() checks every millisecond whether answers are still to come. */
-	int n = epoll_wait(l->fd, events, BATCH, l->is_near ? 0 : l->drains ? 1 : wait_ms(l, now));
+	int n = epoll_wait(l->fd, events, BATCH, l->due_soon ? 0 : l->drains ? 1 : wait_ms(l, now));
 
 	for (int i = 0; i < n && l->live > 0 && (l->drains || !np_stopped(&l->w->stop)); i++) {
 		handle_event(l, &events[i]);
@@ -614,19 +622,20 @@ turn(struct loop *l)
 	if (!timed) {
 		return;
 	}
-	if (n <= 0 && l->connecting_fd >= 0) {
+	if (n <= 0 && l->connecting_fd >= 0) { /* else called after each event */
 		advance_ramp(l);
 	}
 	now = np_now();
 	if (l->w->load.holds && now >= l->w->load.due_ns) {
 		begin_due(l);
 	}
+	/* While it drains, np_open_settle() will count what is missing. */
 	if (l->w->timeout_ns > 0 && now >= l->timeout_check_ns && !l->drains) {
 		expire_requests(l, now);
 	}
 }
 
-/* What ends an idle sleep of `spin`. */
+/* The events of a connection that end an idle sleep of `spin`. */
 static uint32_t
 events_asleep(const struct loop *l, const struct np_conn *c)
 {
@@ -659,9 +668,9 @@ sleep_idle(struct loop *l)
 	}
 	epoll_wait(l->fd, &event, 1, due_ms > 0 ? due_ms - 1 : due_ms);
 	for (uint32_t i = 0; i < w->conns; i++) {
-		epoll_ctl(l->fd, EPOLL_CTL_DEL, w->conn[i].fd, NULL);
+		epoll_ctl(l->fd, EPOLL_CTL_DEL, w->conn[i].fd, NULL); /* fails for those done */
 	}
-	l->moved_ns = np_now();
+	l->moved_ns = np_now(); /* spin for IDLE_MS again */
 }
 
 /*
@@ -704,7 +713,7 @@ spin(struct loop *l)
 	}
 }
 
-/* Count a connection, and register its first events. */
+/* Count a connection as live, if it is, and register its first events. */
 static void
 begin_conn(struct loop *l, struct np_conn *c)
 {
@@ -713,8 +722,8 @@ begin_conn(struct loop *l, struct np_conn *c)
 	if (c->need == NP_CONNECT) {
 		return; /* np_ramp_begin() starts it when it is due */
 	}
-	l->open += c->fd >= 0;
-	if (c->fd < 0 && l->begins != NP_OPEN && c->need != NP_OVER) {
+	l->open += c->fd >= 0; /* after a warm-up some are */
+	if (c->fd < 0 && l->leads_with != NP_OPEN && c->need != NP_OVER) {
 		wait_for_accept(l, c);
 	}
 	if (c->fd < 0 || c->need == NP_OVER) {
@@ -730,6 +739,7 @@ begin_conn(struct loop *l, struct np_conn *c)
 	}
 }
 
+/* Make an epoll set. Returns its descriptor, or -1 with w->error. */
 static int
 new_epoll(struct loop *l)
 {
@@ -741,7 +751,7 @@ new_epoll(struct loop *l)
 	return fd;
 }
 
-/* Set up the epoll sets and all connections. */
+/* Set up the epoll sets, the timer and all connections. On failure w->error is set, and live 0. */
 static void
 begin(struct loop *l)
 {
@@ -749,7 +759,7 @@ begin(struct loop *l)
 
 	l->fd = new_epoll(l);
 	l->connecting_fd = w->ramp != NULL ? new_epoll(l) : -1;
-	if (w->error == 0 && !l->drains) {
+	if (w->error == 0 && !l->drains) { /* while it drains, it would wake each wait */
 		change_epoll(l, l->fd, EPOLL_CTL_ADD, w->stop.wake_fd, EPOLLIN, NULL);
 	}
 	if (w->error == 0 && l->connecting_fd >= 0) {
@@ -763,7 +773,7 @@ begin(struct loop *l)
 			change_epoll(l, l->fd, EPOLL_CTL_ADD, l->timer_fd, EPOLLIN, NULL);
 		}
 	}
-	if (l->begins != NP_OPEN && (w->steps->open != NULL || w->run->plan->ramp > 0) &&
+	if (l->leads_with != NP_OPEN && (w->steps->open != NULL || w->run->plan->ramp > 0) &&
 	    w->run->end.listen_fd >= 0) {
 		np_sock_block(w->run->end.listen_fd, false);
 	}
@@ -779,7 +789,7 @@ begin(struct loop *l)
 	l->live = w->error == 0 ? l->live : 0;
 }
 
-/* One worker's loop until the stop, or (drains) the last responses. 0, or a negative errno. */
+/* np_engine.run: until the stop or, if the load drains, the last responses. */
 static int
 run(struct np_worker *w)
 {
@@ -790,7 +800,7 @@ run(struct np_worker *w)
 	bool watches_end = run->plan->ramp > 0 && !run->plan->active && run->side->ends_on_hangup;
 	/*
 	 * A leader of a connection test waits for the close: one wake-up then serves response and
-	 * close, if the response fits into the socket buffer.
+	 * close, if the response fits into the socket buffer. With -N our close comes first.
 	 */
 	bool gets_close = run->plan->pattern->connection_test && run->plan->role == NP_LEAD &&
 			  !run->plan->no_control && w->recv_size <= FITS &&
@@ -798,12 +808,11 @@ run(struct np_worker *w)
 	struct loop l = { .w = w,
 			  .drains = drains,
 			  .spins = run->engine->spins && !drains,
-			  .moved_ns =
-			      w->goes_on ? np_now() : 0, /* 0: sleep until the first message */
+			  .moved_ns = w->goes_on ? np_now() : 0, /* 0: sleep first */
 			  .out = w->send_ring.slots,
 			  .in = w->recv_ring.slots,
 			  .timeout_check_ns = np_now() + w->timeout_ns / 8,
-			  .begins = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
+			  .leads_with = w->run->plan->role == NP_LEAD ? w->steps->first : NP_OVER,
 			  .read_event = gets_close ? EPOLLRDHUP : EPOLLIN,
 			  .watches_end = watches_end,
 			  .timer_fd = -1,
@@ -839,6 +848,7 @@ run(struct np_worker *w)
 	return -w->error;
 }
 
+/* np_engine.why_not */
 static const char *
 why_not(const struct np_plan *p)
 {

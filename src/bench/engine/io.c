@@ -20,11 +20,11 @@ np_io_left(struct np_worker *w, struct np_conn *c, char **buf)
 			*buf = w->recv_ring.slots->buf;
 			n = np_codec_left(w, c, *buf);
 		}
-	} while (n < 0 && np_io_note_icmp(w, c, NP_RECV, errno));
+	} while (n < 0 && np_io_note_icmp(w, c, NP_RECV, errno)); /* reading it clears the error */
 	return n;
 }
 
-/* With a count below one per connection, some have nothing to do. */
+/* If a test by count has fewer transactions than connections, some have nothing to do. */
 enum np_need
 np_io_first_need(const struct np_worker *w, uint32_t number)
 {
@@ -38,8 +38,8 @@ np_io_first_need(const struct np_worker *w, uint32_t number)
 }
 
 /*
- * All connections of a leader belong to one test: if one ends, the count is reached, or it broke.
- * Same for a follower in connection tests.
+ * An error ends all, and so does the end of one connection at the sender of a stream. Transactions
+ * end by their count; other connections of a follower end one by one.
  */
 bool
 np_io_ends_all(const struct np_worker *w)
@@ -62,13 +62,16 @@ np_io_note_icmp(const struct np_worker *w, struct np_conn *c, enum np_need need,
 					   EPROTO,       EMSGSIZE };
 	enum { MOST = 16 }; /* consecutive sends: more are no ICMP errors for earlier ones */
 	const struct np_plan *p = w->run->plan;
-	uint64_t sent = c->number + c->transactions;
+	uint64_t sent = c->number + c->transactions; /* requests or, of a responder, responses */
 	bool may_be = false;
 
 	for (size_t i = 0; i < sizeof(icmp_errors) / sizeof(icmp_errors[0]); i++) {
 		may_be = may_be || error == icmp_errors[i];
 	}
-	/* A client that only sends has no other way to learn that its peer is not there. */
+	/*
+	 * Only of datagrams over IP (NP_ADMIT_IP), and not at a client that only sends: it has no
+	 * other way to learn that its peer is not there.
+	 */
 	if (!may_be || p->transport->connected || p->transport->admit != NP_ADMIT_IP ||
 	    (p->active && p->role == NP_LEAD && !p->pattern->transactions)) {
 		return false;
@@ -102,10 +105,11 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 	if (np_io_note_icmp(w, c, call, error)) {
 		return need;
 	}
+	/* A requester or sender of datagrams goes on in an outage of the path, to measure it. */
 	if (!np_delivers(t) && w->steps->sent != NULL && !w->steps->answers &&
 	    np_worker_route_is_lost(w, error)) {
 		if (need != NP_SEND) {
-			return need;
+			return need; /* receive again: the time-out will count the loss */
 		}
 		/* Count the datagram as sent and lost, as if the route ended beyond this host. */
 		np_add(&w->count->failed, 1);
@@ -124,7 +128,7 @@ np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need)
 					: np_step_failed(w, c, need, error);
 }
 
-/* On a reliable transport the rest of the message follows. */
+/* On a reliable transport the rest of the message follows; 0 bytes: the end of data. */
 enum np_need
 np_io_no_message(struct np_worker *w, struct np_conn *c)
 {
@@ -156,7 +160,7 @@ purge(struct np_worker *w, struct np_conn *c)
 	return NP_SEND;
 }
 
-/* Send the remainder of a message, of which c->part bytes are sent. Likewise recv_rest(). */
+/* Send the rest of a message: c->part bytes are sent. Only connections send in parts. */
 static enum np_need
 send_rest(struct np_worker *w, struct np_conn *c, char *buf)
 {
@@ -176,6 +180,7 @@ send_rest(struct np_worker *w, struct np_conn *c, char *buf)
 	return w->steps->sent(w, c, w->send_size);
 }
 
+/* Receive the rest of a message: c->part bytes are received. */
 static enum np_need
 recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 {
@@ -199,8 +204,8 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 }
 
 /*
- * The load has allowed the next operation: begin it. A connection that is over only waited for the
- * end of its last interval (np_paced()): give the operation back to the load.
+ * The load has allowed the next operation: begin it. A connection that is done (NP_OVER) only
+ * waited for the end of its last interval (np_paced()): give the operation back to the load.
  */
 static enum np_need
 begin(struct np_worker *w, struct np_conn *c, enum np_need need, uint64_t now)
@@ -232,12 +237,12 @@ np_io_begins(struct np_worker *w, struct np_conn *c)
 struct np_conn *
 np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun)
 {
-	enum { OPEN_MOST = 64 }; /* of a schedule; else one for each connection */
+	enum { OPEN_MOST = 64 }; /* operations of an open loop that one call begins */
 
 	if (w->load.is_open) {
 		return ++*begun > OPEN_MOST ? NULL : w->load.kind->next(w, turn);
 	}
-	if (++*begun > w->conns + 1) {
+	if (++*begun > w->conns + 1) { /* more than one each: handle events first */
 		np_load_block(&w->load, np_now());
 		return NULL;
 	}
@@ -253,7 +258,7 @@ np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun)
 			return c;
 		}
 	}
-	np_load_unblock(&w->load, np_now());
+	np_load_unblock(&w->load, np_now()); /* no connection waits for the load */
 	return NULL;
 }
 

@@ -8,7 +8,7 @@
 #include "bench/engine/syscall.h"
 #include "bench/worker.h"
 
-/* Send the next part of the file, which starts again at its end. EIO: the file has shrunk. */
+/* Send the next part of w->file, from its start again after `last`. EIO: the file has shrunk. */
 NP_LOOP_BODY ssize_t
 np_io_send_file(struct np_worker *w, const struct np_conn *c)
 {
@@ -24,6 +24,7 @@ np_io_send_file(struct np_worker *w, const struct np_conn *c)
 	return n;
 }
 
+/* Send a message from buf, with all that w->codec adds. Results are those of send(2). */
 NP_LOOP_BODY ssize_t
 np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
 {
@@ -39,7 +40,7 @@ np_io_send(struct np_worker *w, struct np_conn *c, char *buf)
 	return np_sys_sendto(c->fd, buf, w->send_size, w->to, w->to_len);
 }
 
-/* With `answers`, the source address is stored for the answer. */
+/* Receive into buf. With `answers`, the source is stored in w->from, if that is not NULL. */
 NP_LOOP_BODY ssize_t
 np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers)
 {
@@ -53,7 +54,7 @@ np_io_recv(struct np_worker *w, struct np_conn *c, char *buf, const bool answers
 			       answers ? &w->from_len : NULL);
 }
 
-/* Set a send aside and receive a response first, of which `part` bytes are there already. */
+/* Set a send aside and receive a response first, of which `part` bytes are received already. */
 static inline void
 np_io_put_aside(struct np_conn *c, size_t part)
 {
@@ -64,15 +65,15 @@ np_io_put_aside(struct np_conn *c, size_t part)
 	c->part = part;
 }
 
-/* The call failed with errno. Returns what is needed next; NP_BLOCKED: it would block. */
+/* The call for `need` failed with errno. Returns what is needed next, NP_BLOCKED after EAGAIN. */
 enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
 
 /* c->part bytes were received, less than a message. Returns what is needed next. */
 enum np_need np_io_no_message(struct np_worker *w, struct np_conn *c);
 
 /*
- * Handle the result of a send, and take the step. Errors are checked first, as in np_syscall(), so
- * that the compiler merges the comparisons.
+ * Handle the result n of a send, and take the step. Returns what is needed next. Errors are checked
+ * first, as in np_syscall(), so that the compiler merges the comparisons.
  */
 NP_LOOP_BODY enum np_need
 np_io_sent(struct np_worker *w, struct np_conn *c, const struct np_steps *const s, ssize_t n)
@@ -87,6 +88,7 @@ np_io_sent(struct np_worker *w, struct np_conn *c, const struct np_steps *const 
 	return s->sent(w, c, (size_t)n);
 }
 
+/* The same for a receive into buf. */
 NP_LOOP_BODY enum np_need
 np_io_received(struct np_worker *w, struct np_conn *c, const struct np_steps *const s,
 	       const char *buf, ssize_t n)
@@ -110,11 +112,11 @@ np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const str
 
 /*
  * For NP_HELD: sleep until the load allows the operation. Returns the need, still with NP_HELD if
- * told to leave the loop.
+ * np_stopped().
  */
 enum np_need np_io_wait_held(struct np_worker *w, struct np_conn *c, enum np_need need);
 
-/* The same without sleeping. True: the operation begins; false: not before w->load.due_ns. */
+/* The same for c->need without sleeping. True: the operation begins; false: not before due_ns. */
 bool np_io_begins(struct np_worker *w, struct np_conn *c);
 
 /*
@@ -133,16 +135,16 @@ ssize_t np_io_left(struct np_worker *w, struct np_conn *c, char **buf);
 /* What connection `number` needs first when the window opens. */
 enum np_need np_io_first_need(const struct np_worker *w, uint32_t number);
 
-/* Does the end of one connection end the loop of the worker? */
+/* Does the end of one connection, which has just ended, end the loop of the worker? */
 bool np_io_ends_all(const struct np_worker *w);
 
 /*
- * Note an error. True: ICMP for an earlier datagram caused it, not the call itself, so ignore it,
- * as an unconnected socket would. A send that fails many times in a row is an error.
+ * Note an error of a call, NP_SEND or another need. True: ICMP for an earlier datagram caused it,
+ * so ignore it, as an unconnected socket would. A send that fails many times in a row is an error.
  */
 bool np_io_note_icmp(const struct np_worker *w, struct np_conn *c, enum np_need need, int error);
 
-/* Wait for the far end's close, and discard data until then. */
+/* Wait for the far end's close: each call discards a byte of data, or finds the end. */
 NP_LOOP_BODY enum np_need
 np_io_await_close(struct np_worker *w, struct np_conn *c)
 {

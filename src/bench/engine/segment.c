@@ -22,7 +22,7 @@
 
 enum {
 	MOST = 64,       /* datagrams that any kernel makes of a call: its UDP_MAX_SEGMENTS */
-	LONGEST = 65507, /* bytes of a call: 65535 with the headers of IPv4 and UDP */
+	LONGEST = 65507, /* bytes of a send: 65535 with the headers of IPv4 and UDP */
 	ROOM = 1 << 16   /* bytes: more than any call sends or receives */
 };
 
@@ -34,13 +34,16 @@ union control {
 struct segment {
 	struct np_batch base; /* must be the first member: np_batch_turns uses it */
 	struct np_outgoing out[MOST];
-	struct np_train in;
-	struct sockaddr_storage from;
+	struct np_train in;           /* base.in: the block that a call received, in room */
+	struct sockaddr_storage from; /* its source, if a responder needs it */
 	char block[ROOM]; /* what is sent: the buffers of base.out, one after the other */
 	char room[ROOM];  /* what was received */
 };
 
-/* Send datagrams as one block, which the kernel cuts. Returns `count`, or -1 with errno. */
+/*
+ * np_batch_calls.put: send datagrams as one block, which the kernel cuts. Returns `count`, or -1
+ * with errno. EMSGSIZE ends the test, for the reason in w->err.
+ */
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
@@ -64,7 +67,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 		w->engine.count[NP_E_CUT] += count > 1;
 		return (int)count;
 	}
-	/* Explain errors by which the kernel refuses to cut a block. */
+	/* Explain why the kernel refuses to cut a block. */
 	if (count > 1 && errno == EIO) {
 		np_fail(
 		    &w->err, NP_ESYS, EIO,
@@ -83,7 +86,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	return -1;
 }
 
-/* Receive one train: a datagram, or several of one size that the kernel has joined. */
+/* np_batch_calls.fetch: one train, a datagram or several of one size that the kernel has joined. */
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
@@ -105,14 +108,14 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 		return -1;
 	}
 	s->in.bytes = (size_t)n;
-	m = CMSG_FIRSTHDR(&h);
+	m = CMSG_FIRSTHDR(&h); /* the size, if the datagrams were joined */
 	if (m != NULL && m->cmsg_level == IPPROTO_UDP && m->cmsg_type == UDP_GRO &&
 	    m->cmsg_len >= CMSG_LEN(sizeof(size))) {
 		memcpy(&size, CMSG_DATA(m), sizeof(size));
 	}
 	s->in.size = size > 0 && (size_t)size < s->in.bytes ? (size_t)size : s->in.bytes;
 	s->in.addr_len = h.msg_namelen;
-	s->base.may_be_more = s->in.size < s->in.bytes;
+	s->base.may_be_more = s->in.size < s->in.bytes; /* joined: more may be queued */
 	w->engine.count[NP_E_JOINED] += s->base.may_be_more;
 	return 1;
 }
@@ -128,6 +131,7 @@ np_segment_most(const struct np_plan *p, size_t size)
 	return fit == 0 ? 1 : fit < most ? (uint32_t)fit : most;
 }
 
+/* np_engine.open: give the messages to send buffers in a row, and point `in` at `room`. */
 static int
 segment_open(struct np_worker *w, struct np_err *err)
 {
@@ -138,7 +142,7 @@ segment_open(struct np_worker *w, struct np_err *err)
 	s->base.most_out = count;
 	s->base.out = s->out;
 	for (uint32_t i = 0; i < count; i++, slot = slot->next) {
-		/* The messages of a block must be contiguous: copy them from the ring. */
+		/* Messages of a block must be contiguous: copy them. A single one may not fit. */
 		s->out[i].buf = count > 1 ? s->block + i * w->send_size : slot->buf;
 		memmove(s->out[i].buf, slot->buf, w->send_size);
 	}
@@ -168,6 +172,7 @@ segment_why_not(const struct np_plan *p)
 	return why;
 }
 
+/* np_engine.lacks: try the options on a socket. */
 static const char *
 segment_lacks(void)
 {
@@ -185,6 +190,7 @@ segment_lacks(void)
 	return lacks;
 }
 
+/* np_engine.options: have the kernel join what this end receives, unless it must come singly. */
 static void
 segment_options(const struct np_plan *p, struct np_sockopts *o)
 {

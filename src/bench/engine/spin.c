@@ -28,8 +28,6 @@ struct spin {
 	int refused[OPTIONS]; /* errno of the last failure to set them, of any connection */
 };
 
-/* --- busy polling ----------------------------------------------------------------------------- */
-
 static const struct {
 	const char *name; /* in the evidence */
 	int option, value;
@@ -38,6 +36,7 @@ static const struct {
 	{ "engine.prefer_busy_poll", SO_PREFER_BUSY_POLL, 1 }, /* to interrupts */
 };
 
+/* np_engine.put: the processors, and whether receives polled the receive queue, or why not. */
 static void
 spin_put(const struct np_run *run, struct np_bag *into)
 {
@@ -59,6 +58,7 @@ spin_put(const struct np_run *run, struct np_bag *into)
 	}
 }
 
+/* np_engine.run: set up polling; then the loop of `epoll`, which does not wait with `spins`. */
 static int
 spin_run(struct np_worker *w)
 {
@@ -67,9 +67,9 @@ spin_run(struct np_worker *w)
 	int rc, fd;
 
 	/*
-	 * Have receives poll the receive queue, if it can be polled; for a socket without a
-	 * connection it is not known yet. Without CAP_NET_ADMIN some kernels allow the first
-	 * option, none the other.
+	 * Once, have receives poll the receive queue, if it can be polled: a connection has its
+	 * NAPI id already, for other sockets it is not known yet. Without CAP_NET_ADMIN some
+	 * kernels allow the first option, none the other.
 	 */
 	for (uint32_t i = 0; i < w->conns && !w->goes_on && t->ip_protocol != 0; i++) {
 		fd = w->conn[i].fd;
@@ -94,8 +94,6 @@ spin_run(struct np_worker *w)
 	}
 	return rc;
 }
-
-/* --- the row ---------------------------------------------------------------------------------- */
 
 static const char *
 spin_why_not(const struct np_plan *p)

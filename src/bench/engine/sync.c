@@ -4,6 +4,7 @@
 #include "bench/engine/engine.h"
 #include "bench/plan.h"
 
+/* np_engine.why_not: the plans that need an engine of events. */
 static const char *
 sync_why_not(const struct np_plan *p)
 {
@@ -26,6 +27,7 @@ const struct np_engine np_engine_sync = {
 bool
 np_engine_blocks(const struct np_engine *e, const struct np_plan *p)
 {
+	/* With `calls`, np_calls_drive() blocks in those of one connection, as `sync` does. */
 	return e->calls != NULL ? sync_why_not(p) == NULL : e->run == NULL;
 }
 

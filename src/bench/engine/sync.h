@@ -12,7 +12,7 @@
 
 #include "bench/engine/io.h"
 
-/* Serve the needs of connection tests. */
+/* Serve a need of connection tests, NP_OPEN to NP_CLOSE. Returns what is needed next. */
 NP_LOOP_BODY enum np_need
 np_sync_connection(struct np_worker *w, struct np_conn *c, const struct np_steps *const s,
 		   enum np_need need)
@@ -42,6 +42,10 @@ np_sync_connection(struct np_worker *w, struct np_conn *c, const struct np_steps
 	return need;
 }
 
+/*
+ * np_worker.loop. Steps that `s` lacks are known when a copy is compiled, so their branches cost
+ * nothing. The usual needs are served in the order in which they follow each other.
+ */
 NP_LOOP_BODY int
 np_sync_drive(struct np_worker *w, const struct np_steps *const s)
 {

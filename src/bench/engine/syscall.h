@@ -30,6 +30,7 @@
  * registers, which saves 15 instructions a call.
  */
 #if defined(__x86_64__) && !defined(__ILP32__)
+/* The kernel returns -errno; turn it into -1 with errno. */
 static inline long
 np_syscall_result(long rc)
 {
@@ -88,7 +89,7 @@ np_syscall(long number, long a, long b, long c, long d, long e, long f)
 #define NP_SYS(direct, by_libc) (by_libc)
 #endif
 
-/* With flags, which must include MSG_NOSIGNAL. */
+/* sendto(2) with flags, which must include MSG_NOSIGNAL. to NULL, len 0: a connected socket. */
 static inline ssize_t
 np_sys_send_by(int fd, const void *buf, size_t size, int flags, const void *to, socklen_t len)
 {
@@ -102,7 +103,7 @@ np_sys_sendto(int fd, const void *buf, size_t size, const void *to, socklen_t le
 	return np_sys_send_by(fd, buf, size, MSG_NOSIGNAL, to, len);
 }
 
-/* With flags. */
+/* recv(2) with flags. */
 static inline ssize_t
 np_sys_recv_by(int fd, void *buf, size_t size, int flags)
 {
@@ -139,6 +140,7 @@ np_sys_connect(int fd, const void *to, socklen_t len)
 	return (int)NP_SYS(np_syscall4(SYS_connect, fd, (long)to, len, 0), connect(fd, to, len));
 }
 
+/* accept4(2), always with SOCK_CLOEXEC. from and len NULL: the address is not wanted. */
 static inline int
 np_sys_accept(int fd, int flags, void *from, socklen_t *len)
 {

@@ -22,14 +22,14 @@
 #include "bench/run.h"
 
 enum {
-	CHAIN = 16,       /* most sends of one connection in a row */
-	NUMBERED = 1024,  /* buffers of all sends that are numbered */
-	LEAST = 256,      /* bytes of a buffer: several short messages share one */
-	MOST = 256 << 10, /* a longer message comes in parts */
-	FEWEST = 16,      /* buffers */
-	MOST_BUFFERS = 1 << 14,
-	STREAM_BUFFERS = 64,
-	GROUP = 0, /* number of the only group of buffers */
+	CHAIN = 16,             /* most sends of one connection in the ring */
+	SEND_BUFFERS = 1024,    /* most for the datagrams of all connections */
+	LEAST = 256,            /* bytes of a receive buffer: several short messages share one */
+	MOST = 256 << 10,       /* the same: a longer message comes in parts */
+	FEWEST = 16,            /* receive buffers of a worker */
+	MOST_BUFFERS = 1 << 14, /* the same */
+	STREAM_BUFFERS = 64,    /* the same, in a stream */
+	GROUP = 0,              /* number of the only group of receive buffers */
 	PAGE = 4096
 };
 
@@ -42,7 +42,7 @@ struct link {
 	uint32_t chunks; /* completions that brought them */
 	uint32_t owed;   /* responses that a follower has to send */
 	uint32_t flying; /* sends in the ring */
-	int error;       /* of a receive; 0: none */
+	int error;       /* errno of a receive, for the steps; 0: none */
 	bool armed;      /* a receive is in the ring */
 	bool at_end;     /* end of data */
 };
@@ -65,13 +65,13 @@ struct uring {
 	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
 	char *shared; /* one buffer for all numbers, if the data are not read; NULL: the worker's */
 	size_t buffer_size;
-	uint32_t count;  /* how many */
-	uint32_t filled; /* returned, but not yet announced to the kernel */
+	uint32_t count;  /* buffers in the pool */
+	uint32_t filled; /* of those, put back but not yet announced to the kernel */
 };
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* The ring failed: end the loop with that error, and never use the ring again. */
+/* The ring failed: end the loop with that errno, and never use the ring again. */
 static void
 fail(struct uring *u, int error)
 {
@@ -104,6 +104,7 @@ submit(struct uring *u, unsigned wait)
 	} else {
 		rc = io_uring_submit_and_wait(u->ring, wait);
 	}
+	/* EAGAIN, EBUSY: no memory, or too many completions unread: the next turn tries again. */
 	if (rc < 0 && rc != -EINTR && rc != -EAGAIN && rc != -EBUSY && rc != -ETIME) {
 		fail(u, -rc);
 	}
@@ -134,7 +135,7 @@ label(struct io_uring_sqe *sqe, uint32_t conn, unsigned kind)
 	io_uring_sqe_set_data64(sqe, (uint64_t)conn * KINDS + kind);
 }
 
-/* Have the ring receive from a connection until the data end. */
+/* Have the ring receive from a connection until the data end, into buffers of the pool. */
 static void
 arm(struct uring *u, uint32_t conn)
 {
@@ -149,7 +150,7 @@ arm(struct uring *u, uint32_t conn)
 	}
 }
 
-/* Send `count` messages, of which the first may be partly sent. */
+/* Queue sends of `count` messages, of which the first may be partly sent (c->part bytes). */
 static void
 put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 {
@@ -179,7 +180,7 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 		}
 		sqe->flags = IOSQE_FIXED_FILE;
 		if (!u->bytes && i + 1 < count) {
-			sqe->flags |= IOSQE_IO_LINK; /* keep them in order */
+			sqe->flags |= IOSQE_IO_LINK; /* in order; those of streams are all alike */
 		}
 		label(sqe, conn, SEND);
 		u->link[conn].flying++;
@@ -189,7 +190,7 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* A connection is done, and in some tests all others with it. */
+/* A connection is done, and in some tests all others with it (np_io_ends_all()). */
 static void
 end_conn(struct uring *u)
 {
@@ -199,7 +200,10 @@ end_conn(struct uring *u)
 	}
 }
 
-/* How many more requests the budget allows, beside those in the ring, which no step has seen. */
+/*
+ * How many more requests the budget allows, beside those in the ring, which no step has seen. No
+ * limit here with one in flight, which the steps count, and in an open loop, which has a schedule.
+ */
 static uint64_t
 budget_left(const struct uring *u)
 {
@@ -212,7 +216,7 @@ budget_left(const struct uring *u)
 	return begun < w->budget ? w->budget - begun : 0;
 }
 
-/* How many messages the connection can send in a row; 0: the ring has enough of them. */
+/* How many messages the connection can send in a row; 0: those in the ring use up the budget. */
 static uint32_t
 sends_in_row(const struct uring *u, const struct np_conn *c, const struct link *k)
 {
@@ -222,7 +226,7 @@ sends_in_row(const struct uring *u, const struct np_conn *c, const struct link *
 			: w->steps->ahead != NULL  ? w->steps->ahead(w, c)
 						   : 1;
 
-	most = most < 1 ? 1 : most < u->chain ? most : u->chain;
+	most = most < 1 ? 1 : most < u->chain ? most : u->chain; /* 1: c->need is a send */
 	if ((w->codec & NP_C_PACE) != 0 && w->conns > 1) {
 		most = 1; /* all share what the load allows, which counts sends when done */
 	}
@@ -240,16 +244,19 @@ receives_in_row(const struct uring *u)
 	uint64_t left;
 
 	if ((w->codec & (NP_C_ID | NP_C_MANY_IDS | NP_C_PACE)) != 0) {
-		return 1;
+		return 1; /* an answer needs the id of its request; each paced one asks the load */
 	}
-	if (!w->steps->answers) {
+	if (!w->steps->answers) { /* a requester */
 		return (w->codec & NP_C_MANY) != 0 ? UINT32_MAX : 1;
 	}
 	left = w->budget - np_seen(&w->count->transactions);
 	return left < u->chain ? (uint32_t)left : u->chain;
 }
 
-/* Pass complete messages to the steps. Returns what the connection needs next. */
+/*
+ * Pass complete messages of a byte stream to the steps, without their data, which no step reads.
+ * Returns what the connection needs next.
+ */
 static enum np_need
 take_messages(struct uring *u, struct np_conn *c, struct link *k)
 {
@@ -305,11 +312,11 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 	while (c->need != NP_OVER && u->live > 0) {
 		c->need &= ~(unsigned)NP_BLOCKED;
 		if (k->flying > 0) {
-			return;
+			return; /* sent() comes back when they are done */
 		}
 		if ((c->need & NP_HELD) != 0) {
 			if (u->w->load.holds || !np_io_begins(u->w, c)) {
-				return;
+				return; /* uring_run() comes back when the load allows it */
 			}
 			continue;
 		}
@@ -323,7 +330,7 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 			c->need = NP_RECV;
 		}
 		if (!u->bytes || !take_bytes(u, c, k)) {
-			break;
+			break; /* received() has taken the steps of datagrams */
 		}
 	}
 	if (c->need == NP_OVER) {
@@ -331,7 +338,7 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 	}
 }
 
-/* Does the connection need a new request to receive? */
+/* Does the connection need a new request to receive? Datagrams may come even after an error. */
 static bool
 must_arm(const struct uring *u, const struct np_conn *c, const struct link *k)
 {
@@ -341,7 +348,7 @@ must_arm(const struct uring *u, const struct np_conn *c, const struct link *k)
 
 /* --- completions ------------------------------------------------------------------------------ */
 
-/* Where the kernel puts the data that it reports under that number. */
+/* Where the kernel has put the data of the receive buffer with that number. */
 static char *
 buffer(const struct uring *u, uint16_t number)
 {
@@ -359,7 +366,7 @@ give_back(struct uring *u, uint16_t number)
 	u->filled++;
 }
 
-/* Errors after which a request is simply made again. */
+/* Errors after which a request is simply made again. ENOBUFS: no receive buffer was free. */
 static bool
 is_harmless(int error)
 {
@@ -374,7 +381,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	struct link *k = &u->link[conn];
 
 	if ((cqe->flags & IORING_CQE_F_MORE) == 0) {
-		k->armed = false;
+		k->armed = false; /* the multishot request has ended */
 	}
 	if (cqe->res >= 0 && !u->bytes) { /* a datagram, or a flow's end mark of no bytes */
 		uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
@@ -384,7 +391,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 		if ((cqe->flags & IORING_CQE_F_BUFFER) != 0) {
 			give_back(u, number);
 		}
-		if (c->need != NP_OVER) {
+		if (c->need != NP_OVER) { /* else the step only counted it */
 			c->need = need;
 			if (need == NP_OVER) {
 				end_conn(u);
@@ -421,7 +428,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	}
 }
 
-/* n bytes were sent: take the steps. Returns what the connection needs next. */
+/* n bytes were sent: take the step once a message is complete. Returns what is needed next. */
 static enum np_need
 take_sent(struct uring *u, struct np_conn *c, struct link *k, size_t n)
 {
@@ -436,14 +443,15 @@ take_sent(struct uring *u, struct np_conn *c, struct link *k, size_t n)
 		return NP_SEND | NP_PART;
 	}
 	c->part -= w->send_size;
-	k->owed -= k->owed > 0;
+	k->owed -= k->owed > 0; /* 0 at a requester */
 	need = w->steps->sent(w, c, w->send_size);
-	if (c->part > 0 && need != NP_OVER) {
+	if (c->part > 0 && need != NP_OVER) { /* of the next message */
 		return NP_SEND | NP_PART;
 	}
 	return k->owed > 0 && need != NP_OVER ? NP_SEND : need;
 }
 
+/* A completed send, which may have been cut short by a cancellation, or failed. */
 static void
 sent(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 {
@@ -455,7 +463,7 @@ sent(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	if (cqe->res >= 0) {
 		c->need = take_sent(u, c, k, (size_t)cqe->res);
 	} else if (!is_harmless(-cqe->res) || (cqe->res == -ENOBUFS && !u->bytes)) {
-		errno = -cqe->res;
+		errno = -cqe->res; /* ENOBUFS: no room for a datagram, which steps count */
 		c->need = np_io_failed(u->w, c, NP_SEND) & ~(unsigned)NP_BLOCKED;
 	}
 	if (k->flying == 0 && !u->leaving) {
@@ -532,6 +540,7 @@ begin(struct uring *u)
 	return 0;
 }
 
+/* Queue a request that cancels all those of a connection of that kind. */
 static void
 cancel(struct uring *u, uint32_t conn, unsigned kind)
 {
@@ -539,14 +548,14 @@ cancel(struct uring *u, uint32_t conn, unsigned kind)
 
 	if (sqe != NULL) {
 		io_uring_prep_cancel64(sqe, (uint64_t)conn * KINDS + kind, IORING_ASYNC_CANCEL_ALL);
-		sqe->flags = IOSQE_FIXED_FILE;
+		sqe->flags = IOSQE_FIXED_FILE; /* restricted rings require it, though unused */
 		label(sqe, conn, CANCEL);
 	}
 }
 
 /*
- * The kernel finds requests by their user data. Cancelling any (IORING_ASYNC_CANCEL_ANY), it would
- * search all of them anew after each.
+ * Cancel each receive and send: the kernel finds them by their user data. To cancel all in one
+ * request (IORING_ASYNC_CANCEL_ANY), it would search all of them anew after each.
  */
 static void
 cancel_all(struct uring *u)
@@ -561,7 +570,7 @@ cancel_all(struct uring *u)
 	}
 }
 
-/* Receives and sends in the ring. */
+/* How many connections receive by the ring, and how many sends are in it. */
 static uint32_t
 transfers(const struct uring *u)
 {
@@ -575,9 +584,9 @@ transfers(const struct uring *u)
 
 /*
  * Cancel all requests, so that later data stay in the sockets. The completions of cancelled sends
- * say how much was sent. A cancellation misses a request that is just being executed, and the chain
- * after it: repeat all when a turn has ended no receive or send. No turn waits, as one request to
- * cancel is answered in each.
+ * say how much was sent. A cancellation misses a request while it is executed, and the chain after
+ * it: repeat all when a turn has ended no receive or send. No turn waits for long, as the request
+ * that cancels WAKE completes in each.
  */
 static void
 leave(struct uring *u)
@@ -609,15 +618,16 @@ hand_over(struct uring *u)
 		while (k->unread >= u->w->recv_size && c->need != NP_OVER) {
 			(void)take_messages(u, c, k);
 		}
-		if (k->unread > 0 && c->need == NP_RECV) {
+		if (k->unread > 0 && c->need == NP_RECV) { /* part of a response */
 			c->need |= NP_PART;
 			c->part = k->unread;
-		} else if (k->unread > 0 && c->need != NP_OVER) {
+		} else if (k->unread > 0 && c->need != NP_OVER) { /* and a send to finish */
 			np_io_put_aside(c, k->unread);
 		}
 	}
 }
 
+/* np_engine.run: when it returns, no request is left in the ring. */
 static int
 uring_run(struct np_worker *w)
 {
@@ -644,7 +654,7 @@ uring_run(struct np_worker *w)
 	}
 	np_load_count_held(&w->load, np_now());
 	if (w->load.is_open && np_told_to_leave(&w->stop)) {
-		w->left_ns = np_now();
+		w->left_ns = np_now(); /* what is due during leave() does not count */
 		leave(u);
 		hand_over(u);
 	} else {
@@ -655,7 +665,7 @@ uring_run(struct np_worker *w)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-/* Buffers to receive into: one message per connection may wait, more would fill the cache. */
+/* How many receive buffers: a message of each connection may wait; more would fill the cache. */
 static uint32_t
 buffers_of(const struct np_plan *p)
 {
@@ -673,16 +683,16 @@ buffers_of(const struct np_plan *p)
 static uint32_t
 chain_length(const struct np_plan *p)
 {
-	uint32_t each = NUMBERED / np_plan_worker_flows(p);
+	uint32_t each = SEND_BUFFERS / np_plan_worker_flows(p);
 
 	if (!p->transport->bounded) {
-		/* Each release of buffer space would wake all sends that wait for it. */
+		/* One in a stream: each release of buffer space would wake all that wait for it. */
 		return p->pattern->transactions ? CHAIN : 1;
 	}
 	return each > CHAIN ? CHAIN : each > 0 ? each : 1;
 }
 
-/* Everything but the ring: also adds up its size (struct np_room). */
+/* Take everything but the ring from `room`, or add up its size. message: bytes of a receive. */
 static struct uring
 lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 {
@@ -706,6 +716,7 @@ lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 	return u;
 }
 
+/* np_engine.close: the pool is set if its buffers are registered. */
 static void
 uring_close(struct np_worker *w)
 {
@@ -720,7 +731,7 @@ uring_close(struct np_worker *w)
 	w->engine.fd = -1;
 }
 
-/* Take a ring, and register the buffers to receive into. */
+/* np_engine.open: take a ring, and register the buffers to receive into. */
 static int
 uring_open(struct np_worker *w, struct np_err *err)
 {
@@ -732,8 +743,8 @@ uring_open(struct np_worker *w, struct np_err *err)
 
 	*u = lay_out(w->run->plan, w->recv_ring.size, &room);
 	u->w = w;
-	pool = w->steps->arrived != NULL ? u->pool : NULL;
-	u->pool = NULL; /* not registered yet */
+	pool = w->steps->arrived != NULL ? u->pool : NULL; /* only if it receives */
+	u->pool = NULL;                                    /* not registered yet */
 	u->taken = np_uring_take(err);
 	if (u->taken == NULL) {
 		return err->code;
@@ -756,8 +767,7 @@ uring_open(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* --- the engine ------------------------------------------------------------------------------- */
-
+/* np_engine.why_not */
 static const char *
 why_not(const struct np_plan *p)
 {
@@ -794,6 +804,7 @@ why_not(const struct np_plan *p)
 	return NULL;
 }
 
+/* np_engine.width: a datagram needs its own buffer; the bytes of streams are not looked at. */
 static uint32_t
 uring_width(const struct np_plan *p)
 {
@@ -802,14 +813,14 @@ uring_width(const struct np_plan *p)
 				      : buffers_of(p);
 }
 
-/* Without the memory that the kernel uses for a ring. */
+/* np_engine.bytes: without the kernel's memory for a ring (NP_URING_BYTES). */
 static uint64_t
 uring_bytes(const struct np_plan *p)
 {
 	int32_t asked = p->role == NP_LEAD ? p->response : p->request;
 	struct np_room room = { .used = sizeof(struct uring) };
 
-	(void)lay_out(p, asked > 0 ? (size_t)asked : MOST, &room);
+	(void)lay_out(p, asked > 0 ? (size_t)asked : MOST, &room); /* MOST: not known yet */
 	return room.used;
 }
 

@@ -11,11 +11,10 @@
 
 #include "base/err.h"
 
-/* The most rings that a process prepares. */
-enum { NP_URINGS_MAX = 64 };
-
-/* Memory of the kernel for a ring, beside what is counted for the test. */
-enum { NP_URING_BYTES = 192 << 10 };
+enum {
+	NP_URINGS_MAX = 64,        /* the most rings that a process prepares */
+	NP_URING_BYTES = 192 << 10 /* the kernel's memory for one: not in np_engine.bytes */
+};
 
 /*
  * Why this process cannot use io_uring, as text for a message; NULL: it can. Makes a ring to find
@@ -29,7 +28,7 @@ const char *np_urings_lack(void);
  */
 int np_urings_prepare(uint32_t count, struct np_err *err);
 
-/* Undo np_urings_prepare(), for unit tests. */
+/* Undo np_urings_prepare(): at its start, and in unit tests. */
 void np_urings_release(void);
 
 /* How many prepared rings are free; UINT32_MAX: this process makes as many as it needs. */

@@ -27,6 +27,7 @@ np_urings_unused(void)
 	return 0;
 }
 
+/* np_engine.why_not: `lacks` gives the reason. */
 static const char *
 why_not(const struct np_plan *p)
 {

@@ -20,13 +20,13 @@ static struct {
 	bool settled; /* this process makes no others */
 	uint32_t count;
 	struct np_uring *ring;
-	const char *why; /* why there are none */
+	const char *why; /* why there are none, as text for a message */
 } prepared;
 
 /*
- * Completions are made when the thread that uses the ring makes a system call. Deferred task work
- * (IORING_SETUP_DEFER_TASKRUN) makes only 20 receives in each, which is slower with many
- * connections, and binds a ring to one thread.
+ * Make a ring; 0 or -errno. Completions are made when the thread that uses it makes a system call.
+ * Deferred task work (IORING_SETUP_DEFER_TASKRUN) makes only 20 receives in each, which is slower
+ * with many connections, and binds a ring to one thread.
  */
 static int
 make_ring(struct io_uring *ring, unsigned requests, unsigned flags)
@@ -39,7 +39,7 @@ make_ring(struct io_uring *ring, unsigned requests, unsigned flags)
 	return io_uring_queue_init_params(requests, ring, &p);
 }
 
-/* io_uring_register(2) without liburing: version 2.3 lacks functions for two of the codes. */
+/* io_uring_register(2): liburing 2.3 has no function for two of the codes. Returns 0 or -errno. */
 static int
 do_register(struct io_uring *ring, unsigned code, void *arg, unsigned count)
 {
@@ -103,8 +103,6 @@ np_urings_unused(void)
 	return count;
 }
 
-/* --- prepared rings --------------------------------------------------------------------------- */
-
 /* All that the engine needs: a few operations, on registered sockets only. */
 static const struct io_uring_restriction rules[] = {
 	{ .opcode = IORING_RESTRICTION_SQE_OP, .sqe_op = IORING_OP_SEND },
@@ -120,6 +118,7 @@ static const struct io_uring_restriction rules[] = {
 	{ .opcode = IORING_RESTRICTION_REGISTER_OP, .register_op = IORING_UNREGISTER_PBUF_RING },
 };
 
+/* Make a ring that obeys `rules`: they are set while it is disabled. Returns 0 or -errno. */
 static int
 make_restricted(struct np_uring *u)
 {
@@ -130,7 +129,7 @@ make_restricted(struct np_uring *u)
 	if (rc != 0) {
 		return rc;
 	}
-	memcpy(copy, rules, sizeof(rules));
+	memcpy(copy, rules, sizeof(rules)); /* which are const */
 	rc =
 	    do_register(ring, IORING_REGISTER_RESTRICTIONS, copy, sizeof(rules) / sizeof(rules[0]));
 	if (rc == 0) {
@@ -179,8 +178,6 @@ np_urings_release(void)
 	memset(&prepared, 0, sizeof(prepared));
 }
 
-/* --- the ring of a worker --------------------------------------------------------------------- */
-
 struct np_uring *
 np_uring_take(struct np_err *err)
 {
@@ -215,7 +212,7 @@ void
 np_uring_give(struct np_uring *u)
 {
 	if (u->prepared) {
-		u->taken = u->is_lost;
+		u->taken = u->is_lost; /* a lost one stays taken */
 		return;
 	}
 	io_uring_queue_exit(&u->ring);

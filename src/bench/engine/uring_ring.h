@@ -12,7 +12,7 @@ struct np_uring {
 	_Alignas(NP_CACHE_LINE) struct io_uring ring;
 	bool prepared; /* by np_urings_prepare(): used again */
 	bool taken;    /* a worker has this prepared ring */
-	bool is_lost;  /* it failed with requests in it: never use it again */
+	bool is_lost;  /* it failed, perhaps with requests in it: never use it again */
 };
 
 /*
@@ -20,6 +20,8 @@ struct np_uring {
  * NP_EUNSUP, all are taken or none could be prepared; NP_ESYS, the kernel refuses one.
  */
 struct np_uring *np_uring_take(struct np_err *err);
+
+/* Give it back after a test; one that was made for it is freed. */
 void np_uring_give(struct np_uring *u);
 
 #endif

@@ -7,7 +7,7 @@
  */
 #include "bench/engine/zerocopy.h"
 
-#include <time.h> /* of which errqueue.h is made */
+#include <time.h> /* errqueue.h needs it */
 
 #include <errno.h>
 #include <linux/errqueue.h>
@@ -74,7 +74,7 @@ uint32_t
 np_borrowed_release(struct np_borrowed *b, const struct np_released *r)
 {
 	uint32_t age = b->next - r->first; /* sends since the first one, itself included */
-	uint32_t count = r->last - r->first + 1, released = 0;
+	uint32_t count = r->last - r->first + 1, released = 0; /* modulo 2^32, as the numbers */
 
 	if (age > b->depth || count > age) {
 		return 0;
@@ -89,8 +89,6 @@ np_borrowed_release(struct np_borrowed *b, const struct np_released *r)
 	return released;
 }
 
-/* --- sending ---------------------------------------------------------------------------------- */
-
 static struct np_borrowed *
 borrowed_of(const struct np_worker *w, const struct np_conn *c)
 {
@@ -99,7 +97,7 @@ borrowed_of(const struct np_worker *w, const struct np_conn *c)
 	return &z->borrowed[c - w->conn];
 }
 
-/* Read one message of the error queue, which releases buffers. False: there is none. */
+/* np_calls.take_back: read a message of the error queue, which releases buffers. False: none. */
 static bool
 take_back(struct np_worker *w, struct np_conn *c)
 {
@@ -112,7 +110,7 @@ take_back(struct np_worker *w, struct np_conn *c)
 	struct np_released r;
 
 	if (w->engine.state == NULL || recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
-		return false;
+		return false; /* no state: a receiver */
 	}
 	if (np_released_of(&m, &r)) {
 		uint32_t released = np_borrowed_release(borrowed_of(w, c), &r);
@@ -123,7 +121,7 @@ take_back(struct np_worker *w, struct np_conn *c)
 	return true;
 }
 
-/* Wait for a release of a buffer. False: `epoll` will wait instead, or the worker stops. */
+/* Wait for a release of a buffer. False: `epoll` has to wait (need_of()), or the worker stops. */
 static bool
 wait_for_release(struct np_worker *w, struct np_conn *c)
 {
@@ -135,7 +133,7 @@ wait_for_release(struct np_worker *w, struct np_conn *c)
 	return z->blocks && !np_stopped(&w->stop) && (poll(&p, 1, -1) >= 0 || errno == EINTR);
 }
 
-/* To send; if `epoll` waits for a release first, as after a call that would block. */
+/* The need after a wait: to send, and if `epoll` has to wait, as after a call that would block. */
 static enum np_need
 need_of(const struct np_conn *c)
 {
@@ -185,11 +183,12 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 		while (take_back(w, c)) {
 		}
 		w->engine.count[NP_E_BLOCKED]++;
-		errno = EAGAIN;
+		errno = EAGAIN; /* which take_back() has changed */
 	}
 	return np_io_failed(w, c, NP_SEND);
 }
 
+/* np_calls.send, with MSG_ZEROCOPY or by sendfile(2). */
 static enum np_need
 either_send(struct np_worker *w, struct np_conn *c)
 {
@@ -198,11 +197,9 @@ either_send(struct np_worker *w, struct np_conn *c)
 					   : zerocopy_send(w, c);
 }
 
-/* --- receiving -------------------------------------------------------------------------------- */
-
 /*
- * Receive a datagram, or up to recv_size bytes of a stream, of which the kernel discards all but
- * the header with the datagram's number. Returns the size, at most recv_size; 0 or -1 as recv(2).
+ * Receive a datagram, or up to recv_size bytes of a stream. The kernel discards all but the header
+ * with a datagram's number. Returns the size, at most recv_size; 0 or -1 as recv(2).
  */
 static ssize_t
 discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
@@ -220,6 +217,7 @@ discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
 	return (size_t)n < w->recv_size ? n : (ssize_t)w->recv_size;
 }
 
+/* np_calls.recv: receive, discard, and take the step. */
 static enum np_need
 zerocopy_recv(struct np_worker *w, struct np_conn *c)
 {
@@ -235,6 +233,7 @@ zerocopy_recv(struct np_worker *w, struct np_conn *c)
 		   : need;
 }
 
+/* np_calls.left: the same without waiting, and without a step. */
 static ssize_t
 zerocopy_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
@@ -249,14 +248,14 @@ static const struct np_calls calls = {
 	.take_back = take_back,
 };
 
-/* --- the row ---------------------------------------------------------------------------------- */
-
+/* Does this end send with MSG_ZEROCOPY, from buffers that the kernel has to release? */
 static bool
 borrows(const struct np_plan *p)
 {
 	return p->role == NP_LEAD && !p->pattern->sends_file;
 }
 
+/* np_engine.why_not */
 static const char *
 zerocopy_why_not(const struct np_plan *p)
 {
@@ -283,6 +282,7 @@ zerocopy_why_not(const struct np_plan *p)
 	return NULL;
 }
 
+/* np_engine.lacks: try the option on a socket. */
 static const char *
 zerocopy_lacks(void)
 {
@@ -309,7 +309,7 @@ zerocopy_options(const struct np_plan *p, struct np_sockopts *o)
 	NP_SOCKOPT(o, borrows(p), SOL_SOCKET, SO_ZEROCOPY, 1);
 }
 
-/* n, but at least and at most so much. */
+/* n, but not below `least`, nor above `most`, which comes first. */
 static uint64_t
 within(uint64_t least, uint64_t n, uint64_t most)
 {
@@ -325,14 +325,14 @@ message_size(const struct np_plan *p)
 	return asked > 0 ? (uint64_t)asked : sndbuf > 0 ? 2 * (uint64_t)sndbuf : USUAL_SIZE;
 }
 
-/* CONN_BYTES for each connection, within the limits above. */
+/* np_engine.width: slots for CONN_BYTES on each connection, within the limits above. */
 static uint32_t
 zerocopy_width(const struct np_plan *p)
 {
 	uint64_t flows = np_plan_worker_flows(p), size = message_size(p), each, least;
 
 	if (!borrows(p)) {
-		return 1;
+		return 1; /* every receive discards into the same buffer */
 	}
 	each = within(CONN_LEAST, CONN_BYTES / size, CONN_MOST);
 	each = within(CONN_LEAST, RING_BYTES / size / flows, each);
@@ -340,7 +340,7 @@ zerocopy_width(const struct np_plan *p)
 	return (uint32_t)within(least, flows * each, UINT32_MAX);
 }
 
-/* The most slots of a ring: as asked for, directly or by a buffer size. */
+/* The most slots that the ring can get: by -W, by -s (as in netperf: its size / message + 1). */
 static uint64_t
 slots_of(const struct np_plan *p)
 {
@@ -353,7 +353,7 @@ slots_of(const struct np_plan *p)
 	return asked > width ? asked : width;
 }
 
-/* The `held` flags of all connections' slots follow the array of struct np_borrowed. */
+/* np_engine.bytes: the `held` flags of all slots follow the array of struct np_borrowed. */
 static uint64_t
 zerocopy_bytes(const struct np_plan *p)
 {
@@ -364,7 +364,7 @@ zerocopy_bytes(const struct np_plan *p)
 			  : 0;
 }
 
-/* Divide the ring equally: the slots of each connection are a power of two. */
+/* np_engine.open: divide the ring's slots equally, into a power of two for each connection. */
 static int
 zerocopy_open(struct np_worker *w, struct np_err *err)
 {
@@ -387,6 +387,7 @@ zerocopy_open(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
+/* np_engine.mark: releases of what the warm-up sent do not count. */
 static void
 zerocopy_mark(struct np_worker *w)
 {
@@ -408,8 +409,8 @@ is_unread(const struct np_worker *w, const struct np_conn *c)
 }
 
 /*
- * Wait while the kernel releases buffers: if they were reused, their new content would be sent. Not
- * for a far end that leaves data unread.
+ * np_engine.finish: wait while the kernel releases buffers: if they were reused, their new content
+ * would be sent. Up to NP_PART_S without a release, but not for a far end that leaves data unread.
  */
 static void
 zerocopy_finish(struct np_worker *w)
@@ -431,15 +432,16 @@ zerocopy_finish(struct np_worker *w)
 				break;
 			} else {
 				poll(&p, 1, RECHECK_MS);
-				until = np_run_extend(w->run, c->fd, until);
+				until = np_run_extend(w->run, c->fd, until); /* a silent path */
 			}
 		}
 	}
 }
 
 /*
- * Disconnect TCP, which releases the buffers that are left, but for those of packets that wait in
- * the interface's queue. The memory of what is still in use after that is leaked on purpose.
+ * np_engine.take_all_back: disconnect TCP, which releases the buffers that are left, but for those
+ * of packets that wait in the interface's queue: wait for these. The memory of what is still in use
+ * after that is leaked on purpose: otherwise its next content could be sent.
  */
 static void
 zerocopy_take_all_back(struct np_worker *w)

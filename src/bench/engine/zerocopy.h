@@ -20,10 +20,11 @@ struct np_borrowed {
 	uint32_t next;  /* number of the next send */
 	uint32_t count; /* sends that the kernel is not done with */
 	uint32_t depth; /* slots, a power of two */
-	uint64_t since; /* sends since the warm-up, which count */
+	uint64_t since; /* sends since the warm-up: only their releases count */
 	bool *held;     /* for each slot: the kernel may still read it */
 };
 
+/* The slot of the next send. It must not be held. */
 static inline uint32_t
 np_borrowed_slot(const struct np_borrowed *b)
 {
@@ -40,10 +41,16 @@ np_borrowed_add(struct np_borrowed *b)
 	b->since++;
 }
 
-/* Mark these sends as released. Returns how many were in use, without those of the warm-up. */
+/*
+ * Mark these sends as released. Returns how many were in use, without those of the warm-up. Does
+ * nothing if they are not among the last `depth` sends.
+ */
 uint32_t np_borrowed_release(struct np_borrowed *b, const struct np_released *r);
 
-/* Read a message of the error queue. False: it is about something else, or was cut off. */
+/*
+ * Find the releases in a message of the error queue, as recvmsg(2) filled it. False: it is about
+ * something else, or was cut off.
+ */
 bool np_released_of(struct msghdr *m, struct np_released *out);
 
 #endif

@@ -15,11 +15,10 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
-/* Default size: fits into a packet with an MTU of 1500, over IPv6, with all options of DCCP. */
-enum { USUAL_MESSAGE = 1400 };
-
-/* Header of a data packet with a long sequence number, as Linux sends it (RFC 4340, 5.1). */
-enum { PACKET_HEADER = 16 };
+enum {
+	USUAL_MESSAGE = 1400, /* fits an MTU of 1500, over IPv6, with all options of DCCP */
+	PACKET_HEADER = 16    /* of data, with a long sequence number (RFC 4340, 5.1) */
+};
 
 int
 np_dccp_ccid(const char *name)
@@ -73,7 +72,7 @@ np_dccp_service_text(uint32_t code, char text[NP_DCCP_SERVICE_TEXT])
 
 	snprintf(text, NP_DCCP_SERVICE_TEXT, "SC:%c%c%c%c", code >> 24 & 255, code >> 16 & 255,
 		 code >> 8 & 255, code & 255);
-	while (n > 1 && text[2 + n] == ' ') {
+	while (n > 1 && text[2 + n] == ' ') { /* padding */
 		text[2 + n--] = '\0';
 	}
 	if (!np_dccp_service(text, &again) || again != code) {
@@ -82,8 +81,8 @@ np_dccp_service_text(uint32_t code, char text[NP_DCCP_SERVICE_TEXT])
 }
 
 /*
- * Without a limit of queued messages a send waits for room in the send buffer; a full queue would
- * refuse messages (EAGAIN) even on a blocking socket.
+ * np_transport.options. Without a limit of queued messages (TXQLEN 0) a send waits for room in the
+ * send buffer; a full queue would refuse messages (EAGAIN) even on a blocking socket.
  */
 static void
 dccp_options(const struct np_plan *p, struct np_sockopts *o)
@@ -117,13 +116,14 @@ refuse_long(const struct np_run *run, int most, struct np_err *err)
 		       most);
 }
 
+/* np_transport.message.too_long: by the limit of the path now. */
 static void
 dccp_too_long(const struct np_run *run, struct np_err *err)
 {
 	refuse_long(run, np_sock_int(run->conn->fd, NP_SOL_DCCP, NP_DCCP_MPS), err);
 }
 
-/* Check the size of messages before the window opens: the handshake has found the path's limit. */
+/* np_transport.upgrade: check the size of messages, now that the handshake has found the limit. */
 static int
 dccp_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 {
@@ -173,7 +173,7 @@ dccp_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 	}
 	len = sizeof(t);
 	if (getsockopt(fd, NP_SOL_DCCP, NP_DCCP_TX_INFO, &t, &len) == 0 && len == sizeof(t)) {
-		/* Only CCID 3 has these. */
+		/* Only CCID 3 has these. Bytes in units of 1/64 become bits. */
 		np_bag_int(bag, (int64_t)(t.rate / 64 * 8), "dccp.rate_bps");
 		np_bag_int(bag, (int64_t)(t.rate_received / 64 * 8), "dccp.received_bps");
 		np_bag_int(bag, (int64_t)t.rate_calculated * 8, "dccp.calculated_bps");

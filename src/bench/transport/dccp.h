@@ -25,7 +25,7 @@ enum {
 #define NP_CCID_NAME "ccid"
 enum { NP_CCID_MOST = 255 };
 
-/* The number in such a name; 0: it is not such a name. */
+/* The number in such a name; 0: another kind of name. */
 int np_dccp_ccid(const char *name);
 
 /*

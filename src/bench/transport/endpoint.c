@@ -14,7 +14,7 @@
 #include "net/cidr.h"
 #include "net/sources.h"
 
-/* The peers that the terms allow. */
+/* The peers that the terms allow, as a list to compare sources with. */
 static void
 allowed_sources(const struct np_terms *t, struct np_sources *out)
 {
@@ -24,7 +24,10 @@ allowed_sources(const struct np_terms *t, struct np_sources *out)
 	}
 }
 
-/* Limit the peers of the socket to those that the terms allow. Listeners leave it to accept. */
+/*
+ * Limit the peers of a socket to those that the terms allow: of a listener by np_endpoint_take(),
+ * which compares them with run->end.sources.
+ */
 static int
 limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
@@ -37,7 +40,7 @@ limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 			       "a listener for %s that would accept any peer", p->transport->name);
 	}
 	if (!is_limited || (admit != NP_ADMIT_PEER && admit != NP_ADMIT_IP)) {
-		return NP_OK;
+		return NP_OK; /* not limited by address */
 	}
 	/*
 	 * Connect a datagram socket, so that the kernel drops other peers' datagrams. On the
@@ -74,7 +77,7 @@ np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvb
 	}
 }
 
-/* All flows connect at once. The kernel has a limit, too (net.core.somaxconn). */
+/* All flows connect at once. net.core.somaxconn may limit the backlog further. */
 int
 np_endpoint_listen(const struct np_plan *p, int fd, const struct np_addr *at, struct np_err *err)
 {
@@ -103,7 +106,7 @@ np_endpoint_is_missing(int sys)
 void
 np_endpoint_say_missing(const struct np_transport *t, struct np_err *err)
 {
-	bool off = err->sys == ENOPROTOOPT && t->kernel.off != NULL;
+	bool off = err->sys == ENOPROTOOPT && t->kernel.off != NULL; /* MPTCP's errno for that */
 	struct np_err ignored;
 	int fd;
 
@@ -150,7 +153,7 @@ np_transport_probe(const struct np_transport *t, struct np_err *err)
 	return NP_OK;
 }
 
-/* Open a socket, bound to `at` unless that is NULL, and listening if it should. -1: failed. */
+/* Open a socket, bound to `at` unless that is NULL, and listening if it accepts. -1: failed. */
 static int
 open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 {
@@ -176,7 +179,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 void
 np_endpoint_random(void *bytes, size_t count)
 {
-	uint64_t state = np_now(); /* a simple generator, before the kernel has randomness */
+	uint64_t state = np_now(); /* of a simple generator, if the kernel has no randomness yet */
 	uint8_t *at = bytes;
 
 	if (getrandom(bytes, count, GRND_NONBLOCK) == (ssize_t)count) {
@@ -188,7 +191,7 @@ np_endpoint_random(void *bytes, size_t count)
 	}
 }
 
-/* The bits of byte i of an address that belong to the host. */
+/* The bits of byte i of an address that belong to the host; mask: bits of the network. */
 static uint8_t
 host_bits(int32_t mask, size_t i)
 {
@@ -199,7 +202,7 @@ host_bits(int32_t mask, size_t i)
 
 /* Are all host bits 0 (the network) or all 1 (broadcast)? */
 static bool
-no_host(const uint8_t *bytes, size_t size, int32_t mask)
+is_edge(const uint8_t *bytes, size_t size, int32_t mask)
 {
 	bool zeros = true, ones = true;
 
@@ -215,8 +218,7 @@ np_endpoint_spread(struct np_addr *a, int32_t mask)
 {
 	size_t size = np_addr_size(a);
 	uint8_t random[16], at[16];
-	bool is_tiny =
-	    mask > 8 * (int32_t)size - 2; /* a network of two addresses: both are hosts */
+	bool is_tiny = mask > 8 * (int32_t)size - 2; /* two addresses: both are hosts */
 
 	if (mask <= 0 || mask >= 8 * (int32_t)size || size > sizeof(at)) {
 		return;
@@ -229,11 +231,11 @@ np_endpoint_spread(struct np_addr *a, int32_t mask)
 
 			at[i] = (uint8_t)((at[i] & ~bits) | (random[i] & bits));
 		}
-	} while (np_family_of(a)->has_edges && !is_tiny && no_host(at, size, mask));
+	} while (np_family_of(a)->has_edges && !is_tiny && is_edge(at, size, mask));
 	np_addr_set_bytes(a, at);
 }
 
-/* Set an option and read it back; -2: refused, which the results report. */
+/* Set an option and read it back; -1: it can't be read, -2: refused, which the results report. */
 static int
 set_and_read(int fd, int level, int name, int32_t value)
 {
@@ -242,7 +244,7 @@ set_and_read(int fd, int level, int name, int32_t value)
 		   : -2;
 }
 
-/* Set priority and type of service, and record what the kernel made of them. */
+/* Set priority and type of service again, and record what the kernel made of them. */
 static void
 mark_packets(struct np_run *run, int fd)
 {
@@ -267,8 +269,8 @@ read_back(struct np_run *run, int fd)
 }
 
 /*
- * Open socket `number` of the run, bound. A passive end uses the port asked for, and those after
- * it for further sockets; if it is in use, any allowed port.
+ * Open socket `number` of the run, bound to `at`, in which it sets the port. A passive end uses the
+ * port asked for, and those after it for further sockets; if it is in use, any allowed port.
  */
 static int
 open_bound(struct np_run *run, uint32_t number, struct np_addr *at, struct np_err *err)
@@ -285,7 +287,7 @@ open_bound(struct np_run *run, uint32_t number, struct np_addr *at, struct np_er
 		if (fd >= 0 || err->sys != EADDRINUSE) {
 			return fd;
 		}
-		run->end.port_moved = number == 0;
+		run->end.port_moved = number == 0; /* further sockets then take any port, too */
 	}
 	if (!p->active && max != 0) {
 		/* Any free port of the range, starting at a random one. */
@@ -315,7 +317,7 @@ np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err)
 		return open_at(run, NULL, err);
 	}
 	if (p->sources > 1) {
-		np_range_at(&p->bind, number % p->sources, &at);
+		np_range_at(&p->bind, number % p->sources, &at); /* each address in turn */
 	}
 	return open_bound(run, number, &at, err);
 }
@@ -369,7 +371,7 @@ np_endpoint_establish(struct np_run *run, struct np_err *err)
 int
 np_endpoint_connect(struct np_run *run, struct np_err *err)
 {
-	if (run->plan->active) {
+	if (run->plan->active) { /* a passive end connects to the client's own address */
 		np_endpoint_spread(&run->end.peer, run->plan->far.sock.mask);
 	}
 	return np_sys_connect(run->conn->fd, &run->end.peer.sa, run->end.peer.len) == 0
@@ -379,8 +381,9 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 }
 
 /*
- * Handle datagrams that the daemon received before this socket existed: count them, and answer
- * requests. If they end the test, shut down the socket, which the receiver notices.
+ * Handle datagrams that the daemon received before this socket existed (np_handed): count them, and
+ * answer requests. If they end the test, shut down the socket: its receive then returns 0 bytes, as
+ * for an end mark.
  */
 static void
 take_early(const struct np_run *run, int fd, const struct np_handed *h)
@@ -407,7 +410,7 @@ take_early(const struct np_run *run, int fd, const struct np_handed *h)
 	}
 }
 
-/* Receive a data socket from the daemon. ENOTCONN: there will be none. */
+/* np_endpoint_take() by a message of the daemon (np_handed). ENOTCONN: there will be none. */
 static int
 take_handed(struct np_run *run, int flags)
 {
@@ -432,6 +435,7 @@ take_handed(struct np_run *run, int flags)
 	if (h.blocks != ((flags & SOCK_NONBLOCK) == 0)) {
 		np_sock_block(fd, !h.blocks);
 	}
+	/* In connection tests the client does not wait for it (NP_TOKEN_PASSED). */
 	if (run->terms->tokens && !run->plan->pattern->connection_test) {
 		np_token_say(fd, NP_TOKEN_TAKEN);
 	}

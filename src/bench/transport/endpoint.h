@@ -29,7 +29,7 @@ enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
  */
 int np_endpoint_open(struct np_run *run, struct np_err *err);
 
-/* Append options for the sizes of socket buffers that were asked for. */
+/* Append options for the sizes of socket buffers that the near end asked for. */
 void np_endpoint_ask_buffers(const struct np_plan *p, struct np_sockopts *o);
 
 /* Read the sizes of a socket's buffers; -1: not known. */
@@ -51,7 +51,7 @@ bool np_endpoint_is_missing(int sys);
  */
 void np_endpoint_say_missing(const struct np_transport *t, struct np_err *err);
 
-/* Connect to run->end.peer, or accept one connection. Blocks until np_stopped(). */
+/* Connect to run->end.peer, or accept one connection. Blocks until done or np_stopped(). */
 int np_endpoint_establish(struct np_run *run, struct np_err *err);
 
 /* Connect the data socket to run->end.peer; if -H gave a mask, to a random host of that network. */
@@ -73,7 +73,7 @@ void np_endpoint_random(void *bytes, size_t count);
  */
 int np_endpoint_take(struct np_run *run, int flags);
 
-/* Accept the next connection as c->fd. Blocks until then or np_stopped(). */
+/* Accept the next connection as c->fd. Blocks until done, or np_stopped(): c->fd stays -1. */
 int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err);
 
 /* np_transport.another: a passive end gets the port `number` above the one that the test names. */

@@ -12,7 +12,7 @@
 #include "bench/transport/endpoint.h"
 #include "net/eth.h"
 
-/* A daemon receives from now on: the client's frames may come right after the response. */
+/* np_transport.open. A daemon receives from now on: frames may come right after its response. */
 static int
 eth_open(struct np_run *run, struct np_err *err)
 {
@@ -26,7 +26,7 @@ eth_open(struct np_run *run, struct np_err *err)
 	run->conn->fd = l->fd;
 	run->end.borrowed = true;
 	np_eth_drop_all(l);
-	np_eth_drops(l, &earlier);
+	np_eth_drops(l, &earlier); /* the count begins anew */
 	if (np_sockopts_apply(&run->end.opts, run->conn->fd, err) != NP_OK) {
 		return err->code;
 	}
@@ -77,6 +77,7 @@ eth_too_long(const struct np_run *run, struct np_err *err)
 		run->worker->send_size);
 }
 
+/* np_transport.ends.send_mark. An error does not matter: the mark is sent several times. */
 static void
 eth_send_end(struct np_run *run)
 {
@@ -87,6 +88,7 @@ eth_send_end(struct np_run *run)
 	       (const struct sockaddr *)&run->end.peer.sa, run->end.peer.len);
 }
 
+/* np_transport.close: the socket stays open, for the next test. */
 static void
 eth_close(struct np_run *run)
 {

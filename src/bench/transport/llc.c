@@ -12,6 +12,7 @@
 #include "bench/transport/endpoint.h"
 #include "net/llc.h"
 
+/* np_transport.open: a listener admits only the address that the terms name. */
 static int
 llc_open(struct np_run *run, struct np_err *err)
 {
@@ -28,7 +29,7 @@ llc_open(struct np_run *run, struct np_err *err)
 		fd = run->conn->fd = np_llc_open(l, err);
 	} else {
 		fd = run->end.listen_fd = l->llc_fd;
-		np_llc_forget(fd);
+		np_llc_forget(fd); /* connections of an earlier test */
 		run->end.borrowed_listener = true;
 		run->end.sources = (struct np_sources){ .at = { run->terms->only }, .count = 1 };
 	}

@@ -25,7 +25,7 @@ peer_of(const struct np_run *run, const struct np_conn *c, struct np_addr *peer)
 	}
 }
 
-/* Note the port of a passive end's data socket, to tell the client. */
+/* Note the port of a passive end's data socket, to tell the client (in a GRANT). */
 static int
 note_port(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
@@ -45,11 +45,11 @@ note_port(struct np_run *run, struct np_conn *c, struct np_err *err)
 int
 np_many_open(struct np_run *run, struct np_err *err)
 {
-	enum { OTHERS = 32 }; /* further descriptors of this process */
+	enum { OTHERS = 32 }; /* descriptors of this process beside those of connections */
 	bool connected = run->plan->transport->connected;
 
 	if (run->conns < 2 || (!run->plan->active && connected)) {
-		return NP_OK;
+		return NP_OK; /* there are no others, or they will be accepted */
 	}
 	if (run->plan->pattern->connection_test) {
 		/* It opens its sockets later: raise the limit of descriptors now, or fail. */
@@ -62,7 +62,7 @@ np_many_open(struct np_run *run, struct np_err *err)
 				     "ulimit -n than %u)",
 				     run->conns, most);
 	}
-	if (np_is_handed(run)) {
+	if (np_is_handed(run)) { /* all sockets will have the daemon's one port */
 		for (uint32_t i = 0; i < run->conns; i++) {
 			run->conn[i].port = np_addr_port(&run->end.local);
 		}
@@ -74,8 +74,8 @@ np_many_open(struct np_run *run, struct np_err *err)
 			       np_plan_most_flows(run->plan));
 	}
 	if (run->plan->active) {
-		np_fds_raise_limit(
-		    run->conns); /* a daemon has set the limit of its sessions itself */
+		/* A daemon has set the limit of its sessions itself. */
+		np_fds_raise_limit(run->conns);
 	} else if (note_port(run, run->conn, err) != NP_OK) {
 		return err->code;
 	}
@@ -137,7 +137,7 @@ np_many_await(struct np_run *run, struct np_conn *c, struct np_err *err)
 	if (run->plan->transport->ip_protocol == IPPROTO_TCP) {
 		struct np_addr peer;
 
-		/* In one call instead of two: has the connection been made, or why not? */
+		/* In one call instead of poll and getsockopt: is it connected, or why not? */
 		peer_of(run, c, &peer);
 		error = np_sys_connect(p.fd, &peer.sa, peer.len) == 0 ? EISCONN : errno;
 		if (error != EALREADY && error != EINPROGRESS) {
@@ -149,7 +149,7 @@ np_many_await(struct np_run *run, struct np_conn *c, struct np_err *err)
 	if (np_stopped(run->stop)) {
 		return fail_connect(run, c, EINTR, err);
 	}
-	error = np_sock_int(p.fd, SOL_SOCKET, SO_ERROR);
+	error = np_sock_int(p.fd, SOL_SOCKET, SO_ERROR); /* -1: see errno */
 	return error == 0 ? NP_OK : fail_connect(run, c, error > 0 ? error : errno, err);
 }
 

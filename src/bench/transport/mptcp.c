@@ -16,7 +16,7 @@
 
 enum { PROTOCOL = 262 }; /* IPPROTO_MPTCP, which headers from before 2020 lack */
 
-/* Record how many subflows were found. Later the kernel may have closed some: keep the most. */
+/* Record the subflows found on `conns` connections. Some may be closed by now: keep the most. */
 static void
 note_subflows(struct np_closing *c, uint32_t conns, uint32_t fallen, uint32_t found)
 {
@@ -38,7 +38,7 @@ note_subflows(struct np_closing *c, uint32_t conns, uint32_t fallen, uint32_t fo
 	}
 }
 
-/* Of all connections, as each of them may have fallen back to TCP. */
+/* np_transport.read_closing, of all connections: each may have fallen back to TCP. */
 static void
 mptcp_read_closing(struct np_run *run, int fd)
 {
@@ -60,7 +60,7 @@ mptcp_read_closing(struct np_run *run, int fd)
 	if (conns > 0 && (fallen > 0 || subflows > 0)) {
 		note_subflows(&run->closing, conns, fallen, subflows);
 	}
-	if (run->conns == 1 && subflows == run->closing.subflows) {
+	if (run->conns == 1 && subflows == run->closing.subflows) { /* none is closed */
 		run->closing.retrans = b.retransmitted_segments < INT32_MAX
 					   ? (int)b.retransmitted_segments
 					   : INT32_MAX;

@@ -16,8 +16,6 @@ enum {
 	RESEND_MAX_MS = 1000
 };
 
-/* ---- The passive end ---- */
-
 int
 np_handed_establish(struct np_run *run, struct np_err *err)
 {
@@ -34,8 +32,8 @@ np_handed_establish(struct np_run *run, struct np_err *err)
 }
 
 /*
- * What is first in a socket's queue. Tokens of the client (SHOWN) are removed and acknowledged;
- * SHOWN is returned if nothing else is there. NONE: data, which stay in the queue.
+ * What is first in a socket's queue. Repeated tokens of the client (SHOWN) are removed and
+ * acknowledged; SHOWN is returned if nothing else is there. NONE: data, which stay in the queue.
  */
 static enum np_token_word
 skip_tokens(int fd)
@@ -43,7 +41,7 @@ skip_tokens(int fd)
 	enum np_token_word word = NP_TOKEN_SHOWN;
 
 	while (word == NP_TOKEN_SHOWN) {
-		uint8_t bytes[NP_TOKEN_SIZE + 1];
+		uint8_t bytes[NP_TOKEN_SIZE + 1]; /* a longer datagram is data */
 		ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
 
 		if (n < 0) {
@@ -58,7 +56,7 @@ skip_tokens(int fd)
 	return word;
 }
 
-/* Wait for data, which the far end sends once all its tokens are acknowledged. */
+/* The far end sends data once all its tokens are acknowledged: then no more tokens come. */
 int
 np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
@@ -77,8 +75,6 @@ np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err)
 	return NP_OK;
 }
 
-/* ---- The active end ---- */
-
 int
 np_fail_elsewhere(const struct np_run *run, struct np_err *err)
 {
@@ -89,7 +85,7 @@ np_fail_elsewhere(const struct np_run *run, struct np_err *err)
 		       NP_ADDR_STR(&run->end.peer));
 }
 
-/* Send the token of the test on a data socket. */
+/* Send the token of the test on data socket `number`. */
 static int
 send_token(const struct np_run *run, uint32_t number, struct np_err *err)
 {
@@ -102,13 +98,13 @@ send_token(const struct np_run *run, uint32_t number, struct np_err *err)
 		   aims ? (const struct sockaddr *)&run->end.peer.sa : NULL,
 		   aims ? run->end.peer.len : 0) == (ssize_t)sizeof(bytes) ||
 	    errno == ECONNREFUSED || errno == ENOBUFS) {
-		return NP_OK;
+		return NP_OK; /* a datagram that was not sent will be sent again */
 	}
 	return np_fail(err, NP_ESYS, errno, "show the token of the test to %s",
 		       NP_ADDR_STR(&run->end.peer));
 }
 
-/* Make the data socket again, from another port, and send its token. */
+/* Make data socket `number` again, from another port, and send its token. */
 static int
 reopen(struct np_run *run, uint32_t number, struct np_err *err)
 {
@@ -123,7 +119,7 @@ reopen(struct np_run *run, uint32_t number, struct np_err *err)
 		if (np_many_begin(run, c, err) != NP_OK || np_many_await(run, c, err) != NP_OK) {
 			return err->code;
 		}
-		if (run->worker->stop.wake_fd == 0) {
+		if (run->worker->stop.wake_fd == 0) { /* the worker makes blocking calls */
 			np_sock_block(c->fd, true);
 		}
 	}
@@ -134,7 +130,7 @@ reopen(struct np_run *run, uint32_t number, struct np_err *err)
 static enum np_token_word
 read_answer(const struct np_run *run, int fd)
 {
-	uint8_t bytes[NP_TOKEN_SIZE + 1];
+	uint8_t bytes[NP_TOKEN_SIZE + 1]; /* a longer datagram is data */
 	size_t most = run->plan->transport->connected ? NP_TOKEN_SIZE : sizeof(bytes);
 	ssize_t n = recv(fd, bytes, most, MSG_PEEK | MSG_DONTWAIT);
 	enum np_token_word word;
@@ -146,7 +142,7 @@ read_answer(const struct np_run *run, int fd)
 		return NP_TOKEN_UNKNOWN; /* it was closed or refused */
 	}
 	if (run->plan->transport->connected && n < NP_TOKEN_SIZE) {
-		return NP_TOKEN_SHOWN;
+		return NP_TOKEN_SHOWN; /* the rest follows */
 	}
 	word = np_token_get(bytes, (size_t)n, NULL);
 	if (word == NP_TOKEN_NONE) {
@@ -159,7 +155,8 @@ read_answer(const struct np_run *run, int fd)
 int
 np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
-	bool repeats = !run->plan->transport->connected;
+	bool repeats = !run->plan->transport->connected; /* datagrams may get lost */
+	/* Twelve round trips more, as on a long path a connection may lose its token twice. */
 	uint64_t elsewhere = np_deadline(NP_ELSEWHERE_S * NP_SEC + 6 * run->round_trips_ns);
 	uint64_t until = np_deadline(10 * NP_SEC), resend_ns = np_deadline(RESEND_MS * NP_MSEC);
 	uint64_t pause_ms = RESEND_MS;
@@ -178,7 +175,7 @@ np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 		for (uint32_t i = 0; i < run->conns; i++) {
 			enum np_token_word word = NP_TOKEN_SHOWN;
 
-			if (waits[i].fd < 0) {
+			if (waits[i].fd < 0) { /* it has its answer */
 				continue;
 			}
 			if (waits[i].revents != 0) {

@@ -11,7 +11,10 @@
 struct np_run;
 struct pollfd;
 
-/* For handed over datagram sockets: np_transport.establish; for np_many_wait(), until data. */
+/*
+ * At the passive end, for datagram sockets that are handed over: np_transport.establish; and a wait
+ * for the first data, for np_many_wait(). Both end early, with NP_OK, once np_stopped().
+ */
 int np_handed_establish(struct np_run *run, struct np_err *err);
 int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err);
 
@@ -22,7 +25,7 @@ int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err
 enum { NP_ELSEWHERE_S = 2 };
 int np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err);
 
-/* Fail because data sockets kept reaching another daemon. */
+/* Fail with NP_EPEER because data sockets kept reaching another daemon. */
 int np_fail_elsewhere(const struct np_run *run, struct np_err *err);
 
 #endif

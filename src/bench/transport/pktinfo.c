@@ -46,6 +46,7 @@ np_pktinfo_recv(int fd, void *buf, size_t size, struct sockaddr *from, struct np
 			six.ipi6_ifindex = 0;
 		}
 		memcpy(CMSG_DATA(c), &six, sizeof(six));
+		/* A multicast address can't be a source; in IPv4 ipi_spec_dst is one of ours. */
 		info->used = IN6_IS_ADDR_MULTICAST(&six.ipi6_addr) ? 0 : CMSG_SPACE(sizeof(six));
 	}
 	return n;

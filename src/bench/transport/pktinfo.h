@@ -21,10 +21,10 @@ struct np_pktinfo {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
 };
 
-/* If the near end needs it, have the kernel report the destination address of datagrams. */
+/* At a passive end with -B, have the kernel report the destination address of datagrams. */
 void np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o);
 
-/* As recvfrom(2), where `from` has room for any address, and sendto(2) back to it. */
+/* As recvfrom(2), where `from` has room for any address; as sendto(2) back to it, from there. */
 ssize_t
 np_pktinfo_recv(int fd, void *buf, size_t size, struct sockaddr *from, struct np_pktinfo *info);
 ssize_t

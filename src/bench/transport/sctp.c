@@ -18,7 +18,7 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
-enum { PATHS = 8 };
+enum { PATHS = 8 }; /* most that are recorded */
 
 /* An address of the far end, and what the kernel knows of the path to it. */
 struct path {
@@ -28,9 +28,9 @@ struct path {
 
 /* The first association as it was last seen: once both ends have closed, the kernel forgets it. */
 struct known {
-	bool is_seen;
+	bool is_seen; /* it was read at least once */
 	struct sctp_status status;
-	bool has_stats;
+	bool has_stats; /* the kernel knows `stats` */
 	struct sctp_assoc_stats stats;
 	struct path path[PATHS];
 	uint32_t paths;
@@ -60,6 +60,7 @@ bind_also(const struct np_run *run, int fd, struct np_err *err)
 	return NP_OK;
 }
 
+/* np_transport.open, and room for what sctp_read_closing() reads; sctp_close() frees it. */
 static int
 sctp_open(struct np_run *run, struct np_err *err)
 {
@@ -122,7 +123,7 @@ read_paths(int fd, struct known *k)
 		memcpy(&p->info.spinfo_address, &six, len);
 		len = sizeof(p->info);
 		if (getsockopt(fd, IPPROTO_SCTP, SCTP_GET_PEER_ADDR_INFO, &p->info, &len) != 0) {
-			p->info.spinfo_state = SCTP_INACTIVE;
+			p->info.spinfo_state = SCTP_INACTIVE; /* not known any more */
 		}
 	}
 }
@@ -153,7 +154,7 @@ paths_in(const struct known *k, int32_t state)
 	return count;
 }
 
-/* Describe the paths, if there are several or should be. */
+/* Describe the paths in c->detail, if there are several or should be. */
 static void
 describe_paths(const struct np_run *run, const struct known *k, struct np_closing *c)
 {
@@ -175,10 +176,11 @@ describe_paths(const struct np_run *run, const struct known *k, struct np_closin
 						 ", %u %s", count, state_name(others[i]));
 		}
 	}
+	/* An unconfirmed path may still come up. */
 	c->degraded = asked > 1 && (k->paths < asked || failed > 0);
 }
 
-/* Record the figures, and keep them for sctp_put_kernel(): later the kernel has none. */
+/* np_transport.read_closing: record the figures, and keep them for sctp_put_kernel(). */
 static void
 sctp_read_closing(struct np_run *run, int fd)
 {
@@ -187,7 +189,7 @@ sctp_read_closing(struct np_run *run, int fd)
 	socklen_t len = sizeof(now.status);
 	/*
 	 * A 64-bit kernel pads this struct more than a 32-bit program. With room to spare, the
-	 * kernel returns the length of its own.
+	 * kernel returns its own length.
 	 */
 	union {
 		struct sctp_assoc_stats stats;
@@ -195,7 +197,7 @@ sctp_read_closing(struct np_run *run, int fd)
 	} all = { .room = { 0 } };
 
 	if (k == NULL || getsockopt(fd, IPPROTO_SCTP, SCTP_STATUS, &now.status, &len) != 0) {
-		return;
+		return; /* it is over: keep the earlier figures */
 	}
 	now.is_seen = true;
 	len = sizeof(all);
@@ -254,7 +256,7 @@ sctp_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 	}
 }
 
-/* No event reports the end to a socket that has shut down its half: ask for the association. */
+/* np_transport.ends.unacked, in chunks. After a half-close, only SCTP_STATUS shows the end. */
 static int64_t
 sctp_unacked(int fd)
 {

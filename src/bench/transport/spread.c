@@ -14,10 +14,10 @@
 
 /* ---- The end that connects ---- */
 
-enum { QUEUES = 1024 }; /* connections of any others stay as they are */
+enum { QUEUES = 1024 }; /* known ones; connections on any others stay as they are */
 
 struct queue {
-	uint32_t id, flows;
+	uint32_t id, flows; /* its NAPI id; connections on it now */
 };
 
 /* How the connections are spread over receive queues. */
@@ -29,6 +29,7 @@ struct layout {
 	uint32_t surplus; /* how many */
 };
 
+/* The queue with that NAPI id, added if it is new. NULL: there are QUEUES others. */
 static struct queue *
 queue_of(struct layout *l, uint32_t id)
 {
@@ -44,6 +45,7 @@ queue_of(struct layout *l, uint32_t id)
 	return &l->queue[l->queues++];
 }
 
+/* NAPI id of the queue that the connection's packets came by; 0, -1: none, or not known. */
 static int
 id_of(const struct np_conn *c)
 {
@@ -63,7 +65,7 @@ read_layout(const struct np_run *run, struct layout *l)
 	for (uint32_t i = 0; i < run->conns; i++) {
 		int id = id_of(&run->conn[i]);
 
-		if (id > 0) {
+		if (id > 0) { /* their number decides the share of each */
 			(void)queue_of(l, (uint32_t)id);
 		}
 	}
@@ -112,7 +114,7 @@ choose(struct np_run *run, struct layout *l, struct np_err *err)
 	read_layout(run, l);
 	for (int i = 0; s->agreed && l->surplus > 0 && i < NP_SPREAD_MOST; i++) {
 		if (i >= NP_SPREAD_ROUNDS && np_now() >= until) {
-			break;
+			break; /* further rounds only within the first second */
 		}
 		if (connect_again(run, l, err) != NP_OK) {
 			return err->code;
@@ -164,7 +166,7 @@ np_spread_connect(struct np_run *run, struct np_err *err)
 
 /* ---- The end that accepts ---- */
 
-/* Returns 1 if a byte says that the connection is kept. A closed one makes room for another. */
+/* Returns 1 if a byte says that the connection is kept; else 0. A close makes room for another. */
 static uint32_t
 read_verdict(struct np_conn *c, struct pollfd *p)
 {
@@ -174,7 +176,7 @@ read_verdict(struct np_conn *c, struct pollfd *p)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return 0;
 	}
-	p->fd = -1;
+	p->fd = -1; /* its fate is known */
 	if (n == 1) {
 		return 1;
 	}

@@ -2,8 +2,8 @@
  * Spread data connections over the receive queues of the end that connects (--spread). Addresses
  * and ports determine the queue, and the kernel reports it once a connection is made
  * (SO_INCOMING_NAPI_ID). Those that share a queue with too many others are made again from another
- * port. On each one that is kept a byte is sent first: the end that accepts waits for these bytes,
- * and drops connections that are closed without one.
+ * port. The first byte on a connection says that it is kept: the end that accepts waits for these
+ * bytes, and drops connections that are closed without one.
  */
 #ifndef NP_BENCH_TRANSPORT_SPREAD_H
 #define NP_BENCH_TRANSPORT_SPREAD_H

@@ -26,8 +26,8 @@ np_tcp_options(const struct np_plan *p, struct np_sockopts *o)
 		np_sockopts_add_text(o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION",
 				     p->near.sock.cong);
 	}
-	NP_SOCKOPT(o, p->defer_accept && !p->active, IPPROTO_TCP, TCP_DEFER_ACCEPT, 5);
-	/* The same port can then serve several source addresses: choose it when connecting. */
+	NP_SOCKOPT(o, p->defer_accept && !p->active, IPPROTO_TCP, TCP_DEFER_ACCEPT, 5); /* s */
+	/* Choose the port in connect(2): one port can then serve several source addresses. */
 	NP_SOCKOPT_OR_NOT(o, p->active && p->sources > 1, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
 	/* If net.ipv4.tcp_fastopen forbids these, connections are made as usual. */
 	NP_SOCKOPT_OR_NOT(o, p->fast_open && !p->active, IPPROTO_TCP, TCP_FASTOPEN, NP_BACKLOG);
@@ -70,6 +70,7 @@ np_tcp_read_settings(struct np_run *run, int fd)
 	}
 }
 
+/* np_transport.read_closing: the settings, and TCP_INFO. */
 static void
 tcp_read_closing(struct np_run *run, int fd)
 {
@@ -88,7 +89,7 @@ np_tcp_read_closing_first(struct np_run *run, int fd)
 	run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
 }
 
-/* Connect and reset at once, so that a daemon's accept() returns (connect_nudge()). */
+/* Connect and reset at once, so that a daemon's accept(2) returns (see connect_nudge()). */
 void
 np_tcp_knock(struct np_run *run)
 {

@@ -14,7 +14,7 @@ int np_tcp_establish(struct np_run *run, struct np_err *err);
 void np_tcp_read_closing_first(struct np_run *run, int fd);
 void np_tcp_knock(struct np_run *run);
 
-/* Common to the rows of TCP and what is on top of it. */
+/* Members common to the rows of TCP and of transports on top of it. */
 #define NP_ON_TCP                                                                                  \
 	.socktype = SOCK_STREAM, .reliable = true, .connected = true, .named = true,               \
 	.ip_protocol = IPPROTO_TCP, .options = np_tcp_options, .another = np_endpoint_another,     \

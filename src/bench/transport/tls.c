@@ -50,9 +50,9 @@ enum {
 	HANDSHAKE_MS = 10000, /* longest handshake */
 	TRY_MS = 100,         /* wait for room between two checks whether the test was abandoned */
 	RETRIES = 3,          /* of an alert after errors that lose nothing */
-	ALERT = 21,           /* type of a record */
-	WARNING = 1,
-	CLOSE_NOTIFY = 0
+	ALERT = 21,           /* type of a record (RFC 8446, 5.1) */
+	WARNING = 1,          /* level of an alert (RFC 8446, 6) */
+	CLOSE_NOTIFY = 0      /* its description */
 };
 
 static const struct np_tls_suite suites[] = {
@@ -94,12 +94,12 @@ union crypto {
 	struct tls12_crypto_info_chacha20_poly1305 chacha;
 };
 
-/* Offsets in it. The nonce is split: first salt, which may have no bytes, then iv. */
-struct places {
+/* Offsets in it; `size` is its own. The nonce is split: salt, perhaps of 0 bytes, then iv. */
+struct offsets {
 	size_t size, key, salt, salt_size, iv, sequence;
 };
 
-#define PLACES(cipher, type)                                                                       \
+#define OFFSETS(cipher, type)                                                                      \
 	{                                                                                          \
 		sizeof(struct type), offsetof(struct type, key), offsetof(struct type, salt),      \
 		    TLS_CIPHER_##cipher##_SALT_SIZE, offsetof(struct type, iv),                    \
@@ -107,18 +107,18 @@ struct places {
 	}
 
 /* By the index of the suite. */
-static const struct places places[] = {
-	PLACES(AES_GCM_128, tls12_crypto_info_aes_gcm_128),
-	PLACES(AES_GCM_256, tls12_crypto_info_aes_gcm_256),
-	PLACES(CHACHA20_POLY1305, tls12_crypto_info_chacha20_poly1305),
+static const struct offsets offsets[] = {
+	OFFSETS(AES_GCM_128, tls12_crypto_info_aes_gcm_128),
+	OFFSETS(AES_GCM_256, tls12_crypto_info_aes_gcm_256),
+	OFFSETS(CHACHA20_POLY1305, tls12_crypto_info_chacha20_poly1305),
 };
 
-/* Have the kernel encrypt or decrypt one direction from now on, beginning with record 0. */
+/* Have the kernel encrypt (TLS_TX) or decrypt (TLS_RX) by that secret, beginning with record 0. */
 static int
 give_to_kernel(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *secret,
 	       struct np_err *err)
 {
-	const struct places *at = &places[suite - suites];
+	const struct offsets *at = &offsets[suite - suites];
 	uint8_t nonce[NP_TLS_NONCE];
 	union crypto c;
 	int rc = NP_OK;
@@ -142,8 +142,8 @@ give_to_kernel(int fd, const struct np_tls_suite *suite, int direction, const ui
 }
 
 /*
- * Attach the kernel's TLS to a socket. That works only while it is connected both ways; with
- * `may_be_unconnected` it is enough that the kernel has TLS.
+ * Attach the kernel's TLS to a socket, if it is not attached yet (EEXIST). That works only while it
+ * is connected both ways; with `may_be_unconnected` it is enough that the kernel has TLS.
  */
 static int
 attach(const struct np_transport *t, int fd, bool may_be_unconnected, struct np_err *err)
@@ -160,11 +160,11 @@ attach(const struct np_transport *t, int fd, bool may_be_unconnected, struct np_
 	return np_fail(err, NP_ESYS, errno, "have the kernel encrypt a connection (TCP_ULP)");
 }
 
-/* Add the records of one direction so far. False: the kernel does not report them. */
+/* Add the records of one direction so far to *records. False: the kernel does not report them. */
 static bool
 read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *records)
 {
-	const struct places *at = &places[suite - suites];
+	const struct offsets *at = &offsets[suite - suites];
 	socklen_t len = (socklen_t)at->size;
 	union crypto c;
 	uint64_t number = 0;
@@ -192,7 +192,7 @@ struct offload {
 	enum where sends, receives;
 };
 
-/* By the connections of this machine. If there are both kinds, that of ours is not known. */
+/* By the counts of TLS connections of this machine: with both kinds, that of ours is unknown. */
 static enum where
 where_of(unsigned long in_software, unsigned long in_hardware)
 {
@@ -234,6 +234,7 @@ suite_of(const struct np_run *run)
 	return s != NULL ? s : &suites[0];
 }
 
+/* Record for the results which suite was used, and where it encrypted. */
 static void
 note_detail(struct np_run *run)
 {
@@ -252,16 +253,16 @@ note_detail(struct np_run *run)
 
 /* --- the end of a direction --- */
 
-/* The control message of a record that holds no data. */
+/* The control message with the type of a record, for types other than data. */
 union record {
 	struct cmsghdr head;
 	char room[CMSG_SPACE(1)];
 };
 
 /*
- * A signal that interrupts a send in the middle of a record leaves an error in the socket
- * (EBADMSG), but nothing is lost: the next send first sends the rest. Reading SO_ERROR clears the
- * error.
+ * np_transport.sends_again: a signal that interrupts a send in the middle of a record leaves an
+ * error in the socket (EBADMSG), but nothing is lost: the next send first sends the rest. Reading
+ * SO_ERROR clears the error.
  */
 static bool
 tls_sends_again(int fd, int error)
@@ -272,7 +273,7 @@ tls_sends_again(int fd, int error)
 /*
  * Send close_notify, and with it the rest of an interrupted record, which a FIN would overtake. A
  * blocking send first waits for that rest. It returns success even if it gave up waiting, but then
- * it took TRY_MS: repeat it, as two alerts do no harm. The caller blocks signals.
+ * it took TRY_MS: repeat it up to `until`, as two alerts do no harm. The caller blocks signals.
  */
 static void
 send_last_record(const struct np_stop *stop, int fd, uint64_t until)
@@ -309,6 +310,7 @@ send_last_record(const struct np_stop *stop, int fd, uint64_t until)
 		 !np_abandoned(stop));
 }
 
+/* np_transport.ends.shut: a signal must not interrupt the last record, as no send follows it. */
 static void
 tls_shut(const struct np_stop *stop, int fd, uint64_t until_ns)
 {
@@ -343,8 +345,7 @@ tls_has_ended(int fd, int error)
 	       alert[1] == CLOSE_NOTIFY;
 }
 
-/* --- the transport --- */
-
+/* np_transport.kernel.probe: an unconnected socket is enough to find out. */
 static int
 tls_probe(const struct np_transport *t, struct np_err *err)
 {
@@ -362,6 +363,7 @@ tls_probe(const struct np_transport *t, struct np_err *err)
 	return rc;
 }
 
+/* np_transport.open: the client's key comes later, but the context reads it at each handshake. */
 static int
 tls_open(struct np_run *run, struct np_err *err)
 {
@@ -392,14 +394,14 @@ tls_open(struct np_run *run, struct np_err *err)
 	return run->end.state != NULL ? NP_OK : (int)err->code;
 }
 
-/* Do the handshake, then have the kernel encrypt both directions. */
+/* np_transport.upgrade: do the handshake, then have the kernel encrypt both directions. */
 static int
 tls_upgrade(struct np_run *run, struct np_conn *conn, struct np_err *err)
 {
 	const struct np_tls_suite *suite = suite_of(run);
 	const bool active = run->plan->active;
 	struct np_tls_secrets secrets;
-	const uint8_t *near = active ? secrets.client : secrets.server;
+	const uint8_t *near = active ? secrets.client : secrets.server; /* for what we send */
 	const uint8_t *far = active ? secrets.server : secrets.client;
 	bool done;
 
@@ -459,6 +461,7 @@ tls_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 	}
 }
 
+/* np_transport.close: free the context, and forget the key. */
 static void
 tls_close(struct np_run *run)
 {

@@ -25,10 +25,10 @@ struct np_tls_suite {
 	const char *name;  /* for --tls-cipher */
 	const char *title; /* in results */
 	const char *iana;  /* name in the standard */
-	uint32_t number;   /* in the standard, and in a PLAN */
+	uint32_t number;   /* in the standard (RFC 8446, B.4), and in a PLAN */
 	uint16_t kernel;   /* TLS_CIPHER_* of <linux/tls.h> */
 	uint8_t key;       /* bytes of a key */
-	uint8_t secret;    /* bytes of a traffic secret: of the suite's hash */
+	uint8_t secret;    /* bytes of a traffic secret, and of the suite's hash */
 };
 
 /* Row i of the table, NULL after the last; the first one is the default. */
@@ -44,7 +44,7 @@ struct np_tls_secrets {
 
 /* --- the library: tls_openssl.c, or tls_none.c in a build without it --- */
 
-/* Why there is no TLS in this build; NULL: there is. */
+/* Why there is no TLS in this build, as text for a message; NULL: there is. */
 const char *np_tls_lacks(void);
 
 /*
@@ -63,7 +63,10 @@ void np_tls_free(struct np_tls *tls);
 int np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop,
 		     unsigned timeout_ms, struct np_tls_secrets *secrets, struct np_err *err);
 
-/* HKDF-Expand-Label of RFC 8446, 7.1, without context, of up to one block of the suite's hash. */
+/*
+ * HKDF-Expand-Label of RFC 8446, 7.1, without context: derive `size` bytes, up to one block of the
+ * suite's hash, from a traffic secret. False: it failed.
+ */
 bool np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const char *label,
 		   uint8_t *out, size_t size);
 

@@ -51,11 +51,9 @@ np_tls_lacks(void)
 	return NULL;
 }
 
-/* --- sending and receiving --- */
-
 /*
- * Our own functions to send and receive, because OpenSSL's would read data after the handshake,
- * and raise SIGPIPE. This one tells OpenSSL how a call ended.
+ * Tell OpenSSL how a send or a receive ended. They are our own functions, because OpenSSL's would
+ * read data after the handshake, and raise SIGPIPE.
  */
 static int
 note_result(BIO *bio, ssize_t n, int retry)
@@ -73,6 +71,7 @@ note_result(BIO *bio, ssize_t n, int retry)
 	return (int)n;
 }
 
+/* BIO_meth_set_write(3): send without waiting. */
 static int
 write_some(BIO *bio, const char *buf, int size)
 {
@@ -82,6 +81,7 @@ write_some(BIO *bio, const char *buf, int size)
 			   BIO_FLAGS_WRITE);
 }
 
+/* BIO_meth_set_read(3): receive without waiting. */
 static int
 read_some(BIO *bio, char *buf, int size)
 {
@@ -90,15 +90,14 @@ read_some(BIO *bio, char *buf, int size)
 	return note_result(bio, recv(h->fd, buf, (size_t)size, MSG_DONTWAIT), BIO_FLAGS_READ);
 }
 
+/* BIO_meth_set_ctrl(3): 1 is success. */
 static long
 control(BIO *bio, int command, long number, void *at)
 {
 	return command == BIO_CTRL_FLUSH; /* nothing is held back */
 }
 
-/* --- the key --- */
-
-/* The key in the form that OpenSSL takes, and frees. */
+/* The key as a session, the form that OpenSSL takes, and frees. NULL: it failed. */
 static SSL_SESSION *
 session_of(SSL *ssl)
 {
@@ -117,6 +116,7 @@ session_of(SSL *ssl)
 	return s;
 }
 
+/* The client's key: SSL_CTX_set_psk_use_session_callback(3). 0: the handshake fails. */
 static int
 use_key(SSL *ssl, const EVP_MD *hash, const unsigned char **id, size_t *bytes,
 	SSL_SESSION **session)
@@ -127,7 +127,7 @@ use_key(SSL *ssl, const EVP_MD *hash, const unsigned char **id, size_t *bytes,
 	return *session != NULL;
 }
 
-/* Of the server. NULL with 1: there is no key of that name, so the handshake will fail. */
+/* The same of the server. NULL with 1: there is no key of that name: the handshake will fail. */
 static int
 find_key(SSL *ssl, const unsigned char *id, size_t bytes, SSL_SESSION **session)
 {
@@ -138,8 +138,7 @@ find_key(SSL *ssl, const unsigned char *id, size_t bytes, SSL_SESSION **session)
 	return 1;
 }
 
-/* --- the secrets --- */
-
+/* Read `size` bytes from hexadecimal text. False: it has more, or fewer, or others. */
 static bool
 read_hex(const char *text, uint8_t *out, size_t size)
 {
@@ -154,7 +153,7 @@ read_hex(const char *text, uint8_t *out, size_t size)
 	return fits;
 }
 
-/* Read a secret from a line of a key log: LABEL, the client's random number, the secret. */
+/* SSL_CTX_set_keylog_callback(3): a line has a label, the client's random number, the secret. */
 static void
 note_secret(const SSL *ssl, const char *line)
 {
@@ -177,7 +176,7 @@ bool
 np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const char *label,
 	      uint8_t *out, size_t size)
 {
-	const EVP_MD *hash = suite->secret == 48 ? EVP_sha384() : EVP_sha256();
+	const EVP_MD *hash = suite->secret == 48 ? EVP_sha384() : EVP_sha256(); /* by its size */
 	unsigned char info[64], block[EVP_MAX_MD_SIZE];
 	int n = snprintf((char *)info + 3, sizeof(info) - 5, "tls13 %s", label);
 	unsigned made = 0;
@@ -199,8 +198,7 @@ np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const cha
 	return true;
 }
 
-/* --- both ends --- */
-
+/* OpenSSL's last error as text, perhaps in the caller's buffer. */
 static const char *
 reason(char *text, size_t size)
 {
@@ -262,7 +260,7 @@ np_tls_free(struct np_tls *tls)
 	free(tls);
 }
 
-/* Make the handshake within timeout_ms, by the key and not by a certificate. */
+/* Do the handshake within timeout_ms, and check that both ends used the key. */
 static int
 do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, unsigned timeout_ms,
 	     struct np_err *err)
@@ -304,7 +302,7 @@ do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, un
 		return np_fail(err, NP_EPEER, EPROTO,
 			       "TLS handshake: the far end does not have the key");
 	}
-	if (h->known != 3 || SSL_has_pending(ssl)) {
+	if (h->known != 3 || SSL_has_pending(ssl)) { /* 3: both secrets */
 		return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s",
 			       h->known != 3 ? "no keys" : "more came than belongs to it");
 	}

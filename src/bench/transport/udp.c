@@ -18,8 +18,9 @@
 /* Largest payload of an IPv4 datagram: 65535 - 20 (IP) - 8 (UDP). */
 enum { MAX_PAYLOAD = 65507 };
 
-enum { ECHO_MS = 50 }; /* between two echoes of a token */
+enum { ECHO_MS = 50 }; /* between two sends of a token by a client */
 
+/* np_transport.options: ttl is that of multicast datagrams. */
 static void
 udp_options(const struct np_plan *p, struct np_sockopts *o)
 {
@@ -30,7 +31,7 @@ udp_options(const struct np_plan *p, struct np_sockopts *o)
 	np_pktinfo_options(p, o);
 }
 
-/* Send to that peer from now on. With several flows each socket has a peer of its own. */
+/* Send to that peer from now on: connect the socket to it, or note it in run->end.peer. */
 static int
 found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, struct np_err *err)
 {
@@ -45,7 +46,7 @@ found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, st
 
 /*
  * Wait for the first datagram of an allowed peer, leave it in the queue, and connect to its sender.
- * Discard those of other senders; the loops discard the ones after it.
+ * Discard those of other senders before it; the loops discard the ones after it.
  */
 static int
 udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
@@ -58,7 +59,7 @@ udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
 		if (recvfrom(c->fd, &byte, 1, MSG_PEEK, (struct sockaddr *)&peer.sa, &peer.len) <
 		    0) {
 			if (errno != EINTR) {
-				break;
+				break; /* the socket stays unconnected */
 			}
 		} else if (np_run_accepts_from(run, &peer)) {
 			return found_peer(run, c, &peer, err);
@@ -71,7 +72,7 @@ udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
 
 /*
  * A daemon that sends first waits for its token from the client, which got it over the control
- * connection. So the client can be reached at that address, also behind a NAT.
+ * connection. That proves the client's address, and opens the way to it through a NAT.
  */
 static int
 await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
@@ -98,16 +99,16 @@ await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 	    "(does a firewall drop packets to the data port?)");
 }
 
-/* Wait until then for a datagram on any of the sockets. */
+/* Wait until then for a datagram on any of the sockets. False: none, or interrupted. */
 static bool
-await_first(struct pollfd *first, uint32_t count, uint64_t until)
+await_first(struct pollfd *waits, uint32_t count, uint64_t until)
 {
 	for (uint64_t now = np_now(); now < until; now = np_now()) {
-		if (poll(first, count, (int)((until - now) / NP_MSEC) + 1) < 0) {
-			return false; /* by a signal */
+		if (poll(waits, count, (int)((until - now) / NP_MSEC) + 1) < 0) {
+			return false; /* interrupted by a signal */
 		}
 		for (uint32_t i = 0; i < count; i++) {
-			if ((first[i].revents & POLLIN) != 0) {
+			if ((waits[i].revents & POLLIN) != 0) {
 				return true;
 			}
 		}
@@ -117,10 +118,10 @@ await_first(struct pollfd *first, uint32_t count, uint64_t until)
 
 /*
  * A client that receives sends its tokens again and again until the first datagram arrives: the
- * daemon begins when it has all tokens. One datagram is enough, as a flow may lose all of its own.
+ * daemon begins when it has all tokens. One datagram of any flow is enough: another may lose all.
  */
 static int
-send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
+send_echoes(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	bool connected = np_run_connected(run);
 	const void *to = connected ? NULL : &run->end.peer.sa;
@@ -130,13 +131,13 @@ send_echoes(struct np_run *run, struct pollfd *first, struct np_err *err)
 	np_echo_datagram(run->end.token, token);
 	while (!np_stopped(run->stop)) {
 		for (uint32_t i = 0; i < run->conns; i++) {
-			if (sendto(first[i].fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 &&
+			if (sendto(waits[i].fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 &&
 			    errno != EINTR && errno != ENOBUFS && errno != ECONNREFUSED) {
 				return np_fail(err, NP_ESYS, errno, "ask for datagrams of %s",
 					       NP_ADDR_STR(&run->end.peer));
 			}
 		}
-		if (await_first(first, run->conns, np_deadline(ECHO_MS * NP_MSEC))) {
+		if (await_first(waits, run->conns, np_deadline(ECHO_MS * NP_MSEC))) {
 			return NP_OK;
 		}
 	}
@@ -159,7 +160,7 @@ udp_establish(struct np_run *run, struct np_err *err)
 	if (p->active && np_run_connected(run)) {
 		return np_endpoint_connect(run, err);
 	}
-	if (p->active) {
+	if (p->active) { /* sends will name the peer */
 		np_endpoint_spread(&run->end.peer, p->far.sock.mask);
 		return NP_OK;
 	}
@@ -174,8 +175,8 @@ udp_establish(struct np_run *run, struct np_err *err)
 }
 
 /*
- * Show the daemon the token that it gave this client: it begins to send when it has that of each
- * flow. With --one-port its front has taken the tokens: a receiver waits for the first data.
+ * A client shows the token that it got; a daemon begins to send when it has that of each flow. With
+ * --one-port its front has taken the tokens: a receiver waits for the first data.
  */
 static int
 udp_greet(struct np_run *run, struct np_err *err)
@@ -193,7 +194,7 @@ udp_greet(struct np_run *run, struct np_err *err)
 				 : np_many_each(run, 0, await_echo, err);
 }
 
-/* Report it if this end's datagrams are larger than a packet of their route. */
+/* np_transport.read_closing: report it if a client's datagrams need fragments on their route. */
 static void
 udp_read_closing(struct np_run *run, int fd)
 {
@@ -209,7 +210,7 @@ udp_read_closing(struct np_run *run, int fd)
 	}
 }
 
-/* Common to both. */
+/* Members common to UDP and UDP-Lite. */
 #define DATAGRAMS                                                                                  \
 	.socktype = SOCK_DGRAM, .wire_type = NP_WS_DGRAM, .bounded = true, .admit = NP_ADMIT_IP,   \
 	.named = true, .service_protocol = "udp", .message.max = MAX_PAYLOAD,                      \

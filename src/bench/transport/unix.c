@@ -1,7 +1,7 @@
 /*
  * Sockets of the UNIX domain (unix(7)). A socket that others must find gets a name in a new
- * directory of its own (mkdtemp(3)), where nothing can be in the way; both are removed when the
- * test closes. The directory's name has the process id, by which a daemon finds what a killed
+ * directory (mkdtemp(3)), where no other file can be in the way; both are removed when the test
+ * closes. The directory's name contains the process id, so that a daemon finds what a killed
  * session left. A client has a keeper process, which removes them if the client is killed.
  */
 #include "bench/transport/unix.h"
@@ -24,29 +24,28 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
-enum { MAX_PAYLOAD = 65507 }; /* netperf has the limit of UDP here, too */
-
 enum {
+	MAX_PAYLOAD = 65507, /* netperf has the limit of UDP here, too */
+	PATH_SIZE = sizeof(((struct sockaddr_un *)0)->sun_path),
 	PREFIX_MAX = 24, /* "netperf-PID." */
 	RANDOM = 6       /* characters that mkdtemp(3) chooses */
 };
 
-/* Short, because the message that names the socket has only 32 bytes for it. */
+/* The start of the directory's name; returns its length. A message has only 32 bytes for a path. */
 static int
 prefix_of(pid_t pid, char out[PREFIX_MAX])
 {
 	return snprintf(out, PREFIX_MAX, "netperf-%ld.", (long)pid);
 }
 
-enum { PATH_SIZE = sizeof(((struct sockaddr_un *)0)->sun_path) };
-
+/* The path in a UNIX address. */
 static const char *
 path_in(const struct np_addr *a)
 {
 	return ((const struct sockaddr_un *)&a->sa)->sun_path;
 }
 
-/* The path of socket `number`. False: it is too long. */
+/* The path of socket `number`: "first", "first1" and so on. False: it is too long. */
 static bool
 path_of(const char *first, uint32_t number, char out[PATH_SIZE])
 {
@@ -75,11 +74,11 @@ remove_names(const char *first, uint32_t count)
 			unlink(path);
 		}
 	}
-	*strrchr(path, '/') = '\0';
+	*strrchr(path, '/') = '\0'; /* of the first, which came last */
 	rmdir(path);
 }
 
-/* Remove a directory in /tmp, and only sockets from it; it must be this user's, and no link. */
+/* Remove directory `name` of /tmp, with sockets only; it must be this user's, and no link. */
 static void
 sweep(int tmp, const char *name)
 {
@@ -122,17 +121,17 @@ np_unix_sweep(pid_t dead)
 
 /* An endpoint's named sockets, to be removed with their directory. */
 struct name {
-	uint32_t count; /* sockets with names there, some of which may not exist yet */
+	uint32_t count; /* sockets with names there; some may not exist yet */
 	pid_t keeper;   /* process that removes them if this one is killed; 0: there is none */
-	int keeper_fd;  /* a pipe: the keeper acts when it is closed */
+	int keeper_fd;  /* a pipe: the keeper acts when this process closes it, or is killed */
 };
 
 /*
- * Start a process that removes the names if this client is killed. It is in a session of its own,
+ * Start a process that removes the names if this client is killed. It runs in a new session,
  * out of reach of signals to the client's process group. If it can't be started, do without.
  */
 static void
-keep_name(struct name *name, const char *path)
+start_keeper(struct name *name, const char *path)
 {
 	int ends[2];
 	char byte;
@@ -147,7 +146,7 @@ keep_name(struct name *name, const char *path)
 		sigfillset(&all);
 		sigprocmask(SIG_BLOCK, &all, NULL);
 		setsid();
-		np_fds_close_except(ends, 1);
+		np_fds_close_except(ends, 1); /* all but the read end, and 0 to 2 */
 		for (int fd = 0; fd <= 2; fd++) {
 			close(fd);
 		}
@@ -206,7 +205,7 @@ needs_name(const struct np_plan *p)
 	return !p->active || (!p->transport->connected && p->pattern->sized);
 }
 
-/* A listener gets a name, and so does a client that is answered by datagrams. */
+/* np_transport.open: what it names in the file system, unix_close() removes. */
 static int
 unix_open(struct np_run *run, struct np_err *err)
 {
@@ -233,7 +232,7 @@ unix_open(struct np_run *run, struct np_err *err)
 		run->end.state = name;
 		name->count = p->transport->connected ? 1 : p->flows;
 		if (p->active) {
-			keep_name(name, path_in(&run->end.local));
+			start_keeper(name, path_in(&run->end.local));
 		}
 	}
 	return run->end.listen_fd >= 0 ? np_endpoint_listen(p, fd, &run->end.local, err) : NP_OK;
@@ -283,6 +282,7 @@ unix_establish(struct np_run *run, struct np_err *err)
 	return rc;
 }
 
+/* np_transport.close: the keeper has to end first, or it would remove the names, too. */
 static void
 unix_close(struct np_run *run)
 {
@@ -316,7 +316,7 @@ static const char no_capture[] = "tests of the UNIX domain send no packets";
 /* netperf's words. */
 static const char no_control[] = "The UNIX tests do not know how to run with no control connection";
 
-/* Common to both. Pinned, as otherwise the kernel would look up the path for every datagram. */
+/* Common to both types. Connected: else the kernel would look up the path for every datagram. */
 #define UNIX                                                                                       \
 	.name = "UNIX", .family = AF_UNIX, .reliable = true, .admit = NP_ADMIT_HERE,               \
 	.pin = NP_PIN_ALWAYS, .passes_fds = true, .packets.no_capture = no_capture,                \

@@ -10,6 +10,7 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
+/* np_transport.open, with a hint if there is no loopback (CID 1). */
 static int
 vsock_open(struct np_run *run, struct np_err *err)
 {
@@ -44,7 +45,7 @@ vsock_probe(const struct np_transport *t, struct np_err *err)
 		np_endpoint_say_missing(t, err);
 		return err->code;
 	}
-	if (np_addr_towards(&host, &near)) {
+	if (np_addr_towards(&host, &near)) { /* a guest that can reach its host */
 		return NP_OK;
 	}
 	return np_fail(err, NP_EUNSUP, 0,
@@ -52,13 +53,13 @@ vsock_probe(const struct np_transport *t, struct np_err *err)
 		       "in a virtual machine vmw_vsock_virtio_transport, on its host vhost_vsock)");
 }
 
+enum { USUAL_BYTES = 256 << 10, MOST_BYTES = 4 << 20 };
+
 /*
  * A connection has one buffer size, for receiving; it is set to the larger of the two requested.
  * The kernel charges this memory to no process, and any client can request it from a daemon, so
  * BUFFER_MAX_SIZE keeps the sum of all connections to MOST_BYTES, but allows each the usual size.
  */
-enum { USUAL_BYTES = 256 << 10, MOST_BYTES = 4 << 20 };
-
 static void
 vsock_set_buffers(const struct np_plan *p, struct np_sockopts *o)
 {
@@ -66,7 +67,7 @@ vsock_set_buffers(const struct np_plan *p, struct np_sockopts *o)
 	    p->near.sock.sndbuf > p->near.sock.rcvbuf ? p->near.sock.sndbuf : p->near.sock.rcvbuf;
 
 	if (wanted < 0) {
-		return;
+		return; /* not asked for */
 	}
 	np_sockopts_add_wide(o, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE,
 			     "SO_VM_SOCKETS_BUFFER_MAX_SIZE",
@@ -75,6 +76,7 @@ vsock_set_buffers(const struct np_plan *p, struct np_sockopts *o)
 			     (uint64_t)wanted);
 }
 
+/* np_transport.buffers.read: the one size is that of both; -1 if it does not fit into an int. */
 static void
 vsock_get_buffers(int fd, int *sndbuf, int *rcvbuf)
 {
@@ -97,7 +99,7 @@ seqpacket_too_long(const struct np_run *run, struct np_err *err)
 		run->worker->send_size);
 }
 
-/* Common to both. */
+/* Members common to both socket types. */
 #define VSOCK                                                                                      \
 	.name = "VSOCK", .family = AF_VSOCK, .kernel.listed = "AF_VSOCK", .reliable = true,        \
 	.connected = true, .admit = NP_ADMIT_PEER, .named = true, .kernel.module = "vsock",        \
