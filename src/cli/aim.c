@@ -52,6 +52,7 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 		t->wants.caps |= cli->bench.transport->connected ? NP_CAP_LLC : 0u;
 		snprintf(t->wants.device, sizeof(t->wants.device), "%s", cli->data.far_device);
 	}
+	/* A bench beyond netperf's messages; the plan gets the addresses of --also-bind later. */
 	if (cli->plan.bench != NULL && (np_plan_beyond(&cli->plan) != NULL ||
 					cli->also[0][0] != '\0' || cli->also[1][0] != '\0')) {
 		t->wants.caps |= NP_CAP_PLAN;
@@ -59,7 +60,7 @@ np_aim_control(const struct np_cli *cli, struct np_target *t)
 	snprintf(t->wants.identity, sizeof(t->wants.identity), "%s", PACKAGE_STRING);
 }
 
-/* The family of the data's addresses: as an option says, else that of the control connection. */
+/* The family of an IP test's data: as an option says, else that of the control connection. */
 static int
 data_family(const struct np_cli *cli, const struct np_client *c)
 {
@@ -107,16 +108,16 @@ aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 			    name);
 		}
 		port = ntohs((uint16_t)service->s_port);
-		snprintf(cli->data.port, sizeof(cli->data.port), "%s", name);
+		snprintf(cli->data.port, sizeof(cli->data.port), "%s", name); /* DEST_PORT */
 	}
 	np_addr_set_port(&ends->remote.at[0], port);
 	return NP_OK;
 }
 
 /*
- * Ask the daemon to bind to the address that the data go to. Of a network (-H ADDRESS/BITS) choose
- * a random address, except for connection tests: each connection has another address of it, and the
- * daemon has to accept them all.
+ * Ask the daemon to bind to *remote, the address that the data go to. Of a network (-H
+ * ADDRESS/BITS) choose a random address, except for connection tests: each connection has another
+ * address of it, and the daemon has to accept them all.
  */
 static void
 bind_far(struct np_cli *cli, struct np_addr *remote)
@@ -132,8 +133,8 @@ bind_far(struct np_cli *cli, struct np_addr *remote)
 }
 
 /*
- * The daemon does not learn the client's address from the control connection: set it in the plan,
- * as if the user had given it.
+ * The daemon does not learn the client's data address from the control connection, or that is to be
+ * the first of several: set it in the plan, as if the user had given it by -L.
  */
 static void
 name_near(struct np_cli *cli, struct np_ends *ends)
@@ -143,20 +144,22 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 		np_addr_host(&cli->plan.bind, cli->data.local.text);
 		cli->data.local.given = true;
 	} else {
-		cli->plan.bind.len = 0; /* the daemon will refuse the test */
+		cli->plan.bind.len = 0; /* no route; the daemon will refuse the test */
 	}
-	np_addr_host(&ends->local.at[0], ends->local.name);
+	np_addr_host(&ends->local.at[0], ends->local.name); /* for the banner */
 }
 
 /*
- * Ask netperf's daemon to bind to the address that we send to? It may answer from another one of
- * its addresses, which this end accepts only if the engine itself compares source addresses.
+ * Must netperf's daemon bind to `far`, the address that we send datagrams to? It may answer from
+ * another one of its addresses: of an IPv6 network, or on this machine. Only an engine that
+ * compares sources accepts these; for others the kernel filters by one address.
  */
 static bool
 must_bind_far(const struct np_plan *p, const struct np_addr *far)
 {
 	const struct np_sources one = { .at = { *far }, .count = 1, .networks = true };
 
+	/* Is there such a daemon, do datagrams come back, and has -H chosen no network? */
 	return !p->no_control && !p->transport->connected && p->transport->admit == NP_ADMIT_IP &&
 	       (p->role == NP_FOLLOW || p->pattern->transactions) && !np_engine_of(p)->compares &&
 	       np_plan_beyond(p) == NULL && p->far.sock.mask <= 0 &&
@@ -165,7 +168,7 @@ must_bind_far(const struct np_plan *p, const struct np_addr *far)
 
 _Static_assert(NP_PLAN_ALSO / 4 <= NP_ALSO_MAX, "addresses of IPv4");
 
-/* Further addresses of one end, joined by "+". */
+/* Add the further addresses of one end to *out. text: names joined by "+"; empty: none. */
 static int
 resolve_also(const char *text, const struct np_cli *cli, int family, struct np_also *out,
 	     struct np_err *err)
@@ -180,7 +183,7 @@ resolve_also(const char *text, const struct np_cli *cli, int family, struct np_a
 		    NP_OK) {
 			return np_fail_in(err, "--also-bind");
 		}
-		max = NP_PLAN_ALSO / np_addr_size(&found.at[0]);
+		max = NP_PLAN_ALSO / np_addr_size(&found.at[0]); /* as PLAN has room for */
 		if (out->count == max) {
 			return np_usage(err, "--also-bind: no more than %zu of %s for each end",
 					max, np_family(family)->name);
@@ -190,7 +193,7 @@ resolve_also(const char *text, const struct np_cli *cli, int family, struct np_a
 	return NP_OK;
 }
 
-/* --also-bind: an end with further addresses needs a first one. */
+/* Put the addresses of --also-bind into the plan. An end that has some needs a first one, too. */
 static int
 set_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
@@ -211,8 +214,8 @@ set_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 }
 
 /*
- * For a family other than IP the control connection's host is no address: unless the user gives
- * one, the data stays on this machine.
+ * For a transport of another family than IP (0) the control connection's host is no address, unless
+ * it has that family's prefix ("vsock:2"): if the user gives none, the data stay on this machine.
  */
 static void
 name_loopback(struct np_cli *cli, int family)
@@ -238,6 +241,7 @@ bind_if_source_varies(struct np_plan *p, const struct np_addr *far, const struct
 	struct np_addr to = *far, own, near;
 	struct np_err err;
 
+	/* Not for another host or family, SCTP (which uses all addresses), or a bound device. */
 	if (!np_addr_same_host(far, &c->used) || np_family_of(far)->version == 0 ||
 	    p->transport->several_paths || p->near.sock.device[0] != '\0' ||
 	    np_sock_local(c->chan.fd, &own, &err) != NP_OK) {
@@ -252,6 +256,7 @@ bind_if_source_varies(struct np_plan *p, const struct np_addr *far, const struct
 	}
 }
 
+/* Is it one of the addresses, whatever the ports? */
 static bool
 has_host(const struct np_addrs *all, const struct np_addr *one)
 {
@@ -263,7 +268,7 @@ has_host(const struct np_addrs *all, const struct np_addr *one)
 	return false;
 }
 
-/* Of the host's addresses, choose the one that answered. */
+/* Of the data host's addresses, prefer the one that answered on the control connection. */
 static void
 prefer_used(const struct np_cli *cli, const struct np_client *c, struct np_addrs *remote)
 {
@@ -310,6 +315,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		return np_fail_in(err, "data connection");
 	}
 	cli->plan.family = family;
+	/* The device of the global -L, unless a test option says where the data go. */
 	if (cli->plan.near.sock.device[0] == '\0' && !cli->data.local.given &&
 	    !cli->data.host.given && np_family(family)->version != 0) {
 		snprintf(cli->plan.near.sock.device, sizeof(cli->plan.near.sock.device), "%s",
@@ -322,7 +328,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		    (cli->data.host.given ||
 		     !np_addr_same_family(&ends->remote.at[0], &c->used))) ||
 		   (!cli->plan.no_control && np_family_of(&c->used)->version == 0)) {
-		name_near(cli, ends); /* the daemon has to know it, and does not see it */
+		name_near(cli, ends); /* the daemon accepts no other, but cannot see it */
 	} else if (!cli->plan.no_control) {
 		bind_if_source_varies(&cli->plan, &ends->remote.at[0], c);
 	}
@@ -364,7 +370,7 @@ np_cli_open_eth(struct np_cli *cli, const struct np_client *c, struct np_eth *li
 		return np_fail_in(err, cli->bench.name);
 	}
 	cli->terms.eth = link;
-	if (p->near.call.send_size <= 0) {
+	if (p->near.call.send_size <= 0) { /* LLC, of connections, takes a part of the MTU */
 		p->near.call.send_size =
 		    (int32_t)link->mtu - (p->transport->bounded ? 0 : NP_LLC_HEADER);
 	}

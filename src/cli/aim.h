@@ -6,15 +6,16 @@
 #include "cli/look.h"
 #include "run/client.h"
 
-/* Without -H the host is this one. */
+/* Without -H the host is this one: "localhost", or "::1" if -H or -L asks for IPv6. */
 void np_aim_default_host(struct np_cli_target *t);
 
-/* The daemon's address, and what it is asked for. *t points to texts in cli. */
+/* Fill in where the daemon is, and what it is asked for. *t points to texts in cli. */
 void np_aim_control(const struct np_cli *cli, struct np_target *t);
 
 /*
- * Find the addresses of the data connection, for *ends and the plan. c: the control connection; its
- * remote address is preferred. out: for netperf's message if a name does not resolve; NULL: none.
+ * Find the addresses of the data connection, for *ends and the plan. c: the control connection (not
+ * used with -N); its remote address is preferred. out: for netperf's message if a name does not
+ * resolve; NULL: none.
  */
 int np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 		struct np_err *err);

@@ -22,6 +22,7 @@ enum {
 	CLEAN_TIMES = 4  /* default of --at-most, in lengths of --clean */
 };
 
+/* Keep the words in the user's order for COMMAND_LINE; secrets in them are overwritten already. */
 static int
 keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 {
@@ -40,7 +41,7 @@ keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 	return NP_OK;
 }
 
-/* Are all names of figures unknown? False if there are none: a file's columns may be empty. */
+/* Is no selected figure known? False without any names: a file's columns may be empty. */
 static bool
 names_none(const struct np_selection *sel)
 {
@@ -55,6 +56,7 @@ names_none(const struct np_selection *sel)
 	return names > 0 && unknown == names;
 }
 
+/* Parse the argument of -o, -O or -k, but not "?": main() lists the figures instead. */
 static int
 parse_selectors(struct np_cli_output *o, struct np_err *err)
 {
@@ -64,7 +66,8 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 		return NP_OK;
 	}
 	rc = np_selection_parse(o->selectors, &o->selection, err);
-	/* netperf prints this when fopen(3) fails, which succeeds for a directory. */
+	/* netperf prints this when fopen(3) fails, which succeeds for a directory. NULL: standard
+	 * output is for the document. */
 	if (rc == NP_ECONTROL && err->sys != EISDIR) {
 		np_text_to_script(o->json && o->json_file == NULL ? NULL : stdout,
 				  "Could not open output selection file '%s' errno %d\n",
@@ -77,7 +80,7 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 	return rc;
 }
 
-/* Parse the options before and after --, and note the words that are none. given: before that. */
+/* Parse the options before and after --, and note other words. given: all, in their order. */
 static int
 parse_words(struct np_cli *cli, int argc, char **argv, char *const *given, struct np_err *err)
 {
@@ -99,10 +102,11 @@ parse_words(struct np_cli *cli, int argc, char **argv, char *const *given, struc
 		return NP_OK;
 	}
 	if (scope == 0) {
-		/* An unknown test: its options can't be parsed, but -h can be seen. */
+		/* Unknown, or without test options: they can't be parsed, but -h can be seen. */
 		cli->test_usage = split + 2 == argc && strcmp(argv[split + 1], "-h") == 0;
 		return NP_OK;
 	}
+	/* netperf fails for an unknown option of another scope */
 	cli->notes.skip_unknown = (scope & (NP_SCOPE_OMNI | NP_SCOPE_BSD)) != 0;
 	if (np_options_parse(np_test_options, np_test_options_count, scope, argc - split,
 			     argv + split, cli, &cli->notes, err) != NP_OK ||
@@ -133,7 +137,7 @@ settle_length(struct np_cli *cli, struct np_err *err)
 				plan->clean_s);
 	}
 	cli->plan.length = plan->clean_s;
-	cli->evidence.caps |= NP_CAP_TEST;
+	cli->evidence.caps |= NP_CAP_TEST; /* shows disturbances */
 	return NP_OK;
 }
 
@@ -158,7 +162,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	cli->confidence.max = cli->confidence.min = 1;
 	cli->confidence.width = -1;
 	cli->plan.near.sock.mask = cli->plan.far.sock.mask = -1;
-	if (words == NULL) {
+	if (words == NULL) { /* not before: *cli must be safe to free */
 		return np_fail(err, NP_ESYS, 0, "memory for a copy of the command line");
 	}
 	memcpy(words, argv, (size_t)argc * sizeof(*words));
@@ -176,7 +180,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	if (cli->evidence.wire || cli->plan.stations > 0) {
 		cli->evidence.caps |= NP_CAP_TEST | (cli->evidence.wire ? NP_CAP_WIRE : 0U);
 	}
-	/* If figures are selected, the table of latencies is not printed. */
+	/* --latency implies -j; its table is printed only below a classic one. */
 	o->latency |= o->times;
 	o->times = o->times && o->style == NP_STYLE_CLASSIC;
 	if (o->human) {
@@ -204,7 +208,7 @@ np_cli_free(struct np_cli *cli)
 	np_secret_wipe(&cli->target.key, sizeof(cli->target.key));
 }
 
-/* The row of the test, or what the options make of it. */
+/* Put the test's row, or what the options of OMNI make of it, into the plan. */
 static int
 choose_test(struct np_cli *cli, struct np_err *err)
 {
@@ -217,7 +221,7 @@ choose_test(struct np_cli *cli, struct np_err *err)
 	p->pattern = cli->bench.pattern;
 	p->transport = cli->bench.transport;
 	p->role = cli->bench.near_role;
-	p->active = true;
+	p->active = true; /* a client connects */
 	if ((cli->bench.flags & NP_B_MANY) != 0 && cli->associations > 0) {
 		p->flows = cli->associations;
 	}
@@ -227,7 +231,7 @@ choose_test(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* --rate is in bits for a stream and in operations for other tests. */
+/* --rate is in bits for a stream, for each end that sends, and in operations for other tests. */
 static int
 settle_rate(struct np_cli *cli, struct np_err *err)
 {
@@ -249,7 +253,7 @@ settle_rate(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* Requests and responses, and a length that is given as a count of messages. */
+/* The sizes of requests and responses, and the length of -- -N (SCTP) in bytes or transactions. */
 static int
 settle_messages(struct np_cli *cli, struct np_err *err)
 {
@@ -257,7 +261,7 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 	bool old = (cli->bench.flags & NP_B_OLD) != 0;
 	int32_t size = p->near.call.send_size, default_size;
 
-	if (p->pattern->sized || old) {
+	if (p->pattern->sized || old) { /* TCP_CC is old: it has no messages, but asks with sizes */
 		/* an id of one byte distinguishes too few requests in flight */
 		default_size = p->rate > 0 && np_ids_useful(p) ? NP_IDS_WIDE : 1;
 		p->request = p->request < 0 ? default_size : p->request;
@@ -290,20 +294,20 @@ settle_implied(struct np_cli *cli)
 
 	/* so that a request leaves when it is due, not with the next acknowledgement */
 	p->nodelay = p->nodelay || (p->rate > 0 && np_delivers(p->transport));
-	/* by ids the daemon also recognises a client of this program */
+	/* Streams of datagrams have no ids: there this tells the daemon that the client is ours. */
 	p->ids = !p->no_control && (np_ids_useful(p) || sends_datagrams);
 	p->resets = !p->no_control && np_plan_may_reset(p);
 	p->no_route = cli->allow_routing == -1 ? (cli->bench.flags & NP_B_ROUTE_OFF) != 0
 					       : cli->allow_routing == 0;
 	for (int i = 0; i < 2; i++) {
-		/* without an interval a burst is sent each millisecond */
+		/* -b without -w: a burst each millisecond */
 		if (calls[i]->interval_burst > 0 && calls[i]->interval_us == 0) {
 			calls[i]->interval_us = 1000;
 		}
 	}
 }
 
-/* Decide which evidence both ends collect: asked for, or needed for a figure that is. */
+/* Decide which times and evidence are collected: those asked for, and those of asked figures. */
 static void
 settle_collecting(struct np_cli *cli)
 {
@@ -314,14 +318,15 @@ settle_collecting(struct np_cli *cli)
 	o->latency = o->latency || o->selection.latency;
 	o->histogram = o->latency && o->verbosity >= 2;
 	cli->plan.time_calls = o->latency;
-	/* sequence numbers show outages, and which datagrams belong to a warm-up */
+	/* Outages show in the numbers of datagrams, or in what a connection has acknowledged; the
+	 * numbers also show which datagrams belong to a warm-up. */
 	if (offers ||
 	    (p->rate > 0 && !p->pattern->connection_test && p->transport->acked != NULL) ||
 	    (p->warm_up_ms > 0 && p->pattern->sequence)) {
 		cli->evidence.caps |= NP_CAP_SEQUENCE;
 	}
 	if (cli->beside != NULL || o->selection.evidence || cli->evidence.cycles ||
-	    cli->knee_times > 0) {
+	    cli->knee_times > 0) { /* figures of these are in the evidence */
 		cli->evidence.caps |= NP_CAP_TEST;
 	}
 	if (cli->evidence.explain && cli->evidence.sample_ms == 0) {
@@ -350,6 +355,7 @@ settle_ports(struct np_cli *cli, struct np_err *err)
 				near > max_port ? near : far, max_port);
 	}
 	if (p->pattern->connection_test && p->port_min == 0 && p->port_max > 0) {
+		/* 0,N: netperf begins somewhere below N; if possible not at a reserved port */
 		p->port_min = p->port_max > IPPORT_RESERVED ? IPPORT_RESERVED : 1;
 	}
 	if (p->pattern->connection_test && p->port_max < p->port_min) {
@@ -369,7 +375,7 @@ settle_segments(struct np_cli *cli, struct np_err *err)
 	uint32_t size = cli->segment_size, max_datagrams = size > 0 ? np_segment_most(p, size) : 0;
 	int32_t call = sender->call.send_size;
 
-	if (size == 0 || cli->list_engines) {
+	if (size == 0 || cli->list_engines) { /* a list runs nothing */
 		return NP_OK;
 	}
 	if (p->pattern->sized) {
@@ -413,7 +419,7 @@ settle_processors(struct np_cli *cli, struct np_err *err)
 		return np_usage(err, "-T: processor %d is not available at this end (%s%s)",
 				missing, any ? text : "leave it out", any ? " is" : "");
 	}
-	np_plan_place(p, 0);
+	np_plan_place(p, 0); /* the first session, the only one of most tests */
 	cpu = p->near.place.cpu;
 	cli->unbound = cpu >= 0 && np_bind_cpu(cpu, err) != NP_OK;
 	if (cli->unbound) {
@@ -434,6 +440,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	}
 	settle_implied(cli);
 	settle_collecting(cli);
+	/* Processors last: this process is bound to one. */
 	if (settle_ports(cli, err) != NP_OK || settle_segments(cli, err) != NP_OK ||
 	    np_check_flows(cli, err) != NP_OK || settle_processors(cli, err) != NP_OK) {
 		return err->code;
@@ -464,6 +471,7 @@ np_cli_work(const struct np_cli *cli, const struct np_plan *p, const struct np_c
 	double transactions = (double)c->transactions;
 
 	if (p->pattern->transactions) {
+		/* TCP_CC has no bytes, whatever the unit */
 		bool bytes = np_cli_unit(cli)->letter != 'x' && p->pattern->sized;
 
 		return bytes ? transactions * ((double)p->request + p->response) : transactions;
@@ -501,7 +509,8 @@ np_cli_wants_far(const struct np_cli *cli)
 		for (size_t i = 0; i < o->selection.count[g]; i++) {
 			int id = o->selection.id[g][i];
 
-			/* The daemon's socket buffers, evidence, REMOTE_ figures. */
+			/* The daemon's socket buffers, evidence, REMOTE_ figures; an id that is no
+			 * metric is a percentile of this end, or unknown. */
 			if (id >= 0 && id < NP_METRICS &&
 			    (id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
 			     np_metrics[id].collect == NP_COLLECT_EVIDENCE ||

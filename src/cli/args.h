@@ -93,19 +93,19 @@ struct np_cli_output {
 	enum np_when progress; /* --progress */
 	const char *selectors; /* the argument of -o, -O or -k; NULL: none */
 	struct np_selection selection;
-	int32_t verbosity, headers;
-	int debug;    /* -d, as often as it was given */
-	char unit;    /* letter of -f, '\0' not chosen */
-	bool latency; /* -j */
-	bool human;   /* --human */
-	bool times;   /* --latency: a table of latencies below the result */
-	bool histogram;
-	bool json;        /* --json */
-	double interim_s; /* -D; 0: no interim results */
-	const char *brand;
-	const char *json_file; /* of --json; NULL: standard output */
-	const char *uuid;      /* -u; NULL: one is made */
-	char uuid_made[40];
+	int32_t verbosity, headers; /* -v, -P */
+	int debug;                  /* -d, as often as it was given */
+	char unit;                  /* letter of -f, '\0' not chosen */
+	bool latency;               /* -j */
+	bool human;                 /* --human */
+	bool times;                 /* --latency: a table of latencies below the result */
+	bool histogram;             /* of latencies: -j with -v 2 */
+	bool json;                  /* --json */
+	double interim_s;           /* -D; 0: no interim results */
+	const char *brand;          /* -B; NULL: none */
+	const char *json_file;      /* of --json; NULL: standard output */
+	const char *uuid;           /* -u; NULL: one is made */
+	char uuid_made[40];         /* used without -u */
 };
 
 /* What to collect in addition to the result. */
@@ -119,10 +119,9 @@ struct np_cli_evidence {
 };
 
 struct np_cli {
-	const char *test;   /* -t */
-	char *command_line; /* all words as given, without secrets */
-	/* for the user: arguments that were ignored or changed */
-	struct np_option_notes notes;
+	const char *test;             /* -t */
+	char *command_line;           /* all words as given, without secrets */
+	struct np_option_notes notes; /* for the user: arguments that were ignored or changed */
 	char gone; /* letter of an option that netperf no longer has; '\0': none */
 	bool usage, test_usage, help, help_all; /* -h, -- -h, --help, --help=all */
 	bool version, program;                  /* -V, --version */
@@ -148,7 +147,7 @@ struct np_cli {
 	struct np_repeat_plan confidence; /* -i, -I, -r, --clean; width < 0: not given */
 	struct np_cli_evidence evidence;
 
-	int32_t wait_s;
+	int32_t wait_s;        /* -s, seconds */
 	int32_t allow_routing; /* test-specific -R; -1: by test */
 	char also[2][256];     /* --also-bind, near and far; empty: none */
 	uint32_t associations; /* -T of tests over SCTP; 0: not given */
@@ -158,7 +157,7 @@ struct np_cli {
 	struct np_omni_choice omni;
 	struct np_bench bench;         /* the row of the test, or what the options make of it */
 	struct np_transport transport; /* of bench, if no row has the protocol */
-	char title[32];
+	char title[32];                /* of bench, for OMNI */
 	struct np_plan plan;
 	struct np_terms terms; /* of this end */
 	struct np_addr source; /* the first one of --source-range; how many: plan.sources */
@@ -167,16 +166,16 @@ struct np_cli {
 /* Read the command line into *cli. NP_EUSAGE: a wrong option; an unknown test is no error. */
 int np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err);
 
-/* Wipes the secrets, too. */
+/* To be called after np_cli_parse(), even if it failed. Wipes the secrets, too. */
 void np_cli_free(struct np_cli *cli);
 
-/* Find the test (cli->plan.bench), check the options against it, and complete the plan. */
+/* Find the test, check the options against it, complete the plan, and bind to -T's processor. */
 int np_cli_settle(struct np_cli *cli, struct np_err *err);
 
 /* Can it be repeated for confidence? As in netperf, not TCP_CC, TCP_MSS or AF_UNIX tests. */
 bool np_cli_repeats(const struct np_cli *cli);
 
-/* How often the test is run, and until when. */
+/* How often the test is run, and until when: -i and -I, within what the test allows. */
 void np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan);
 
 /* Does the output need figures that only the daemon has? netperf's default lists have some. */
@@ -185,7 +184,7 @@ bool np_cli_wants_far(const struct np_cli *cli);
 /* The unit of throughput by -f and the kind of test. */
 const struct np_unit *np_cli_unit(const struct np_cli *cli);
 
-/* Work done so far in that unit: transactions or bytes. */
+/* The work that was counted, as np_rate() takes it for that unit: transactions ('x') or bytes. */
 double np_cli_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c);
 
 /* The option tables, for functions that go over all rows. */
@@ -215,7 +214,7 @@ unsigned np_cli_scope(const struct np_cli *cli);
 /* What the test has, bits of enum np_for. */
 unsigned np_cli_traits(const struct np_bench *b);
 
-/* Fill cli->bench from the row that -t names, or for OMNI from the options. The test is known. */
+/* Fill cli->bench from the row that -t (a known test) names, or for OMNI from the options. */
 int np_omni_choose(struct np_cli *cli, struct np_err *err);
 
 #endif

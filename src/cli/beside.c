@@ -8,7 +8,7 @@
 
 enum { USUAL_RATE = 100 }; /* a second: a thousand in ten seconds, enough for P99 */
 
-/* Settle the probe's options as those of a separate netperf, with the load's ends. */
+/* Settle options as of netperf -t NAME --rate N --arrivals poisson, with the load's ends. */
 static int
 settle_probe(struct np_cli_beside *p, const struct np_cli *load, struct np_err *err)
 {
@@ -34,15 +34,15 @@ settle_probe(struct np_cli_beside *p, const struct np_cli *load, struct np_err *
 	cli->target = load->target;
 	cli->target.local_port[0] = '\0'; /* in use by the load */
 	cli->data = load->data;
-	cli->plan.warm_up_ms = load->plan.warm_up_ms; /* the far end needs it */
+	cli->plan.warm_up_ms = load->plan.warm_up_ms; /* so np_aim_control() asks for PLAN */
 	if (np_cli_settle(cli, err) != NP_OK) {
 		return np_fail_in(err, "--beside");
 	}
-	if (cli->knee_times > 0) {
+	if (cli->knee_times > 0) { /* NAME:auto */
 		return np_usage(err, "--beside %s: needs one rate (try %s:%d)", load->beside,
 				p->name, USUAL_RATE);
 	}
-	if (cli->plan.rate == 0) {
+	if (cli->plan.rate == 0) { /* the rate of a stream is elsewhere, in bits */
 		return np_usage(err, "--beside: %s has no requests and responses (try TCP_RR)",
 				p->name);
 	}
@@ -91,7 +91,7 @@ np_cli_beside_aim(struct np_cli_beside *p, const struct np_client *load, struct 
 		   : np_fail_in(err, "--beside");
 }
 
-/* In the format of --latency. */
+/* Print latencies after the word `when`, with numbers as --latency has them. */
 static void
 show_times(FILE *out, const char *when, const struct np_hist *h)
 {
@@ -118,7 +118,7 @@ np_cli_beside_show(const struct np_cli_beside *p, bool line, FILE *out)
 			b->limits);
 	}
 	due = np_hist_count(b->loaded);
-	silent = 2 * b->unanswered > due;
+	silent = 2 * b->unanswered > due; /* their latency is unknown, and the longest */
 	if (b->died[0] != '\0') {
 		fprintf(out, "netperf: --beside: no latency under load: %s\n", b->died);
 	} else if (silent) {

@@ -25,10 +25,10 @@ struct np_cli_beside {
  */
 int np_cli_beside_new(const struct np_cli *load, struct np_cli_beside **probe, struct np_err *err);
 
-/* Use the addresses of the load's client, which is connected. p NULL: no effect. */
+/* Find the probe's data addresses by the load's client, which is connected. p NULL: no effect. */
 int np_cli_beside_aim(struct np_cli_beside *p, const struct np_client *load, struct np_err *err);
 
-/* Print why there is no latency under load; and if line, the result in one line. */
+/* Print what limited the probe; and if `line`, the result in one line. p NULL: nothing. */
 void np_cli_beside_show(const struct np_cli_beside *p, bool line, FILE *out);
 
 void np_cli_beside_free(struct np_cli_beside *p);

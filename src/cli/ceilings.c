@@ -20,12 +20,12 @@ struct question {
 	struct np_encap encap;
 	uint32_t family, timestamps;
 	uint32_t size, request, response, in_flight;
-	double rate_bps, delay_s; /* 0: not given */
+	double rate_bps, delay_s; /* of the link, each way; rate 0: not given */
 	bool sized;               /* size was given; else a message fills a packet */
-	char error[256];
+	char error[256];          /* set if a function below returns false */
 };
 
-/* Words whose values are whole numbers. */
+/* Words with whole numbers, and where these are in a question (uint32_t). */
 static const struct field {
 	const char *name;
 	size_t at;
@@ -139,7 +139,7 @@ is_sctp(const struct np_bench *b)
 	return b->transport->ip_protocol == IPPROTO_SCTP;
 }
 
-/* Does a link of that MTU exist, and do messages of these sizes fit? */
+/* Does such a link exist, and do messages of both sizes fit? Only datagrams have a limit. */
 static bool
 check_sizes(struct question *q, uint32_t size, uint32_t other)
 {
@@ -165,7 +165,7 @@ check_sizes(struct question *q, uint32_t size, uint32_t other)
 				      size, q->bench->transport->name, q->encap.family, most);
 }
 
-/* Print the share of the link that a stream can use: payload by bytes on the wire. */
+/* Print a stream's payload by bytes on the wire: of a message or, over TCP, of a full segment. */
 static bool
 answer_stream(struct question *q, FILE *out)
 {
@@ -213,6 +213,7 @@ answer_transactions(struct question *q, FILE *out)
 	struct np_ceiling_exchange x;
 	uint64_t fuller; /* bytes in the direction that has more of them */
 
+	/* The ceiling of MPTCP_CRR is that of TCP_CRR (doc/ceilings.md). */
 	q->encap.options =
 	    q->bench->pattern->connection_test ? 0 : q->bench->transport->packets.turn_options;
 	if (!check_sizes(q, q->request, q->response)) {
@@ -239,6 +240,7 @@ answer_transactions(struct question *q, FILE *out)
 	return true;
 }
 
+/* Print the answer, or return false with q->error set. */
 static bool
 answer(struct question *q, FILE *out)
 {
@@ -268,7 +270,7 @@ np_ceilings_answer(FILE *in, FILE *out)
 		struct question q;
 
 		if (!parse_line(&q, line) || !answer(&q, out)) {
-			/* It may contain words of the question. */
+			/* It may contain words of the question: make it a string of JSON. */
 			np_text_printable(q.error);
 			for (char *c = q.error; *c != '\0'; c++) {
 				*c = *c == '"' || *c == '\\' ? '\'' : *c;

@@ -22,7 +22,7 @@ struct conflict {
 	const char *why;
 };
 
-/* Fail by the first row that applies. */
+/* Fail (NP_EUSAGE) by the first row that applies. */
 static int
 refuse(const struct conflict *rows, size_t count, struct np_err *err)
 {
@@ -171,6 +171,7 @@ check_connections(const struct np_cli *cli, struct np_err *err)
 	const char *test = cli->bench.name;
 	bool one = p->flows < 2;
 	bool ramp = p->ramp > 0, sources = p->sources > 0;
+	/* OMNI's request lets the daemon take either role; over TCP or the like, or over UDP. */
 	bool can_both = p->pattern == &np_pattern_stream && cli->bench.code == NP_OMNI &&
 			p->transport->connected == p->transport->reliable;
 	const struct conflict rows[] = {
@@ -228,6 +229,7 @@ check_several(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 
+	/* Any other test can have a session for each flow (run/group.c). */
 	if (!np_plan_several(p) && (p->bench->code == NP_PLAN || p->pattern->probe)) {
 		return np_usage(err,
 				"--flows: %s has one data connection (try TCP_STREAM, TCP_MAERTS, "
@@ -272,7 +274,7 @@ check_engines(const struct np_cli *cli, struct np_err *err)
 	one.flows = 1;
 	near = np_engine_of(p);
 	why = np_engine_why_not(near, p);
-	if (why == NULL) {
+	if (why == NULL) { /* this end can */
 		why = far != NULL ? far->why_not(&cli->plan) : NULL;
 		return why == NULL || far->why_not(&one) != NULL
 			   ? NP_OK
@@ -283,7 +285,7 @@ check_engines(const struct np_cli *cli, struct np_err *err)
 		return np_usage(err, "--flows %u: needs the engine %s: %s", p->flows, near->name,
 				why);
 	}
-	if (near->why_not(p) == NULL) {
+	if (near->why_not(p) == NULL) { /* then this machine lacks something */
 		return np_usage(err, "--engine %s: is not available here: %s (try --engine list)",
 				near->name, why);
 	}
@@ -316,6 +318,7 @@ check_ports(const struct np_cli *cli, struct np_err *err)
 	const struct np_plan *p = &cli->plan;
 	unsigned long first, last;
 
+	/* Connection tests choose their ports themselves (-- -p). */
 	if (p->transport->ip_protocol == 0 || p->pattern->connection_test ||
 	    !np_host_ports(&first, &last) ||
 	    p->flows <= (last - first + 1) * (p->sources > 0 ? p->sources : 1)) {
@@ -329,13 +332,14 @@ check_ports(const struct np_cli *cli, struct np_err *err)
 	    p->flows, last - first + 1, first, last);
 }
 
-/* Each address has to be usable by sockets of this machine. */
+/* --source-range: each address has to be usable by sockets of this machine. */
 static int
 check_sources(const struct np_cli *cli, struct np_err *err)
 {
 	const struct np_plan *p = &cli->plan;
 	struct np_addr at;
 
+	/* The range set this text; a later -- -L has replaced it. */
 	if (strcmp(cli->data.local.text, NP_HOST_STR(&cli->source)) != 0) {
 		return np_usage(
 		    err,
@@ -375,6 +379,7 @@ np_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
 				"(leave it out, or use Plumbline's netserver)",
 				sessions);
 	}
+	/* --both has a session each way anyway. */
 	if (sessions > (cli->plan.both ? 2 : 1) && cli->rate > 0) {
 		return np_usage(err,
 				"--rate: not with the %u sessions that this netserver needs (leave "

@@ -26,11 +26,11 @@ struct np_document {
 	bool failed;            /* memory ran out */
 };
 
-/* Takes ownership of the value, which is NULL if memory ran out. */
+/* Set the member at a path such as "test/name"; null leaves it out. Takes ownership of v. */
 static void
-put(struct np_document *d, json_t *o, const char *name, json_t *v)
+put(struct np_document *d, json_t *o, const char *path, json_t *v)
 {
-	d->failed |= np_json_put(o, name, v) != 0;
+	d->failed |= np_json_put(o, path, v) != 0;
 }
 
 /* Adds the members of *source, as listed in the table. */
@@ -58,7 +58,7 @@ object_at(struct np_document *d, json_t *o, const char *path)
 	return inner;
 }
 
-/* "2026-11-21T20:33:25.123Z" */
+/* Milliseconds since 1970 as "2026-11-21T20:33:25.123Z". */
 static json_t *
 utc_date(uint64_t ms)
 {
@@ -82,7 +82,7 @@ np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_er
 	if (!cli->output.json) {
 		return NP_OK;
 	}
-	if (test != NP_TEST_BENCH && test != NP_TEST_UNKNOWN) {
+	if (test != NP_TEST_BENCH && test != NP_TEST_UNKNOWN) { /* which fails, in a document */
 		return np_usage(err, "--json: %s measures nothing to write", cli->test);
 	}
 	if (cli->output.json_file != NULL &&
@@ -135,6 +135,7 @@ static const struct np_json_member plan_members[] = {
 #include "wire/plan.def"
 };
 
+/* What was asked for at one end. */
 static void
 put_asked_end(struct np_document *d, json_t *o, const struct np_end *e)
 {
@@ -186,9 +187,9 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	}
 }
 
-/* Evidence describes the ends. Without it, this program only knows its own. */
+/* Begin "near" and "far" anew. Evidence describes an end; without it a few facts, or far_lacks. */
 static void
-identify(struct np_document *d, const struct np_bag *near, const struct np_bag *far,
+put_ends(struct np_document *d, const struct np_bag *near, const struct np_bag *far,
 	 const char *far_lacks)
 {
 	struct utsname here;
@@ -233,7 +234,7 @@ np_document_begin(struct np_document *d, const struct np_cli *cli, const struct 
 	if (!p->no_control) {
 		snprintf(d->peer, sizeof(d->peer), "%s", c->peer);
 	}
-	identify(d, NULL, NULL, "nothing was measured");
+	put_ends(d, NULL, NULL, "nothing was measured"); /* until an iteration ends */
 }
 
 enum { FLOWS_SHOWN = 64, QUARTERS = 4 };
@@ -261,7 +262,7 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 	if (i->flow != NULL) {
 		json_t *rates = json_array(), *quartiles = json_array();
 
-		/* Rates of flows (of many, only quartiles), and how fair they are. */
+		/* Rates of flows (of many, only quartiles), and Jain's index of their fairness. */
 		for (uint32_t n = 0; n < i->flows; n++) {
 			sum += i->flow[n];
 			squares += i->flow[n] * i->flow[n];
@@ -280,9 +281,9 @@ np_document_interim(struct np_document *d, const struct np_interim *i)
 	append(d, json_object_get(d->root, "interim"), o);
 }
 
-/* The address of an end's data socket; null where it is not known, or has no port. */
+/* The address of an end's data socket; null if it is not known, or is of a family without ports. */
 static json_t *
-address(const struct np_addr *a)
+address_json(const struct np_addr *a)
 {
 	if (a->len == 0 || np_addr_port(a) == 0) {
 		return json_null();
@@ -290,6 +291,7 @@ address(const struct np_addr *a)
 	return np_json_text(NP_ADDR_STR(a));
 }
 
+/* A row for each data connection of an iteration. */
 static json_t *
 flow_rows(struct np_document *d, const struct np_tally *t)
 {
@@ -320,7 +322,7 @@ flow_rows(struct np_document *d, const struct np_tally *t)
 					      : (double)t->followed_ns / 1e9;
 		json_t *o = json_object();
 
-		if (f.sent == 0) { /* only the sender knows */
+		if (f.sent == 0) { /* only a sender counts them */
 			f.tcp.retransmitted_segments = -1;
 		}
 		PUT(d, o, members, &f);
@@ -355,9 +357,9 @@ ramp_json(struct np_document *d, const struct np_ramp_result *r)
 	return o;
 }
 
-/* --rate: when requests were due, sent and answered. */
+/* --rate, an open loop: when requests were due, sent and answered. */
 static json_t *
-open_loop(struct np_document *d, const struct np_tally *t)
+open_json(struct np_document *d, const struct np_tally *t)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("spin_us", NS, np_open_result, spin_ns),
@@ -418,6 +420,7 @@ stations_json(struct np_document *d, const struct np_stations *s)
 	return o;
 }
 
+/* A row for each thread of this end. */
 static json_t *
 worker_rows(struct np_document *d, const struct np_tally *t)
 {
@@ -465,7 +468,7 @@ spread_json(struct np_document *d, const struct np_spread *s)
 
 /* Seconds that each kind of disturbance lasted, if it occurred. */
 static json_t *
-reasons(struct np_document *d, const double reason_s[NP_REASONS])
+reasons_json(struct np_document *d, const double reason_s[NP_REASONS])
 {
 	json_t *o = json_object();
 
@@ -477,7 +480,7 @@ reasons(struct np_document *d, const double reason_s[NP_REASONS])
 	return o;
 }
 
-/* Why an end could not look for some disturbances: members such as "near.steal". */
+/* Why an end ("near", "far") could not look for some disturbances: members like "near.steal". */
 static void
 put_unseen(struct np_document *d, json_t *o, const char *end, const struct np_bag *b)
 {
@@ -495,7 +498,7 @@ put_unseen(struct np_document *d, json_t *o, const char *end, const struct np_ba
 
 /* What disturbed the test, and when. */
 static json_t *
-disturbed(struct np_document *d, const struct np_outcome *out, const char *far_lacks)
+disturbed_json(struct np_document *d, const struct np_outcome *out, const char *far_lacks)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("interval_s", REAL, np_clean, every_s),
@@ -511,9 +514,9 @@ disturbed(struct np_document *d, const struct np_outcome *out, const char *far_l
 	json_t *o = json_object(), *unread = object_at(d, o, "unread"), *rows = json_array();
 
 	PUT(d, o, members, c);
-	put(d, o, "reasons", reasons(d, c->reason_s));
-	put(d, o, "near", reasons(d, c->near_s));
-	put(d, o, "far", c->far_reported ? reasons(d, c->far_s) : json_null());
+	put(d, o, "reasons", reasons_json(d, c->reason_s));
+	put(d, o, "near", reasons_json(d, c->near_s));
+	put(d, o, "far", c->far_reported ? reasons_json(d, c->far_s) : json_null());
 	/* Rows such as [2.0, 3.2, ["steal"]]: seconds, and names of reasons. */
 	for (size_t i = 0; i < c->runs; i++) {
 		json_t *names = json_array(), *row = json_array();
@@ -576,30 +579,32 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "workers", t->worker != NULL && t->workers > 1 ? worker_rows(d, t) : json_null());
 	put(d, o, "spread", t->plan->spread ? spread_json(d, &t->spread) : json_null());
 	put(d, o, "ramp", t->ramp.rate != 0 ? ramp_json(d, &t->ramp) : json_null());
-	put(d, o, "open", t->open.rate != 0 ? open_loop(d, t) : json_null());
+	put(d, o, "open", t->open.rate != 0 ? open_json(d, t) : json_null());
 	put(d, o, "stations",
 	    out->stations != NULL ? stations_json(d, out->stations) : json_null());
-	put(d, o, "disturbed", out->clean != NULL ? disturbed(d, out, far_lacks) : json_null());
+	put(d, o, "disturbed",
+	    out->clean != NULL ? disturbed_json(d, out, far_lacks) : json_null());
 	put(d, o, "latency", np_json_hist(t->hist));
 	put(d, o, "near", np_json_bag(out->near_bag));
 	put(d, o, "far", np_json_bag(out->far_bag));
 	append(d, json_object_get(d->root, "iterations"), o);
+	/* of all iterations */
 	d->left_out += np_bag_left_out(out->near_bag) + np_bag_left_out(out->far_bag);
 	if (d->left_out > 0) {
 		put(d, d->root, "left_out", json_integer((json_int_t)d->left_out));
 	}
-	/* What is known of the ends when the test is over. */
-	put(d, near, "address", address(&t->local));
-	put(d, far, "address", address(&t->peer));
+	/* What is known of the ends when the test is over; of iterations the last one counts. */
+	put(d, near, "address", address_json(&t->local));
+	put(d, far, "address", address_json(&t->peer));
 	put(d, far, "cpus", np_json_text(told->cpus[0] != '\0' ? told->cpus : NULL));
 	if (told->engine[0] != '\0') {
 		put(d, d->root, "plan/engine/far", np_json_text(told->engine));
 		put(d, d->root, "plan/threads/far", json_integer(told->threads));
 	}
-	identify(d, out->near_bag, out->far_bag, far_lacks);
+	put_ends(d, out->near_bag, out->far_bag, far_lacks);
 }
 
-/* [low, high] in microseconds. */
+/* [low, high] in microseconds, of times in ns. */
 static json_t *
 interval_us(uint64_t low, uint64_t high)
 {
@@ -625,7 +630,8 @@ np_document_result(struct np_document *d, const struct np_look *look,
 	d->concluded = true;
 	put(d, d->root, "final", np_json_metrics(figures->record));
 	final = json_object_get(d->root, "final");
-	/* Percentiles that are no metrics, but that the user selected. */
+	/* Percentiles that are no metrics, but that the user selected; not by put(), so that an
+	 * infinite one is null. */
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		for (size_t i = 0; i < look->list.count[g]; i++) {
 			int id = look->list.id[g][i];
@@ -717,9 +723,10 @@ np_document_explain(struct np_document *d, const char *text, const struct np_bag
 	put(d, d->root, "explanation/text", np_json_text(text));
 	put(d, d->root, "explanation/values", np_json_bag(values));
 	written = json_object_get(json_object_get(d->root, "explanation"), "values");
-	json_object_del(json_object_get(written, "explain"), "sentence");
+	json_object_del(json_object_get(written, "explain"), "sentence"); /* it is the text */
 }
 
+/* As np_output_fill() calls it. */
 static int
 write_out(FILE *out, const void *root)
 {
@@ -729,7 +736,7 @@ write_out(FILE *out, const void *root)
 	return failed;
 }
 
-/* To the file of that path; NULL: to `out`. A file is replaced whole, unless it is a pipe. */
+/* Write to the file of that path; NULL: to `out`. A file is replaced whole, unless it is a pipe. */
 static int
 write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 {
@@ -802,7 +809,7 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 	return write_where(d->root, d->path, out, err);
 }
 
-/* A list, or null if there is none. */
+/* An end's engines, or null if they are not known. */
 static json_t *
 engines_of(const struct np_bag *list)
 {

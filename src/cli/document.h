@@ -25,10 +25,10 @@ struct np_document;
 int np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_err *err);
 void np_document_free(struct np_document *d);
 
-/* To be called when the plan is complete and the addresses are known. Keeps cli. */
+/* Write what was asked for, once plan and addresses are complete. Keeps the pointer to cli. */
 void np_document_begin(struct np_document *d, const struct np_cli *cli, const struct np_client *c);
 
-/* One interim result. */
+/* One interim result. Sorts i->flow. */
 void np_document_interim(struct np_document *d, const struct np_interim *i);
 
 /* One iteration, whole or in part; record: by np_report(). */

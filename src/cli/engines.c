@@ -8,7 +8,7 @@
 #include "cli/document.h"
 #include "cli/stray.h"
 
-/* The plan of one of the test's sessions. */
+/* The plan of one of the test's sessions: it has one flow where each flow needs a session. */
 static struct np_plan
 session_plan(const struct np_cli *cli)
 {
@@ -18,6 +18,7 @@ session_plan(const struct np_cli *cli)
 	return p;
 }
 
+/* Ask the connected daemon, as for a test: with its data addresses, or interface. */
 static int
 ask_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
 {
@@ -59,6 +60,7 @@ list_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
 	aim.wants.caps |= NP_CAP_PLAN;
 	rc = np_client_connect(c, &aim, err);
 	if (rc == NP_OK) {
+		/* as np_trial_connect() sets it */
 		cli->plan.sequence = (c->granted.caps & NP_CAP_SEQUENCE) != 0;
 		rc = ask_far(cli, c, lists, err);
 		np_chan_close(&c->chan);
@@ -66,11 +68,13 @@ list_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
 	if (rc != NP_OK) {
 		snprintf(lists->far_lacks, sizeof(lists->far_lacks), "%s", err->msg);
 	}
+	/* A daemon that is not ours, or older, cannot tell. */
 	return rc == NP_EUNSUP && (c->granted.caps & NP_CAP_PLAN) == 0 ? NP_OK : rc;
 }
 
+/* Print the list of an end. */
 static void
-print(const struct np_cli *cli, const char *where, const struct np_bag *list, FILE *out)
+print_list(const struct np_cli *cli, const char *where, const struct np_bag *list, FILE *out)
 {
 	struct np_engine_told e;
 	size_t at = 0;
@@ -85,7 +89,8 @@ print(const struct np_cli *cli, const char *where, const struct np_bag *list, FI
 
 /* Make and print both lists. If the far end fails, that of this end is printed nevertheless. */
 static int
-list(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
+make_lists(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
+	   struct np_err *err)
 {
 	int rc = list_far(cli, c, lists, err);
 	struct np_err unwritten;
@@ -98,10 +103,10 @@ list(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, str
 	if (!cli->output.json || cli->output.json_file != NULL) {
 		char where[sizeof(c->peer) + 32];
 
-		print(cli, "this end", lists->near, stdout);
+		print_list(cli, "this end", lists->near, stdout);
 		if (lists->far != NULL) {
 			snprintf(where, sizeof(where), "the netserver at %s", c->peer);
-			print(cli, where, lists->far, stdout);
+			print_list(cli, where, lists->far, stdout);
 		} else if (rc == NP_OK) { /* else an error line says why */
 			np_text_line(stdout, "only this end is shown: %s", lists->far_lacks);
 		}
@@ -130,7 +135,7 @@ np_engines_list(struct np_cli *cli, struct np_client *c, struct np_err *err)
 		return err->code;
 	}
 	lists.near = np_bag_new();
-	rc = list(cli, c, &lists, err);
+	rc = make_lists(cli, c, &lists, err);
 	np_bag_free(lists.near);
 	np_bag_free(lists.far);
 	return rc;

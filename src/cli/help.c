@@ -15,7 +15,7 @@ static const char notes[] =
     "\nPairs: \"x,y\"; \"x,\" and \",y\" leave the other one alone. Counts take k m g\n"
     "(powers of 1000) and K M G (of 1024).\n";
 
-/* Print tests, with `all` also those that this kernel can't run, and protocols that it lacks. */
+/* Print tests (`all`: also those that this kernel can't run), and protocols that it lacks. */
 static void
 print_tests(FILE *out, const char *title, bool all)
 {
@@ -90,9 +90,9 @@ struct shown {
 	char words[160];              /* a help line made for this test */
 };
 
-/* The help line, if this test's default differs from that of the row; else NULL. */
+/* A help line for this test, if its default or the option's effect differs; else NULL. */
 static const char *
-other_default(struct shown *s, const struct np_option *o)
+special_words(struct shown *s, const struct np_option *o)
 {
 	const struct np_bench *b = s->bench;
 	const char *what = o->letter == 'm' ? "send" : "receive";
@@ -125,7 +125,7 @@ other_default(struct shown *s, const struct np_option *o)
 	}
 }
 
-/* The help line of a row for this test; NULL: it does not have the option. */
+/* np_help.words: the help line of a row for this test; NULL: it does not have the option. */
 static const char *
 words_for(const struct np_option *o, void *ctx)
 {
@@ -135,7 +135,7 @@ words_for(const struct np_option *o, void *ctx)
 	if ((o->needs & ~s->has) != 0) {
 		return NULL;
 	}
-	other = other_default(s, o);
+	other = special_words(s, o);
 	if (other != NULL) {
 		return other;
 	}
@@ -184,7 +184,7 @@ np_help_test(const struct np_cli *cli, FILE *out)
 	}
 	if (shown.bench != NULL) {
 		shown.has = np_cli_traits(shown.bench);
-	} else if (strcasecmp(cli->test, "OMNI") == 0) {
+	} else if (strcasecmp(cli->test, "OMNI") == 0) { /* else UUID, which has no data */
 		/* OMNI may have all but TLS, for which it has no number. */
 		shown.has = ~(unsigned)(NP_FOR_NONE | NP_FOR_TLS);
 	}
@@ -193,6 +193,7 @@ np_help_test(const struct np_cli *cli, FILE *out)
 	fputs(notes, out);
 }
 
+/* A line of --list-tests: can this machine run the test? If not, why. */
 static void
 print_test(FILE *out, const char *name, const struct np_transport *t)
 {
@@ -203,6 +204,7 @@ print_test(FILE *out, const char *name, const struct np_transport *t)
 		     rc == NP_OK ? "" : "   ", rc == NP_OK ? "" : err.msg);
 }
 
+/* Does a row of the bench table use it? */
 static bool
 has_test(const struct np_transport *t)
 {
@@ -250,7 +252,7 @@ np_help_figures(FILE *out)
 			if (m->subject == (enum np_subject)s) {
 				int used = fprintf(out, "  %-27s %-8s", m->name, m->unit);
 
-				np_help_fill(out, m->words, used, 39);
+				np_help_fill(out, m->words, used, 39); /* past both columns */
 			}
 		}
 	}

@@ -74,6 +74,7 @@ print_features(FILE *out, const struct np_cli *cli)
 	print_flows(out, cli);
 }
 
+/* Fill in what the options say about a classic table. */
 static void
 describe_classic(const struct np_cli *cli, struct np_classic *c)
 {
@@ -107,7 +108,7 @@ np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 	}
 	describe_classic(cli, &classic);
 	np_classic_preface(out, &classic);
-	if (cli->output.headers != 0 && cli->terms.eth != NULL) {
+	if (cli->output.headers != 0 && cli->terms.eth != NULL) { /* a test of the link layer */
 		fprintf(out, "%s from %s to %s of %s, ", cli->bench.title, cli->terms.eth->device,
 			cli->data.far_device[0] != '\0' ? cli->data.far_device : "the interface",
 			cli->target.host.text);
@@ -120,7 +121,7 @@ np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 		putc('\n', out);
 	}
 	if (cli->output.headers != 0 && cli->bench.transport->named) {
-		if (from[0] == '\0') {
+		if (from[0] == '\0') { /* the wildcard */
 			from = np_cli_any_address(cli->plan.family);
 		}
 		if (cli->plan.no_control) {
@@ -226,6 +227,6 @@ np_cli_record_options(const struct np_cli *cli, struct np_record *r)
 		       cli->data.host.given ? cli->data.host.text : cli->target.host.text);
 	/* As in netperf: with a control connection the family of the data, else what was asked. */
 	np_record_int(r, NP_M_DEST_FAMILY, cli->plan.no_control ? asked_family : cli->plan.family);
-	NP_MARK_IF(family == AF_UNSPEC, r, NP_M_SOURCE_FAMILY); /* the user named none */
+	NP_MARK_IF(family == AF_UNSPEC, r, NP_M_SOURCE_FAMILY); /* none was given: not known */
 	np_record_withdraw(r);
 }

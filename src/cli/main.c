@@ -39,6 +39,7 @@ static _Atomic int signals_taken, signal_last;
 /* While a line of --progress is on the screen, its descriptor; else 0. */
 static atomic_int line_drawn;
 
+/* Of the signals that end a test early (take_signals()). */
 static void
 on_signal(int sig)
 {
@@ -57,7 +58,7 @@ on_fatal(int sig)
 
 	np_progress_erase(&line_drawn);
 	signal(sig, SIG_DFL);
-	raise(sig);
+	raise(sig); /* takes effect once it is not blocked */
 	sigemptyset(&one);
 	sigaddset(&one, sig);
 	pthread_sigmask(SIG_UNBLOCK, &one, NULL);
@@ -65,7 +66,7 @@ on_fatal(int sig)
 	errno = error;
 }
 
-/* Install on_fatal(), unless the signal is ignored. */
+/* Install on_fatal(), unless the signal is ignored or has a handler. */
 static void
 handle_fatal(int sig)
 {
@@ -78,7 +79,7 @@ handle_fatal(int sig)
 	}
 }
 
-/* The state of a run beside the user's options. */
+/* All state of the program: the user's options, and a run by them. */
 struct session {
 	struct np_cli cli;
 	struct np_client client;
@@ -90,9 +91,9 @@ struct session {
 	struct np_show_interim interim;
 	struct np_look look;
 	FILE *out; /* where the result is printed; NULL: the document replaces it */
-	struct np_document *document; /* NULL: none is asked for */
-	struct np_shown *progress;    /* the line of --progress; NULL: there is none */
-	sigset_t let_in;
+	struct np_document *document;      /* NULL: none is asked for */
+	struct np_progress_line *progress; /* the line of --progress; NULL: there is none */
+	sigset_t let_in;     /* the mask while waiting: signals that end the test are not blocked */
 	struct np_knee knee; /* of --rate auto */
 	bool limited;        /* --rate was not reached in some iteration */
 	uint64_t surplus;    /* ambiguous responses of all iterations */
@@ -116,7 +117,7 @@ take_signals(struct session *s)
 		sigaddset(&block, signals[i]);
 		sigaction(signals[i], &sa, &hup);
 	}
-	if (hup.sa_handler == SIG_IGN) {
+	if (hup.sa_handler == SIG_IGN) { /* what the last one of the list, SIGHUP, did before */
 		sigaction(SIGHUP, &hup, NULL);
 	}
 	sigprocmask(SIG_BLOCK, &block, &s->let_in);
@@ -129,24 +130,25 @@ take_signals(struct session *s)
 
 enum { TELL_AFTER_S = 5 }; /* then netperf says what it waits for */
 
+/* np_client_hooks.tell. */
 static void
 say_on_stderr(void *session, const char *text)
 {
-	struct np_shown *progress = ((const struct session *)session)->progress;
+	struct np_progress_line *progress = ((const struct session *)session)->progress;
 
 	np_progress_pause(progress, stderr);
 	fprintf(stderr, "netperf: %s\n", text);
 	np_progress_resume(progress, stderr);
 }
 
-/* For -d: netperf's lines, which parsers look for while the test runs. */
+/* np_client_hooks.agreed, for -d: netperf's lines, which parsers look for while the test runs. */
 static void
 show_agreed(void *session, const struct np_run *run)
 {
 	const struct session *s = session;
 	FILE *out = s->out != NULL ? s->out : stderr;
 
-	if (np_addr_port(&run->end.peer) == 0) {
+	if (np_addr_port(&run->end.peer) == 0) { /* a family without ports, such as AF_UNIX */
 		return;
 	}
 	np_progress_pause(s->progress, out);
@@ -214,7 +216,7 @@ print_human(struct session *s, const struct np_repeat *repeat, const struct np_o
 	np_bag_free(limits);
 }
 
-/* Print and record the result of all iterations. */
+/* Print and record the result of all iterations. record: of the last one; gets their figures. */
 static void
 tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome *last,
 	    struct np_record *record)
@@ -223,7 +225,7 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome
 					    .latency = repeat->hist,
 					    .connect = last->tally.ramp.hist };
 	const struct np_cli *cli = &s->cli;
-	bool timed =
+	bool timed = /* a document has latencies even if they were not asked for */
 	    cli->output.latency || (s->document != NULL && np_hist_count(repeat->hist) > 0);
 
 	np_cli_record_options(cli, record);
@@ -251,7 +253,7 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome
 static void
 show_step(void *session, const struct np_plan *p, const struct np_knee_step *step)
 {
-	struct np_shown *progress = ((const struct session *)session)->progress;
+	struct np_progress_line *progress = ((const struct session *)session)->progress;
 
 	np_progress_pause(progress, stderr);
 	np_show_knee_step(p, step);
@@ -278,18 +280,18 @@ run_trial(struct session *s, struct np_trial_result *one, struct np_err *err)
 	return rc;
 }
 
-/* Repeat the test as often as needed. The last iteration stays in *one; it may have no figures. */
+/* Repeat the test as needed. *one: the last iteration; *record: of the last one with figures. */
 static int
 repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result *one,
 	     struct np_record *record, struct np_err *err)
 {
-	struct np_err why;
+	struct np_err why; /* *err must keep the trial's */
 	int rc, taken;
 
 	do {
 		if (repeat->plan.clean_s > 0) {
 			s->cli.plan.length = np_repeat_next_s(repeat);
-			s->cli.plan.length_less_ms = 0;
+			s->cli.plan.length_less_ms = 0; /* whole seconds */
 		}
 		np_trial_result_free(one);
 		np_progress_iteration(s->progress, repeat->done + 1);
@@ -342,6 +344,7 @@ measure(struct session *s, struct np_err *err)
 		}
 		np_show_refused(stderr, cli, &one.out);
 		np_show_clean(stderr, cli, &repeat);
+		/* The table of --human has it, and selected figures may. */
 		np_cli_beside_show(s->beside,
 				   s->out != NULL && s->look.style != NP_STYLE_HUMAN &&
 				       cli->output.selectors == NULL,
@@ -363,7 +366,7 @@ measure(struct session *s, struct np_err *err)
 	return rc;
 }
 
-/* What is decided and printed before the test begins. */
+/* With the daemon known, before the test: complete the plan, check it, print the banner. */
 static int
 prepare(struct session *s, struct np_err *err)
 {
@@ -407,7 +410,7 @@ run_bench(struct session *s, struct np_err *err)
 	    cli->bench.transport->no_control != NULL) {
 		return np_fail(err, NP_EPLAIN, 0, "%s", cli->bench.transport->no_control);
 	}
-	/* before the banner */
+	/* Before the banner: does the kernel have a protocol that not all have? */
 	if (cli->bench.transport->kernel.option != NULL &&
 	    np_transport_probe(cli->bench.transport, err) == NP_EUNSUP) {
 		return np_fail_in(err, cli->bench.name);
@@ -449,7 +452,7 @@ run_bench(struct session *s, struct np_err *err)
 	return measure(s, err);
 }
 
-/* netperf's "calibration rate", on Linux the clock tick; -v 2: the number of processors. */
+/* netperf's "calibration rate", on Linux clock ticks a second; with -v 2 also the processors. */
 static void
 print_cpu_rate(const struct np_cli *cli, const char *which, double rate, int cpus)
 {
@@ -460,6 +463,7 @@ print_cpu_rate(const struct np_cli *cli, const char *which, double rate, int cpu
 	}
 }
 
+/* Run what -t names, and print its result. Tests that ask the daemon have a connection. */
 static int
 run_test(struct session *s, struct np_err *err)
 {
@@ -490,7 +494,7 @@ run_test(struct session *s, struct np_err *err)
 	return NP_OK;
 }
 
-/* Print those that were not printed yet. */
+/* Print the notes that were not printed yet. */
 static void
 print_notes(struct np_option_notes *notes)
 {
@@ -498,7 +502,7 @@ print_notes(struct np_option_notes *notes)
 	notes->printed = notes->len;
 }
 
-/* Check the options before anything is connected, with or without --dry-run. */
+/* Check and complete the options before anything is connected, with or without --dry-run. */
 static int
 settle(struct session *s, struct np_err *err)
 {
@@ -518,7 +522,7 @@ settle(struct session *s, struct np_err *err)
 	return np_cli_beside_new(cli, &s->beside, err);
 }
 
-/* Fails for options that netperf ignores, too. The document is only checked, not written. */
+/* --dry-run. Options that netperf ignores are errors, too. The document's file is only checked. */
 static int
 dry_run(struct session *s, struct np_err *err)
 {
@@ -560,10 +564,12 @@ connect_and_run(struct session *s, struct np_err *err)
 	return rc;
 }
 
-/* Do what the options ask for, but for printing texts. Returns enum np_errc. */
+/* Do what the options ask for, except printing texts. Returns enum np_errc. */
 static int
 run(struct session *s, struct np_err *err)
 {
+	/* They end or stop the program: take_signals() changes some of them once it is connected.
+	 */
 	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGTSTP };
 	struct np_cli *cli = &s->cli;
 	int rc;
@@ -593,7 +599,7 @@ run(struct session *s, struct np_err *err)
 				      .plan = &cli->plan,
 				      .terms = &cli->terms,
 				      .peer = &s->ends.remote.at[0] };
-	s->client.chan.fd = -1;
+	s->client.chan.fd = -1; /* not connected */
 	s->client.hooks.ctx = s;
 	s->client.hooks.tell = say_on_stderr;
 	s->client.hooks.tell_after_ns = TELL_AFTER_S * NP_SEC;
@@ -613,8 +619,7 @@ run(struct session *s, struct np_err *err)
 	return rc;
 }
 
-/* status: of what was done. Returns the exit status: failing to write the output is an error, too.
- */
+/* Write the document and the error. status: the exit status for rc. Returns that of the program. */
 static int
 conclude(int rc, int status, struct session *s, const struct np_err *err)
 {
@@ -622,6 +627,7 @@ conclude(int rc, int status, struct session *s, const struct np_err *err)
 		.rc = rc, .err = err, .partial = s->partial, .signal = signal_last
 	};
 	struct np_err unwritten;
+	/* netperf prints it on standard output, which a document may have to itself */
 	bool plain = rc == NP_EPLAIN && (s->document == NULL || s->out != NULL);
 
 	if (plain) {
@@ -643,7 +649,7 @@ conclude(int rc, int status, struct session *s, const struct np_err *err)
 			err->msg, s->partial);
 		return status;
 	}
-	/* as a shell reports a process that was ended by a signal */
+	/* as a shell reports a process that was ended by a signal; SIGINT and SIGALRM are usual */
 	return signal_last == SIGTERM || signal_last == SIGHUP ? 128 + signal_last : status;
 }
 

@@ -4,7 +4,7 @@
 #include "opt/doc.h"
 #include "out/preflight_rules.h"
 
-/* All figures except the two that mark begin and end. */
+/* All figures, by their place in the lists, except the two that mark begin and end. */
 static const char *
 figure_at(size_t i)
 {

@@ -1,10 +1,10 @@
-/* Tests whose protocol, direction and connections are chosen by test-specific options. */
+/* OMNI tests: test-specific options choose the protocol, the direction and the connections. */
 #include <string.h>
 #include <strings.h>
 
 #include "cli/args.h"
 
-/* Use the kernel's default for protocol 0: TCP for a stream, UDP for datagrams. */
+/* Use protocol 0, the kernel's default for the socket type of base: TCP, or UDP for datagrams. */
 static void
 take_default(struct np_cli *cli, const struct np_transport *base)
 {
@@ -59,7 +59,7 @@ choose_transport(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* direction: NP_WD_* as this end sees it; the table has the role of the daemon. */
+/* direction: NP_WD_* as this end sees it. np_pattern_find() takes and gives the daemon's view. */
 static int
 choose_pattern(struct np_cli *cli, uint32_t direction, struct np_err *err)
 {
@@ -118,13 +118,14 @@ np_omni_choose(struct np_cli *cli, struct np_err *err)
 			 b->pattern->words[b->near_role].direction);
 		b->title = cli->title;
 		b->name = "OMNI";
-		cli->output.style =
+		cli->output.style = /* OMNI has no classic table */
 		    cli->output.style == NP_STYLE_CLASSIC ? NP_STYLE_COLUMNS : cli->output.style;
 		cli->bench.flags =
 		    !cli->bench.transport->connected && !cli->bench.pattern->transactions
 			? NP_B_ROUTE_OFF
 			: 0;
 	} else if (cli->omni.connections != row->pattern->connection_test) {
+		/* -- -c, such as TCP_RR with a connection for each transaction */
 		rc = choose_pattern(cli,
 				    row->pattern->transactions  ? row->pattern->lead_direction
 				    : row->near_role == NP_LEAD ? NP_WD_TRANSMIT

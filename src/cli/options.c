@@ -1,3 +1,7 @@
+/*
+ * The tables of netperf's options, and the functions in their rows: read_KIND() is np_option.read,
+ * set_OPTION() and take_WHAT() (one value of a pair) np_option.set, "after -X" np_option.then.
+ */
 #include "cli/args.h"
 
 #include <arpa/inet.h>
@@ -19,8 +23,7 @@
 #include "net/cidr.h"
 #include "run/knee.h"
 
-/* A port's number, or a service's name of any protocol, as a uint32_t. Its range is checked later.
- */
+/* A port's number or a service's name, as a uint32_t; settle_ports() checks its range. */
 static bool
 read_port(const char *word, void *to)
 {
@@ -36,7 +39,7 @@ read_port(const char *word, void *to)
 		*port = (uint32_t)n;
 		return true;
 	}
-	service = getservbyname(word, NULL);
+	service = getservbyname(word, NULL); /* of any protocol: the test's is not known yet */
 	*port = service != NULL ? ntohs((uint16_t)service->s_port) : 0;
 	return service != NULL;
 }
@@ -75,7 +78,7 @@ read_burst(const char *word, void *to)
 	return true;
 }
 
-/* As in netperf, m anywhere in the suffix means milliseconds, else u, else s; no suffix: as m. */
+/* In us. As in netperf a suffix with m, or none, means ms, else one with u us, with s seconds. */
 static bool
 read_interval(const char *word, void *to)
 {
@@ -88,7 +91,7 @@ read_interval(const char *word, void *to)
 	} else if (strchr(end, 'm') == NULL && strchr(end, 's') != NULL) {
 		unit = 1e6;
 	}
-	if (end == word || !(n >= 0 && n * unit <= 3.6e9)) {
+	if (end == word || !(n >= 0 && n * unit <= 3.6e9)) { /* no NAN either */
 		return false;
 	}
 	*interval_us = (uint32_t)(n * unit);
@@ -123,7 +126,7 @@ read_when(const char *word, void *to)
 	return i >= 0;
 }
 
-/* Scripts write 1400b, which netperf reads as 1400, and 0 for the system's size. */
+/* Scripts write 1400b, which netperf reads as 1400, and 0 or -1 for the system's size. */
 static bool
 read_mss(const char *word, void *to)
 {
@@ -147,6 +150,7 @@ read_engine(const char *word, void *to)
 	return *engine != NULL;
 }
 
+/* Seconds, or a duration as -l takes it (1m30s), in ms. */
 static bool
 read_warm_up(const char *word, void *to)
 {
@@ -155,7 +159,8 @@ read_warm_up(const char *word, void *to)
 	double ms = strtod(word, &end) * 1000;
 	int64_t s;
 
-	if (end == word || *end != '\0') { /* a count of -l is no time: 1m is a million */
+	/* np_parse_length() also reads counts, which are no time: 1m is a million */
+	if (end == word || *end != '\0') {
 		if (strpbrk(word, "sh.") == NULL || np_parse_length(word, &s, &less_ms) != 0) {
 			return false;
 		}
@@ -168,6 +173,7 @@ read_warm_up(const char *word, void *to)
 	return true;
 }
 
+/* Connections a second, "N" or "N/s". */
 static bool
 read_ramp(const char *word, void *to)
 {
@@ -186,6 +192,7 @@ read_ramp(const char *word, void *to)
 	return true;
 }
 
+/* When requests are due: a constant of bench/load.h, or the K of burst:K. */
 static bool
 read_arrivals(const char *word, void *to)
 {
@@ -211,7 +218,7 @@ read_rate_of_link(const char *word, void *to)
 	return np_parse_rate(word, to) == 0;
 }
 
-/* As in netperf, which accepts no less than 2, whatever its message says. */
+/* As in netperf, which accepts no less than 2, though its message says 1. */
 static bool
 read_associations(const char *word, void *to)
 {
@@ -229,6 +236,7 @@ read_associations(const char *word, void *to)
 	return true;
 }
 
+/* Keeps the pointer into argv. netperf has room for 37 characters. */
 static bool
 read_uuid(const char *word, void *to)
 {
@@ -236,7 +244,7 @@ read_uuid(const char *word, void *to)
 	return strlen(word) <= 37;
 }
 
-/* The family part of -H and -L: netperf looks for single characters, which hosts contain, too. */
+/* The family of -H and -L. As in netperf a 6, else inet or a 4 anywhere in the word decides. */
 static int
 parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 {
@@ -263,9 +271,9 @@ parse_family(struct np_cli *cli, const struct np_option *o, const char *word)
 	return family;
 }
 
-/* "%eth0" names a device to bind to, except where it is the scope of a link-local address. */
+/* Move the device of "NAME%eth0" out of the name, unless it is a link-local address's scope. */
 static int
-take_device(const struct np_setting *set, struct np_name *name)
+split_device(const struct np_setting *set, struct np_name *name)
 {
 	char *sign = strchr(name->text, '%');
 	struct in6_addr a;
@@ -289,11 +297,11 @@ take_device(const struct np_setting *set, struct np_name *name)
 		name->device[n] = '\0';
 		memmove(sign, sign + 1 + n, strlen(sign + 1 + n) + 1);
 	}
-	name->given = name->text[0] != '\0';
+	name->given = name->text[0] != '\0'; /* "%eth0" alone names no host */
 	return NP_OK;
 }
 
-/* NAME,FAMILY. */
+/* -H: NAME,FAMILY. */
 static int
 set_name(const struct np_setting *set)
 {
@@ -314,14 +322,14 @@ set_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* The same, where the name may have a device. */
+/* -L: the same, where the name may have a device. */
 static int
 set_local_name(const struct np_setting *set)
 {
-	return set_name(set) == NP_OK ? take_device(set, set->to) : (int)set->err->code;
+	return set_name(set) == NP_OK ? split_device(set, set->to) : (int)set->err->code;
 }
 
-/* -H and -L of the data connection. After ADDRESS/BITS the other bits are random. */
+/* -- -H and -- -L: likewise, and the name may be ADDRESS/BITS: the other bits are then random. */
 static int
 set_data_name(const struct np_setting *set)
 {
@@ -351,7 +359,7 @@ set_data_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Keep the ports as the user wrote them: SOURCE_PORT and DEST_PORT print them. */
+/* After -- -P: keep the ports as the user wrote them, for SOURCE_PORT and DEST_PORT. */
 static int
 keep_data_ports(const struct np_setting *set)
 {
@@ -370,10 +378,11 @@ set_unit(const struct np_setting *set)
 {
 	struct np_cli *cli = set->ctx;
 
-	cli->output.unit = *set->arg == '?' ? '\0' : *set->arg;
+	cli->output.unit = *set->arg == '?' ? '\0' : *set->arg; /* '?': netperf's default */
 	return NP_OK;
 }
 
+/* A path of one end's plan. */
 static int
 take_path(const struct np_setting *set)
 {
@@ -381,8 +390,8 @@ take_path(const struct np_setting *set)
 }
 
 /*
- * Warn of pages of zeros, which neper sends, too: they stay in the processor's cache. netperf's
- * messages have 32 bytes for the far end's file; NP_ECONTROL, as it has netperf's exit status.
+ * After -F: warn of pages of zeros, which neper sends, too: they stay in the processor's cache.
+ * netperf's messages have 32 bytes for the far end's file; NP_ECONTROL has netperf's exit status.
  */
 static int
 check_fill_files(const struct np_setting *set)
@@ -438,7 +447,7 @@ take_tos(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* A congestion control of DCCP, the same for both ends. */
+/* --ccid: a congestion control of DCCP, the same for both ends; a prefix tells it from TCP's. */
 static int
 set_ccid(const struct np_setting *set)
 {
@@ -469,7 +478,7 @@ take_cpus(const struct np_setting *set)
 	const char *why;
 
 	place->turns.count = 0;
-	if (set->arg[0] == '\0' || strpbrk(set->arg + 1, "-+:") == NULL) {
+	if (set->arg[0] == '\0' || strpbrk(set->arg + 1, "-+:") == NULL) { /* "-1" is no range */
 		return np_option_set(&one, set->arg, place, set->err);
 	}
 	place->cpu = -1;
@@ -477,7 +486,7 @@ take_cpus(const struct np_setting *set)
 	if (why != NULL) {
 		return np_usage(set->err, "%.40s is %s", set->arg, why);
 	}
-	if (!np_cpu_turns_text(&place->turns, again, sizeof(again))) {
+	if (!np_cpu_turns_text(&place->turns, again, sizeof(again))) { /* PLAN has no room for it */
 		return np_usage(set->err,
 				"%.40s is longer than %zu characters (ranges are shorter: 0-7, "
 				"0-14:2)",
@@ -486,7 +495,7 @@ take_cpus(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* After -T was parsed: at least one end must have a processor. */
+/* After -T: at least one end must have a processor. */
 static int
 check_cpus(const struct np_setting *set)
 {
@@ -496,6 +505,7 @@ check_cpus(const struct np_setting *set)
 		   : np_usage(set->err, "'%s' holds no value", set->arg);
 }
 
+/* -- -4 and -- -6. */
 static int
 set_family(const struct np_setting *set)
 {
@@ -503,7 +513,7 @@ set_family(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Overrides earlier -H and -L, and is overridden by later ones. */
+/* -4 and -6: overrides the families of earlier -H and -L, and is overridden by later ones. */
 static int
 set_control_family(const struct np_setting *set)
 {
@@ -514,6 +524,7 @@ set_control_family(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* -d, as often as it is given. */
 static int
 set_debug(const struct np_setting *set)
 {
@@ -521,7 +532,7 @@ set_debug(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* Seconds. With negative ones netperf reads the clock more often; this program need not. */
+/* -D SECONDS,UNITS; 0 is 1 s. Negative: netperf reads the clock more often; ours need not. */
 static int
 set_interim(const struct np_setting *set)
 {
@@ -548,6 +559,7 @@ set_interim(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* netperf's limits. */
 static int32_t
 clamp_iterations(int32_t n)
 {
@@ -588,7 +600,7 @@ parse_level(const char *text, int64_t *level)
 	return (double)*level < n ? -1 : 0;
 }
 
-/* LEVEL,WIDTH. As in netperf, a level without a comma is the width, too. */
+/* -I LEVEL,WIDTH. As in netperf, a level without a comma is the width, too. */
 static int
 set_confidence(const struct np_setting *set)
 {
@@ -614,7 +626,7 @@ set_confidence(const struct np_setting *set)
 		}
 	}
 	cli->confidence.level = (int32_t)level;
-	if (cli->confidence.max == 1) {
+	if (cli->confidence.max == 1) { /* no -i so far */
 		cli->confidence.min = 3;
 		cli->confidence.max = 10;
 	}
@@ -635,7 +647,7 @@ set_style(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* A direction: words joined by bars; other words are read as numbers. */
+/* -d of OMNI: words joined by bars; other words are read as numbers, bits NP_WD_*. */
 static int
 set_direction(const struct np_setting *set)
 {
@@ -668,7 +680,7 @@ set_direction(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* The sizes of an OMNI test imply its direction. */
+/* After -m or -M: the first size implies an OMNI test that sends, the second one that receives. */
 static int
 imply_by_call_sizes(const struct np_setting *set)
 {
@@ -682,6 +694,7 @@ imply_by_call_sizes(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* After -r: requests and responses. */
 static int
 imply_by_message_sizes(const struct np_setting *set)
 {
@@ -691,7 +704,7 @@ imply_by_message_sizes(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* An option that netperf no longer has: it prints a warning. */
+/* An option that netperf no longer has: main() prints a warning, as netperf does. */
 static int
 set_gone(const struct np_setting *set)
 {
@@ -730,6 +743,7 @@ set_key_file(const struct np_setting *set)
 	return np_auth_read_key(&cli->target.key, set->arg, set->err);
 }
 
+/* --engine: LOCAL,REMOTE or list. */
 static int
 set_engine(const struct np_setting *set)
 {
@@ -749,7 +763,7 @@ set_engine(const struct np_setting *set)
 	return np_option_set(&engines, set->arg, set->ctx, set->err);
 }
 
-/* times: what follows "auto". The search sets its own rates; 1 says that there is one. */
+/* times: what follows "auto", ":N" or nothing. The search sets its own rates; 1: there is one. */
 static int
 set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 {
@@ -770,9 +784,9 @@ set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 	return NP_OK;
 }
 
-/* Suffixes of a rate are powers of 1000, whatever their case: 10M are ten million. */
+/* Read bits a second (2.5gbit: sets *bits), or a count with powers of 1000 in any case (10M). */
 static int
-read_rate(const char *word, size_t length, double *rate, bool *bits, struct np_err *err)
+parse_rate(const char *word, size_t length, double *rate, bool *bits, struct np_err *err)
 {
 	char text[32];
 	int64_t n;
@@ -785,7 +799,7 @@ read_rate(const char *word, size_t length, double *rate, bool *bits, struct np_e
 	if (*bits) {
 		return NP_OK;
 	}
-	if (length >= sizeof(text) || np_parse_count(text, &n) != 0) {
+	if (length >= sizeof(text) || np_parse_count(text, &n) != 0) { /* text may be cut */
 		return np_usage(err, "%.*s is not a rate (try 2000, 10M, 2.5gbit)",
 				length < 40 ? (int)length : 40, word);
 	}
@@ -796,7 +810,7 @@ read_rate(const char *word, size_t length, double *rate, bool *bits, struct np_e
 	return NP_OK;
 }
 
-/* auto, ndr, or one rate, or one for each end. */
+/* --rate: auto, auto:N, ndr, one rate, or one for each end (LOCAL,REMOTE, for --both). */
 static int
 set_rate(const struct np_setting *set)
 {
@@ -804,19 +818,19 @@ set_rate(const struct np_setting *set)
 	size_t first = strcspn(set->arg, ",");
 	bool far_bits;
 
-	cli->no_loss = strcmp(set->arg, "ndr") == 0;
+	cli->no_loss = strcmp(set->arg, "ndr") == 0; /* non-drop rate */
 	if (cli->no_loss || strncmp(set->arg, "auto", 4) == 0) {
 		return set_rate_auto(cli, cli->no_loss ? "" : set->arg + 4, set->err);
 	}
 	cli->knee_times = cli->far_rate = 0;
-	if (set->arg[first] == ',' && read_rate(set->arg + first + 1, strlen(set->arg + first + 1),
-						&cli->far_rate, &far_bits, set->err) != NP_OK) {
+	if (set->arg[first] == ',' && parse_rate(set->arg + first + 1, strlen(set->arg + first + 1),
+						 &cli->far_rate, &far_bits, set->err) != NP_OK) {
 		return set->err->code;
 	}
-	return read_rate(set->arg, first, &cli->rate, &cli->rate_bits, set->err);
+	return parse_rate(set->arg, first, &cli->rate, &cli->rate_bits, set->err);
 }
 
-/* The first address of the range counts as that of -L. */
+/* --source-range: the first address counts as that of -- -L. */
 static int
 set_source_range(const struct np_setting *set)
 {
@@ -832,6 +846,7 @@ set_source_range(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* --json[=FILE]; "-" is standard output, too. */
 static int
 set_json(const struct np_setting *set)
 {
@@ -845,6 +860,7 @@ set_json(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* --stations[=N], 100 by default: one transaction in N. */
 static int
 set_stations(const struct np_setting *set)
 {
@@ -860,6 +876,7 @@ set_stations(const struct np_setting *set)
 	return NP_OK;
 }
 
+/* --wire[=pcap:FILE]. */
 static int
 set_wire(const struct np_setting *set)
 {
@@ -879,8 +896,8 @@ set_wire(const struct np_setting *set)
 }
 
 /*
- * -o, -O and -k set offsets and dirty bytes here, and select figures after "--": two letters, or
- * one and a _, begin no number, but the name of a figure, misspelled or not.
+ * np_option.astray of -o, -O and -k, which set numbers before "--" and select figures after it: two
+ * letters, or one and a _, begin no number, but the name of a figure, misspelled or not.
  */
 static bool
 names_figures(const char *arg)
@@ -888,6 +905,7 @@ names_figures(const char *arg)
 	return isalpha((unsigned char)arg[0]) && (isalpha((unsigned char)arg[1]) || arg[1] == '_');
 }
 
+/* --help[=all]. */
 static int
 set_help(const struct np_setting *set)
 {
@@ -912,7 +930,7 @@ set_help(const struct np_setting *set)
 #define ROW NP_OPT_ROW
 #define TO(m) .to = CLI(m)
 #define TO2(m1, m2) .to = CLI(m1), .to2 = CLI(m2)
-/* How a value for one or both ends is read: by take_WHAT(), by read_KIND(), or as a name. */
+/* How a value for one or both ends (m1, m2) is read: by take_WHAT(), by read_KIND(), as a name. */
 #define TAKES(what, m1, m2) TO2(m1, m2), .set = take_##what
 #define READS(kind, m, words) TO(m), .read = read_##kind, .what = (words)
 #define READS2(kind, m1, m2, words) TO2(m1, m2), .read = read_##kind, .what = (words)

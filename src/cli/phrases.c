@@ -11,7 +11,7 @@
 void
 np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c)
 {
-	/* the family of -H, or what the host resolved to */
+	/* the family of -H or, if the host resolved, of its first address */
 	int given_family = t->host.family;
 	int family = t->host.given ? np_family_or(given_family, c->unreachable) : given_family;
 	const char *from = t->local.given ? t->local.text : np_cli_any_address(family);

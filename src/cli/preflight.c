@@ -8,7 +8,7 @@
 #include "out/preflight_rules.h"
 #include "run/evidence.h"
 
-/* Print both ends' facts and findings, or only this end's if the far end does not tell its. */
+/* Print both ends' facts and findings, or only this end's if the daemon reports none. */
 static int
 print_both_ends(struct np_client *c, struct np_err *err)
 {
@@ -16,7 +16,7 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	double near_mbps, far_mbps;
 	struct np_tcp_brief tcp;
 	struct np_preflight_path path;
-	struct np_evidence_wants wants = { .near.len = sizeof(wants.near.sa) };
+	struct np_evidence_wants wants = { .near.len = sizeof(wants.near.sa) }; /* the interface */
 	int rc = np_client_host(c, &far, err);
 
 	if (getsockname(c->chan.fd, (struct sockaddr *)&wants.near.sa, &wants.near.len) != 0) {
@@ -26,7 +26,7 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	}
 	np_evidence_host(&wants, c->chan.fd, near);
 	/* The shortest round trip so far, and the rate of the slower interface; 0: unknown. */
-	(void)np_tcp_read(c->chan.fd, &tcp, NULL);
+	(void)np_tcp_read(c->chan.fd, &tcp, NULL); /* -1 in *tcp if it fails */
 	path.rtt_s = fmax((double)(tcp.min_rtt_us > 0 ? tcp.min_rtt_us : tcp.rtt_us) / 1e6, 0);
 	near_mbps = np_bag_number(near, "host.nic.speed_mbps");
 	far_mbps = np_bag_number(far, "host.nic.speed_mbps");
@@ -38,7 +38,7 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	np_preflight_print(stdout, "local", near, far, &path);
 	if (rc == NP_OK) {
 		np_preflight_print(stdout, "remote", far, near, &path);
-	} else if (rc == NP_ECONTROL) {
+	} else if (rc == NP_ECONTROL) { /* the daemon reports none */
 		printf("only this end is shown: %s\n", err->msg);
 		rc = NP_OK;
 	}
@@ -47,7 +47,7 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	return rc;
 }
 
-/* here: the address whose interface is meant; len 0: none. */
+/* Print this end's facts and findings. here: an address of its interface; len 0: unknown. */
 static void
 print_this_end(const struct np_addr *here)
 {
@@ -64,7 +64,7 @@ int
 np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_target *target,
 		 struct np_err *err)
 {
-	/* Documentation addresses (RFC 5737, RFC 3849). */
+	/* Documentation addresses (RFC 5737, RFC 3849), to which nothing is sent. */
 	static const struct {
 		int family;
 		const char *host;

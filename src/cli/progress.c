@@ -14,41 +14,42 @@
 
 static const uint64_t redraw_ns = 250 * NP_MSEC;
 enum {
-	LONG_S = 2, /* a shorter test needs no line */
-	LOOKS = 5,  /* so the rate is that of the last four intervals, a second */
-	COLUMNS = 80
+	LONG_S = 2,  /* a shorter test needs no line */
+	SAMPLES = 5, /* so the rate is that of the last four intervals, a second */
+	COLUMNS = 80 /* if the terminal's are not known */
 };
 
-/* The work done at some time. */
-struct look {
+/* The work done at some time, by np_cli_work(). */
+struct sample {
 	uint64_t at_ns;
 	double work;
 };
 
-struct np_shown {
+struct np_progress_line {
 	const struct np_cli *cli;
-	struct np_repeat_plan repeat;
+	struct np_repeat_plan repeat; /* how often the test runs */
 	struct np_live live;
-	bool always;
-	int fd;           /* where it is drawn */
+	bool always;      /* --progress always */
+	int fd;           /* where it is drawn: standard error, non-blocking if possible */
 	bool shares;      /* standard output is the same terminal or file */
 	bool piped;       /* standard output is a pipe; its reader may print to the terminal */
 	uint64_t counted; /* bytes or transactions of a test by count; 0: a test by time */
 	uint64_t from_ns; /* not drawn before, unless `always` */
 
-	pthread_mutex_t lock; /* for the members below, and for the terminal */
-	bool ended;
-	unsigned paused;
-	atomic_int *drawn; /* the handler of signals reads it, too */
-	bool was_drawn;
-	unsigned iteration;
-	struct np_live_view view; /* the last one, */
-	uint64_t at_ns;           /* and when it came */
-	uint64_t since_ns;        /* when the present step began */
-	struct look look[LOOKS];  /* in this step, the newest first */
-	unsigned looks;
+	pthread_mutex_t lock;          /* for the members below, and for the terminal */
+	bool ended;                    /* it is not to be drawn any more */
+	unsigned paused;               /* calls of np_progress_pause() not resumed yet */
+	atomic_int *drawn;             /* the handler of signals reads it, too */
+	bool was_drawn;                /* when it was paused */
+	unsigned iteration;            /* 0: there is only one */
+	struct np_live_view view;      /* the last one, */
+	uint64_t at_ns;                /* and when it came */
+	uint64_t since_ns;             /* when the present step began */
+	struct sample sample[SAMPLES]; /* in this step, the newest first */
+	unsigned samples;
 };
 
+/* Write n bytes, or as many as there is room for. Called by a signal handler, too. */
 static void
 put(int fd, const char *text, size_t n)
 {
@@ -67,55 +68,56 @@ void
 np_progress_erase(atomic_int *drawn)
 {
 	static const char erase[] = "\r\033[K";
-	int fd = atomic_exchange(drawn, 0);
+	int fd = atomic_exchange(drawn, 0); /* only one of thread and handler erases it */
 
 	if (fd != 0) {
 		put(fd, erase, sizeof(erase) - 1);
 	}
 }
 
+/* Add the newest sample; the oldest one is dropped if there is no room. */
 static void
-add_look(struct np_shown *s, uint64_t at_ns, double work)
+add_sample(struct np_progress_line *s, uint64_t at_ns, double work)
 {
-	memmove(s->look + 1, s->look, (LOOKS - 1) * sizeof(s->look[0]));
-	s->look[0] = (struct look){ .at_ns = at_ns, .work = work };
-	s->looks += s->looks < LOOKS;
+	memmove(s->sample + 1, s->sample, (SAMPLES - 1) * sizeof(s->sample[0]));
+	s->sample[0] = (struct sample){ .at_ns = at_ns, .work = work };
+	s->samples += s->samples < SAMPLES;
 }
 
-/* Note the work done so far. Returns the rate since the oldest look; < 0: unknown. */
+/* Note the work done so far. Returns the rate since the oldest sample; < 0: unknown. */
 static double
-rate_of(struct np_shown *s)
+rate_of(struct np_progress_line *s)
 {
 	const struct np_live_view *view = &s->view;
 	double work = np_cli_work(s->cli, &s->cli->plan, &view->count);
-	const struct look *oldest;
+	const struct sample *oldest;
 	uint64_t now = s->at_ns;
 
-	if (view->since_ns != s->since_ns) {
+	if (view->since_ns != s->since_ns) { /* another step has begun */
 		s->since_ns = view->since_ns;
-		s->looks = 0;
+		s->samples = 0;
 		/* After a warm-up each worker sets its counters to 0 a moment later. */
 		if (view->step < NP_LIVE_MEASURING || s->cli->plan.warm_up_ms == 0) {
-			add_look(s, view->since_ns, 0);
+			add_sample(s, view->since_ns, 0);
 		}
 	}
-	if (s->looks > 0 && work < s->look[0].work) {
-		s->looks = 0;
+	if (s->samples > 0 && work < s->sample[0].work) { /* counters were set to 0 */
+		s->samples = 0;
 	}
-	/* Sooner after the last look only when output paused the line. */
-	if (s->looks == 0 || now - s->look[0].at_ns >= redraw_ns / 2) {
-		add_look(s, now, work);
+	/* Sooner after the last sample only when output paused the line. */
+	if (s->samples == 0 || now - s->sample[0].at_ns >= redraw_ns / 2) {
+		add_sample(s, now, work);
 	}
-	oldest = &s->look[s->looks - 1];
-	if (now - oldest->at_ns < redraw_ns / 2) {
+	oldest = &s->sample[s->samples - 1];
+	if (now - oldest->at_ns < redraw_ns / 2) { /* too short for a rate */
 		return -1;
 	}
 	return (work - oldest->work) / ((double)(now - oldest->at_ns) / 1e9);
 }
 
-/* What the line is to say now. Also called while it is hidden, so that the rate is known. */
+/* What the line is to say now. Also called while it is hidden, so that the rate is known later. */
 static void
-describe(struct np_shown *s, struct np_progress *p)
+describe(struct np_progress_line *s, struct np_progress *p)
 {
 	const struct np_plan *plan = &s->cli->plan;
 	const struct np_unit *unit = np_cli_unit(s->cli);
@@ -151,9 +153,9 @@ describe(struct np_shown *s, struct np_progress *p)
 	}
 }
 
-/* Draw the line. The cursor returns to the first column, so that other output overwrites it. */
+/* Draw the line (locked). The cursor returns to column 1, so that other output overwrites it. */
 static void
-draw(struct np_shown *s)
+draw(struct np_progress_line *s)
 {
 	static const char ends[] = "\033[K\r";
 	char line[1 + NP_PROGRESS_TEXT + sizeof(ends)] = "\r";
@@ -192,7 +194,7 @@ draw(struct np_shown *s)
 static void
 draw_view(void *shown, const struct np_live_view *view)
 {
-	struct np_shown *s = shown;
+	struct np_progress_line *s = shown;
 
 	pthread_mutex_lock(&s->lock);
 	s->view = *view;
@@ -201,13 +203,13 @@ draw_view(void *shown, const struct np_live_view *view)
 	pthread_mutex_unlock(&s->lock);
 }
 
-struct np_shown *
+struct np_progress_line *
 np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 {
 	enum np_when when = cli->output.progress;
 	const char *term = getenv("TERM");
 	pthread_mutexattr_t recursive;
-	struct np_shown *s;
+	struct np_progress_line *s;
 	const struct np_plan *p = &cli->plan;
 	struct stat out, err;
 	bool is_long;
@@ -228,7 +230,7 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 	if (fstat(STDERR_FILENO, &err) == 0 && (S_ISCHR(err.st_mode) || S_ISFIFO(err.st_mode))) {
 		s->fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	}
-	s->fd = s->fd > 0 ? s->fd : STDERR_FILENO;
+	s->fd = s->fd > 0 ? s->fd : STDERR_FILENO; /* not opened: 0, or -1 */
 	np_cli_plan_repeats(cli, &s->repeat);
 	s->always = when == NP_WHEN_ALWAYS;
 	if (fstat(STDOUT_FILENO, &out) == 0 && fstat(STDERR_FILENO, &err) == 0) {
@@ -240,6 +242,7 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 	is_long =
 	    p->length == 0 || (p->warm_up_ms / 1e3 + np_plan_time_s(p)) * s->repeat.min > LONG_S;
 	s->from_ns = np_now() + (is_long || s->cli->wait_s > LONG_S ? 0 : LONG_S * NP_SEC);
+	/* Recursive: calls of pause, which keep it locked, may be nested. */
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&s->lock, &recursive);
@@ -253,13 +256,13 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 }
 
 struct np_live *
-np_progress_live(struct np_shown *s)
+np_progress_live(struct np_progress_line *s)
 {
 	return s != NULL ? &s->live : NULL;
 }
 
 void
-np_progress_iteration(struct np_shown *s, unsigned number)
+np_progress_iteration(struct np_progress_line *s, unsigned number)
 {
 	if (s != NULL && (s->repeat.clean_s > 0 || s->repeat.max > 1)) {
 		pthread_mutex_lock(&s->lock);
@@ -270,18 +273,18 @@ np_progress_iteration(struct np_shown *s, unsigned number)
 
 /* Can output to this stream appear on the terminal that has the line? */
 static bool
-is_seen(const struct np_shown *s, const FILE *to)
+is_seen(const struct np_progress_line *s, const FILE *to)
 {
 	return s != NULL && (to == stderr || s->shares || s->piped);
 }
 
 void
-np_progress_pause(struct np_shown *s, FILE *to)
+np_progress_pause(struct np_progress_line *s, FILE *to)
 {
 	if (!is_seen(s, to)) {
 		return;
 	}
-	pthread_mutex_lock(&s->lock);
+	pthread_mutex_lock(&s->lock); /* until np_progress_resume() */
 	if (s->paused++ == 0) {
 		s->was_drawn = atomic_load(s->drawn) != 0;
 		np_progress_erase(s->drawn);
@@ -289,12 +292,12 @@ np_progress_pause(struct np_shown *s, FILE *to)
 }
 
 void
-np_progress_resume(struct np_shown *s, FILE *to)
+np_progress_resume(struct np_progress_line *s, FILE *to)
 {
 	if (!is_seen(s, to)) {
 		return;
 	}
-	fflush(s->shares ? stdout : to);
+	fflush(s->shares ? stdout : to); /* standard error has no buffer */
 	/* Output through a pipe appears later: then wait for the next redraw. */
 	if (--s->paused == 0 && s->was_drawn && (to == stderr || s->shares)) {
 		draw(s);
@@ -303,7 +306,7 @@ np_progress_resume(struct np_shown *s, FILE *to)
 }
 
 void
-np_progress_end(struct np_shown *s)
+np_progress_end(struct np_progress_line *s)
 {
 	if (s != NULL) {
 		pthread_mutex_lock(&s->lock);
@@ -314,7 +317,7 @@ np_progress_end(struct np_shown *s)
 }
 
 void
-np_progress_free(struct np_shown *s)
+np_progress_free(struct np_progress_line *s)
 {
 	if (s != NULL) {
 		np_progress_end(s);

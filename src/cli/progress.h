@@ -11,34 +11,35 @@
 #include "cli/args.h"
 #include "run/live.h"
 
-struct np_shown; /* a line that may be drawn */
+struct np_progress_line; /* a line that may be drawn */
 
 /*
  * Begin, for a test with settled options. NULL: --progress or the terminal do not allow a line, or
  * memory ran out. *drawn is 0, or the descriptor on which the line is visible.
  */
-struct np_shown *np_progress_begin(const struct np_cli *cli, atomic_int *drawn);
+struct np_progress_line *np_progress_begin(const struct np_cli *cli, atomic_int *drawn);
 
 /* Erase the line, if it is visible. May be called by a signal handler. */
 void np_progress_erase(atomic_int *drawn);
 
 /* What the test's client reports its steps to; NULL: to nothing. */
-struct np_live *np_progress_live(struct np_shown *s);
+struct np_live *np_progress_live(struct np_progress_line *s);
 
 /* This iteration begins, from 1 on. Has no effect where a test runs once. */
-void np_progress_iteration(struct np_shown *s, unsigned number);
+void np_progress_iteration(struct np_progress_line *s, unsigned number);
 
 /*
  * Call these before and after writing to `to`, standard output or error, while the line may be
- * there: it is erased first, and drawn again afterwards. Calls may be nested.
+ * there: it is erased first, and drawn again afterwards. Calls may be nested; other threads wait
+ * from the first pause to its resume.
  */
-void np_progress_pause(struct np_shown *s, FILE *to);
-void np_progress_resume(struct np_shown *s, FILE *to);
+void np_progress_pause(struct np_progress_line *s, FILE *to);
+void np_progress_resume(struct np_progress_line *s, FILE *to);
 
 /* Erase the line for good. Twice is the same as once. */
-void np_progress_end(struct np_shown *s);
+void np_progress_end(struct np_progress_line *s);
 
-void np_progress_free(struct np_shown *s);
+void np_progress_free(struct np_progress_line *s);
 
 /* ---- Its text (progress_text.c) ---- */
 

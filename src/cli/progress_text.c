@@ -9,15 +9,15 @@
 #include "base/units.h"
 
 enum {
-	BAR_MOST = 20,
+	BAR_MOST = 20, /* cells of a bar, */
 	BAR_LEAST = 5,
-	FRAME = 4 /* columns of a bar beside its cells */,
-	PART = 400
+	FRAME = 4, /* and its columns beside these */
+	PART = 400 /* bytes of a part of the line */
 };
 
 enum { LONG_WAIT_S = 1 }; /* from here on its seconds are shown */
 
-/* "3.2 of 10 s". Workers may continue a little after the end, to empty a queue. */
+/* "measuring 3.2 of 10 s". Workers may continue a little after the end, to empty a queue. */
 static void
 put_times(const struct np_progress *p, const char *what, char text[PART])
 {
@@ -99,7 +99,7 @@ put_iteration(const struct np_progress *p, char text[PART])
 	}
 }
 
-/* Three significant digits, and bit/s with a prefix. */
+/* A rate in bit/s, in three significant digits with a prefix. */
 static void
 put_bits(double rate, char text[PART])
 {
@@ -118,7 +118,7 @@ put_bits(double rate, char text[PART])
 		 rate, prefixes[i]);
 }
 
-/* Empty unless data move, and a rate is known. */
+/* The rate; empty unless data move, and a rate is known. */
 static void
 put_rate(const struct np_progress *p, char text[PART])
 {
@@ -166,7 +166,7 @@ np_progress_text(const struct np_progress *p, unsigned columns, char out[NP_PROG
 	put_step(p, step);
 	put_iteration(p, iteration);
 	put_rate(p, rate);
-	used = strlen(step) + (rate[0] != '\0' ? 2 + strlen(rate) : 0);
+	used = strlen(step) + (rate[0] != '\0' ? 2 + strlen(rate) : 0); /* columns */
 	out[0] = '\0';
 	n = 0;
 	if (used + strlen(p->test) + 2 + strlen(iteration) <= columns) {

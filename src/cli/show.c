@@ -17,6 +17,7 @@ static const double REACHED = 0.999;
 /* The same for -b and -w, on a busy machine, if that many operations were due. */
 static const double PACE_KEPT = 0.75, PACE_MANY = 1000;
 
+/* A rate of --rate auto: bits a second of a stream, else operations. */
 static void
 print_rate(const struct np_plan *p, double rate)
 {
@@ -48,6 +49,7 @@ np_show_knee(const struct np_plan *p, const struct np_knee *k)
 {
 	const char *too_much = "nothing above it was tried";
 
+	/* Of the lowest rate that was too high. */
 	for (uint32_t i = 0; k->too_high > 0 && i < k->steps; i++) {
 		if (k->step[i].why_too_high != NULL && k->step[i].rate <= k->too_high) {
 			too_much = k->step[i].why_too_high;
@@ -63,7 +65,7 @@ np_show_knee(const struct np_plan *p, const struct np_knee *k)
 	}
 }
 
-/* --rate of a stream: tell if less was sent or received. Returns whether it was. */
+/* --rate of a stream that this or the far end sends: tell if it was less, or more. True: less. */
 static bool
 show_offered(const struct np_cli *cli, const struct np_outcome *o, bool far)
 {
@@ -73,8 +75,8 @@ show_offered(const struct np_cli *cli, const struct np_outcome *o, bool far)
 	double seconds = np_tally_sending_s(t, !far), asked = (double)e->call.offered,
 	       moved = (double)(far ? t->count.received : t->count.sent) * 8 / seconds,
 	       size = far ? (double)t->recv_size : (double)t->send_size;
-	double message = far ? o->far.send_size : size;
-	/* Messages that may be missing: one in flight, or the spread of a Poisson process. */
+	double message = far ? o->far.send_size : size; /* of the sender */
+	/* Messages that may be missing: one in flight, or 4 sigma of a Poisson process. */
 	double slack = p->arrivals == NP_ARRIVE_POISSON ? 4 * sqrt(asked * seconds / 8 / size) : 1;
 	bool less = asked > 0 && moved < REACHED * asked - slack * size * 8 / seconds;
 
@@ -93,9 +95,7 @@ show_offered(const struct np_cli *cli, const struct np_outcome *o, bool far)
 	return less;
 }
 
-/*
- * --rate: what was not answered, and what kept the generator. Returns whether the rate was missed.
- */
+/* --rate: what was not answered, and why the generator was slow. True if it missed the rate. */
 static bool
 show_open(const struct np_cli *cli, const struct np_outcome *o)
 {
@@ -108,6 +108,7 @@ show_open(const struct np_cli *cli, const struct np_outcome *o)
 
 		return show_offered(cli, o, true) || less;
 	}
+	/* No open loop, or it measured nothing. */
 	if (r->rate == 0 || t->hist == NULL || r->lateness == NULL) {
 		return false;
 	}
@@ -125,7 +126,7 @@ show_open(const struct np_cli *cli, const struct np_outcome *o)
 	return r->limits[0] != '\0';
 }
 
-/* got: as read back at that end; -1: unknown, -2: refused. */
+/* asked: 0 or less is not shown. got: as read back at that end; -1: unknown, -2: refused. */
 static void
 show_setting(FILE *out, const char *what, int32_t asked, int got, const char *hint)
 {
@@ -186,7 +187,8 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 		double each = (double)np_load_pause_of(near) / 1e9;
 		double asked = np_tally_seconds(t) / each * all;
 
-		/* A pace that a processor, the link or the far end does not keep up with. */
+		/* A pace that a processor, the link or the far end does not keep up with; the last
+		 * burst may be missing. UINT32_MAX: no limit. */
 		if (asked > PACE_MANY && cli->plan.ramp == 0 && burst < UINT32_MAX &&
 		    cli->plan.role == NP_LEAD && (double)did < PACE_KEPT * asked - all) {
 			fprintf(out, "netperf: -b %u -w %g: %.0f %% of this pace was kept\n", burst,
@@ -200,6 +202,7 @@ np_show_interim_flows(struct np_show_interim *s)
 {
 	uint32_t flows = s->cli->plan.flows;
 
+	/* Only a document shows them. Those of a ramp are not there from the start. */
 	if (s->doc == NULL || flows < 2 || s->cli->plan.ramp > 0) {
 		return;
 	}
@@ -215,13 +218,14 @@ np_show_interim_free(struct np_show_interim *s)
 	free(s->flow_rate);
 }
 
-/* Each flow's work so far, into flow_rate: of a run, or (NULL) of a tally. False: unknown. */
+/* Put each flow's work so far into flow_rate: of a run, or (NULL) of a tally. False: unknown. */
 static bool
 note_flow_work(struct np_show_interim *s, const struct np_plan *p, const struct np_run *run,
 	       const struct np_tally *t)
 {
 	uint32_t flows = run != NULL ? run->conns : t->flows;
 
+	/* The daemon may have granted fewer. */
 	if (flows != s->flows || (run == NULL && t->flow == NULL)) {
 		return false;
 	}
@@ -269,7 +273,7 @@ show_interim(struct np_show_interim *s, const struct np_plan *p, const struct np
 	i.rate = np_rate(unit, work - s->work, i.seconds);
 	s->work = work;
 	s->then_ns = now_ns;
-	for (uint32_t n = 0; by_flow && n < s->flows; n++) {
+	for (uint32_t n = 0; by_flow && n < s->flows; n++) { /* work becomes a rate */
 		work = s->flow_rate[n];
 		s->flow_rate[n] = np_rate(unit, work - s->flow_work[n], i.seconds);
 		s->flow_work[n] = work;
@@ -299,7 +303,7 @@ void
 np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 		    uint64_t started_ns, uint64_t now_ns)
 {
-	((struct np_show_interim *)ctx)->flows = 0; /* nor are they known at the end */
+	((struct np_show_interim *)ctx)->flows = 0; /* not known, nor at the end */
 	show_interim(ctx, whole, sum, false, started_ns, now_ns);
 }
 
@@ -340,7 +344,8 @@ np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r)
 	}
 	if (c->clean > 0) {
 		snprintf(figures, sizeof(figures), ": %.2f %s/s in these, %.2f in all",
-			 c->throughput, unit->name, r->by_time[0] / r->elapsed_s);
+			 c->throughput, unit->name,
+			 r->by_time[NP_REPEAT_THROUGHPUT] / r->elapsed_s);
 	}
 	fprintf(out, "netperf: %s%.1f of %.1f s were clean%s\n",
 		np_repeat_unclean(r) ? "no more than " : "", c->clean, c->seconds, figures);
@@ -360,7 +365,7 @@ show_outcome(FILE *out, const struct np_outcome *o)
 		[NP_BY_CLOCK] = "the clock",
 		[NP_BY_SIGNAL] = "a signal",
 		[NP_BY_CONTROL] = "the control connection",
-		[NP_BY_SILENCE] = "silence",
+		[NP_BY_SILENCE] = "silence", /* NP_BY_LIMIT is the daemon's */
 	};
 	const struct np_tally *t = &o->tally;
 	const struct np_far *far = &o->far;
@@ -388,6 +393,7 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 {
 	double seconds = np_tally_seconds(&out->tally);
 	char which[40] = "it", of[80] = "", length[NP_LENGTH_TEXT];
+	/* Does only the sender know how many datagrams there were? */
 	bool guesses = !np_delivers(p->transport) && !p->pattern->transactions &&
 		       (p->both || p->role == NP_LEAD) && !out->far.reported &&
 		       out->far.received == 0;
@@ -423,7 +429,7 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 		 rate);
 }
 
-/* A row of the table of --stations, with its share of whole_ns unless that is 0. */
+/* A row of the table of --stations: times, and the mean's share of whole_ns unless that is 0. */
 static void
 show_times(const char *name, const struct np_hist *h, double whole_ns)
 {
@@ -482,7 +488,7 @@ show_stations(const struct np_cli *cli, const struct np_stations *s)
 	if (!s->has_one_way) {
 		return;
 	}
-	/* Delays of each direction, by both clocks. */
+	/* Delays of each direction beyond the smallest, by both clocks. */
 	show_times("there, waiting", s->way[NP_THERE], 0);
 	show_times("back, waiting", s->way[NP_BACK], 0);
 	fprintf(stderr,
@@ -513,7 +519,7 @@ np_show_iteration(struct np_show_interim *i, bool interim_lines, const struct np
 	char reasons[256];
 	bool limited;
 
-	/* The rest since the last one; netperf's older tests do not print it. */
+	/* What remains since the last one; netperf's older tests do not print it. */
 	if (interim_lines && (cli->bench.flags & NP_B_OLD) == 0 && t->ended_ns > i->then_ns) {
 		show_interim(i, t->plan, &t->count, note_flow_work(i, t->plan, NULL, t),
 			     t->started_ns, t->ended_ns);

@@ -7,7 +7,7 @@
 #include "run/repeat.h"
 
 struct np_document;
-struct np_shown;
+struct np_progress_line;
 
 /* On standard error: the result of a step of --rate auto, and of all steps. */
 void np_show_knee_step(const struct np_plan *p, const struct np_knee_step *s);
@@ -25,12 +25,12 @@ struct np_show_interim {
 	const struct np_cli *cli;
 	FILE *out;               /* NULL: they are not printed */
 	struct np_document *doc; /* they are added to it, too; NULL: none */
-	struct np_shown *progress;
+	struct np_progress_line *progress;
 	unsigned number;
-	double work;      /* in its run, until the last interim result */
+	double work;      /* np_cli_work() of its run, until the last interim result */
 	uint64_t then_ns; /* when that was, in this run or an earlier one; 0: there was none */
 
-	/* The work of each flow until then, and its rate since; NULL: only totals are shown. */
+	/* The work of each flow until then, and its rate since; flows 0: only totals are shown. */
 	double *flow_work, *flow_rate;
 	uint32_t flows;
 };
@@ -69,7 +69,7 @@ void np_show_partial(char *text, size_t size, const struct np_outcome *out, cons
 /* ---- Evidence (tell_evidence.c) ---- */
 
 /*
- * To be called after np_cli_settle(): for a benchmark whose packets can't be captured, say so on
+ * To be called after np_cli_settle(): if the test has no packets that can be captured, say so on
  * standard error, and turn off captures at both ends. NP_ESYS or NP_EUSAGE for a file that can't be
  * written.
  */

@@ -9,7 +9,7 @@
 
 enum { LONGEST = 63 }; /* of a name that is shown */
 
-/* Options without an argument, whose letters after a -- are options with one. */
+/* Options without an argument; after a -- the same letters are options with one. */
 static const struct {
 	const char *option, *remedy;
 } no_argument[] = {
@@ -39,7 +39,7 @@ remedy_of(const struct np_cli *cli, const char *word, char *const *given)
 			return no_argument[i].remedy;
 		}
 	}
-	/* Two numbers, and an -r somewhere else. */
+	/* Two numbers look like sizes, and an -r is somewhere else. */
 	if (cli->confidence.result_only && first > 0 && word[first] == ',' &&
 	    word[first + 1 + strspn(word + first + 1, count)] == '\0') {
 		return no_argument[0].remedy;
@@ -92,9 +92,9 @@ np_stray_options(struct np_cli *cli)
 	}
 }
 
-/* A size for sending or receiving was given only for the end that does the opposite. */
+/* Note a -m or -M for the wrong end only. near: that one is right; first: its value comes first. */
 static void
-stray_size(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool near, bool first)
+note_wrong_end(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool near, bool first)
 {
 	if (used < 0 && unused > 0) {
 		NP_NOTE(&cli->notes,
@@ -104,9 +104,9 @@ stray_size(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool n
 	}
 }
 
-/* An option that was given without the one that it needs. */
+/* Note an option that was given without the one that it needs. */
 static void
-stray_alone(struct np_cli *cli, bool alone, const char *option, const char *with)
+note_alone(struct np_cli *cli, bool alone, const char *option, const char *with)
 {
 	if (alone) {
 		NP_NOTE(&cli->notes, "%s: ignored: it goes with %s\n", option, with);
@@ -116,7 +116,8 @@ stray_alone(struct np_cli *cli, bool alone, const char *option, const char *with
 void
 np_stray_settled(struct np_cli *cli)
 {
-	/* Options that need one of these have no effect in a test without it. */
+	/* Options that need one of these have no effect in a test without it; TCP's, without
+	 * connections. */
 	static const unsigned traits = NP_FOR_UDP | NP_FOR_BYTES | NP_FOR_PIPE | NP_FOR_SIZED |
 				       NP_FOR_BURST | NP_FOR_LOSSES | NP_FOR_CONNECTS;
 	unsigned lacks = (traits | (cli->bench.transport->connected ? 0u : (unsigned)NP_FOR_TCP)) &
@@ -126,6 +127,7 @@ np_stray_settled(struct np_cli *cli)
 	const struct np_call_plan *from = near ? &cli->plan.near.call : &cli->plan.far.call,
 				  *to = near ? &cli->plan.far.call : &cli->plan.near.call;
 
+	/* Options with only a long name are refused instead (checks.c). */
 	for (int i = 0; i < cli->notes.given_count; i++) {
 		const struct np_option *o = cli->notes.given[i];
 
@@ -136,19 +138,19 @@ np_stray_settled(struct np_cli *cli)
 		}
 	}
 	if (!cli->plan.pattern->transactions && !cli->plan.both) {
-		stray_size(cli, 'm', from->send_size, to->send_size, near, true);
-		stray_size(cli, 'M', to->recv_size, from->recv_size, !near, false);
+		note_wrong_end(cli, 'm', from->send_size, to->send_size, near, true);
+		note_wrong_end(cli, 'M', to->recv_size, from->recv_size, !near, false);
 	}
-	stray_alone(cli, cli->target.nat && cli->target.key.count == 0, "--nat", "--key-file");
-	stray_alone(cli, cli->strict && cli->rate == 0, "--strict", "--rate");
-	stray_alone(cli, cli->evidence.sample_ms > 0 && (cli->evidence.caps & NP_CAP_TEST) == 0,
-		    "--sample-interval", "--json, --explain or the like");
+	note_alone(cli, cli->target.nat && cli->target.key.count == 0, "--nat", "--key-file");
+	note_alone(cli, cli->strict && cli->rate == 0, "--strict", "--rate");
+	note_alone(cli, cli->evidence.sample_ms > 0 && (cli->evidence.caps & NP_CAP_TEST) == 0,
+		   "--sample-interval", "--json, --explain or the like");
 }
 
 void
 np_stray_unparsed(struct np_err *err)
 {
-	int letter = -err->sys;
+	int letter = -err->sys; /* of an unknown option; else no letter has this value */
 
 	for (size_t i = 0; i < np_test_options_count && letter != 0; i++) {
 		if (np_test_options[i].letter == letter) {
@@ -174,7 +176,7 @@ looks_like_percentile(const char *name)
 	return n > 0 && strcasecmp(number + n, connects ? "" : latency) == 0;
 }
 
-/* "P95_LATENCIES" is most like P95_LATENCY, which is in no table. */
+/* The hint at the nearest figure. No table has percentiles: for P95_LATENCIES try P95_LATENCY. */
 static const char *
 nearest_figure(const char *name, char out[NP_NEAREST_TEXT])
 {

@@ -24,16 +24,16 @@ void np_stray_words(struct np_cli *cli, char **argv, int from, int to, char *con
 /* Note values of options that only make sense after a --, where the letter is another option. */
 void np_stray_options(struct np_cli *cli);
 
-/* Note options that have no effect in this test, once it is settled. */
+/* Note options that have no effect in this test, or with the others, once it is settled. */
 void np_stray_settled(struct np_cli *cli);
 
-/* If an option could not be parsed: let err say so if it is one of tests. */
+/* If the option that could not be parsed is unknown, but one of tests: let err say so. */
 void np_stray_unparsed(struct np_err *err);
 
 /* Note unknown selectors and an unknown unit. */
 void np_stray_names(struct np_cli *cli);
 
-/* Fail for a list (NP_EUSAGE) of unknown selectors, or a word that is no selector and no file. */
+/* Fail with `code` for a list of unknown selectors (NP_EUSAGE), or a word that is no file. */
 int np_stray_selectors(const char *list, enum np_errc code, struct np_err *err);
 
 /* A hint at the test with the most similar name, by np_nearest_text(). */
@@ -52,6 +52,7 @@ int np_stray_refuse_test(const char *name, struct np_err *err);
 /* For a control connection that could not be made, if netperf has a message for the reason. */
 void np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c);
 
+/* For a test that -t names, and that there is not. */
 void np_phrases_unknown_test(FILE *out, const struct np_cli *cli);
 
 /*

@@ -11,7 +11,7 @@
 #include "out/format.h"
 #include "stats/ceiling.h"
 
-/* The daemon allows few captures: do not ask for one that would see nothing. */
+/* Captures that would see nothing are turned off here, since a daemon allows few of them. */
 int
 np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
 {
@@ -60,13 +60,14 @@ np_cli_capture_open(const struct np_cli_evidence *wanted, const struct np_addr *
 	return NP_OK;
 }
 
+/* 0 if there was no time. */
 static double
 per_second(double amount, double seconds)
 {
 	return seconds > 0 ? amount / seconds : 0;
 }
 
-/* What was sent and received, by the far end's report if there is one. */
+/* Fill in the rates and latencies: what was sent and received, by the far end's report if any. */
 static void
 fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 {
@@ -82,7 +83,7 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 	double share = out->sessions < 2 ? 1 : np_bag_number(out->near_bag, name) / all;
 	struct np_hist_summary times;
 
-	share = share >= 0 && share <= 1 ? share : 1.0 / out->sessions;
+	share = share >= 0 && share <= 1 ? share : 1.0 / out->sessions; /* not known: an even one */
 	if (in->near_transmits) {
 		received =
 		    out->far.reported && !out->far.truncated ? (double)out->far.received : sent;
@@ -109,11 +110,13 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 	in->per_second *= share;
 }
 
+/* What tell_flow() and tell_thread() need. */
 struct rows {
 	const struct np_tally *tally;
 	const struct np_explain_input *in;
 };
 
+/* NAN for a negative value, which is not known. */
 static double
 known(int64_t v)
 {
@@ -176,7 +179,7 @@ sent_size(const struct np_plan *p, int32_t size)
 	return size <= 0 || !p->pattern->sized ? 0 : (uint32_t)(size < least ? least : size);
 }
 
-/* Find what limited an iteration, and what the link could have carried. */
+/* Find what limited an iteration, and what the link could have carried. iterations: so far. */
 static void
 explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterations,
 	struct np_explanation *e)
@@ -224,7 +227,7 @@ explain(const struct np_cli *cli, const struct np_outcome *out, unsigned iterati
 	np_explain(&in, e);
 }
 
-/* --cycles without a document. */
+/* Print what --cycles counted, which a document would have; or why it was not counted. */
 static void
 tell_cycles(const struct np_bag *b, FILE *to)
 {
@@ -301,10 +304,11 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	if (cli->evidence.cycles && !cli->output.json) {
 		tell_cycles(out->near_bag, to);
 	}
-	/* Tell where the table misleads. */
+	/* Tell where the table misleads. (A document on standard output replaces the table.) */
 	if (cli->evidence.explain || cli->evidence.wire || cli->output.json_file != NULL) {
 		np_datagrams_print(to, &d);
 	}
+	/* Not if it is only collected for --beside (NP_CAP_TEST), not asked for. */
 	if (out->far_lacks[0] != '\0' && whole &&
 	    (cli->beside == NULL || (cli->evidence.caps & NP_CAP_HOST) != 0)) {
 		np_text_line(to, "netperf: evidence of this end only: %s", out->far_lacks);

@@ -7,7 +7,7 @@
 
 #include "bench/transport/dccp.h"
 
-/* Tests without a row in the table of benches: they move no data, or are defined by options. */
+/* Tests without a row in the table of benches: defined by options (OMNI), or without any data. */
 static const struct {
 	const char *name;
 	enum np_test test;
@@ -55,7 +55,7 @@ np_cli_scope(const struct np_cli *cli)
 	const struct np_bench *bench = np_bench_find(cli->test);
 
 	if (strcasecmp(cli->test, "OMNI") == 0 || strcasecmp(cli->test, "UUID") == 0) {
-		return NP_SCOPE_OMNI;
+		return NP_SCOPE_OMNI; /* netperf parses the options of UUID as those of OMNI */
 	}
 	if (bench == NULL) {
 		return 0;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Columns of the texts. */
+/* Columns where texts begin: help lines; in the short help, options and their brief texts. */
 enum { WORDS_AT = 32, BRIEF_AT = 17, BRIEF_WORDS_AT = 41 };
 
 void
@@ -34,9 +34,9 @@ np_help_fill(FILE *out, const char *text, int used, int at)
 	putc('\n', out);
 }
 
-/* The argument as help texts write it after the letter or the name, " [rate]" for example. */
+/* The argument as help texts write it after the letter or the name: " [rate]"; "" if none. */
 static void
-argument(const struct np_option *o, char *out, size_t size)
+write_argument(const struct np_option *o, char *out, size_t size)
 {
 	bool is_optional = o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
 
@@ -56,7 +56,7 @@ np_help_how(const struct np_option *o, char out[NP_HELP_HOW])
 {
 	char arg[48];
 
-	argument(o, arg, sizeof(arg));
+	write_argument(o, arg, sizeof(arg));
 	if (o->letter == '\0') {
 		snprintf(out, NP_HELP_HOW, "--%s%s", o->name, arg);
 	} else {
@@ -90,7 +90,7 @@ np_help_print(FILE *out, const struct np_help *h)
 	}
 }
 
-/* Print the brief lines of one group; -1: of all groups. */
+/* Print the brief lines of one group (-1: of all groups), the first one after the title. */
 static void
 print_brief_group(FILE *out, const struct np_help *h, int group, const char *title)
 {
@@ -100,7 +100,7 @@ print_brief_group(FILE *out, const struct np_help *h, int group, const char *tit
 			int used = fprintf(out, "%-*s", BRIEF_AT, title);
 
 			/* There is only room for the letter or the name. */
-			argument(&h->rows[i], arg, sizeof(arg));
+			write_argument(&h->rows[i], arg, sizeof(arg));
 			if (h->rows[i].letter != '\0') {
 				used += fprintf(out, "-%c%s", h->rows[i].letter, arg);
 			} else {

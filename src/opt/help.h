@@ -25,8 +25,8 @@ struct np_help {
 void np_help_print(FILE *out, const struct np_help *h);
 
 /*
- * Print a line for each row that has a brief text. The left column has the title of a group on the
- * group's first line, or the given title on the first line of all.
+ * Print a line for each row that has a brief text. The left column has the given title on the first
+ * line of all; title NULL: that of each group on the group's first line.
  */
 void np_help_brief(FILE *out, const struct np_help *h, const char *title);
 
@@ -36,7 +36,7 @@ void np_help_brief(FILE *out, const struct np_help *h, const char *title);
  */
 void np_help_fill(FILE *out, const char *text, int used, int at);
 
-/* How an option is written, such as "-t name, --test". */
+/* Write how an option is given, such as "-t name, --test". */
 enum { NP_HELP_HOW = 96 };
 void np_help_how(const struct np_option *o, char out[NP_HELP_HOW]);
 

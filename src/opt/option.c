@@ -7,9 +7,9 @@
 #include "base/secret.h"
 #include "base/units.h"
 
-enum { LONG_ONLY = 256, MAX_OPTIONS = 160 };
+enum { LONG_ONLY = 256, MAX_OPTIONS = 160 }; /* a long name's val: LONG_ONLY + index of its row */
 
-/* Does getopt(3) handle its argument? It does not for NEXT and NUMBER, see take_next(). */
+/* Must an argument follow? With MAYBE it may, after "="; for NEXT and NUMBER see take_next(). */
 static bool
 takes_argument(const struct np_option *o)
 {
@@ -42,6 +42,7 @@ np_pair_split(const char *arg, struct np_pair *out, struct np_err *err)
 	return NP_OK;
 }
 
+/* Is v within the row's range? text: v as written, for the error. */
 static int
 check_range(const struct np_option *o, int64_t v, const char *text, struct np_err *err)
 {
@@ -55,6 +56,7 @@ check_range(const struct np_option *o, int64_t v, const char *text, struct np_er
 	return NP_OK;
 }
 
+/* Parse a count into the member at offset `to` of the context. */
 static int
 set_count(const struct np_option *o, const char *text, void *ctx, size_t to, struct np_err *err)
 {
@@ -76,10 +78,11 @@ set_count(const struct np_option *o, const char *text, void *ctx, size_t to, str
 	return NP_OK;
 }
 
+/* Parse a length; only a row with a second member can have a fraction of a second. */
 static int
 set_length(const struct np_option *o, const char *text, void *ctx, struct np_err *err)
 {
-	uint32_t less_ms;
+	uint32_t less_ms; /* v is rounded up by this */
 	int64_t v;
 
 	if (np_parse_length(text, &v, &less_ms) != 0) {
@@ -99,7 +102,7 @@ set_length(const struct np_option *o, const char *text, void *ctx, struct np_err
 	return NP_OK;
 }
 
-/* Hand a word to the row's read() or set(), for the member at offset `to`. */
+/* Hand a word (NULL: no argument) to the row's read() or set(), for the member at offset `to`. */
 static int
 set_word(const struct np_option *o, const char *word, void *ctx, size_t to, struct np_err *err)
 {
@@ -113,7 +116,7 @@ set_word(const struct np_option *o, const char *word, void *ctx, size_t to, stru
 	return o->read(word, set.to) ? NP_OK : np_usage(err, "%.40s is not %s", word, o->what);
 }
 
-/* A missing value changes nothing, but at least one of two numbers has to be there. */
+/* Set a pair by its kind. A missing value changes nothing; of two numbers one must be there. */
 static int
 set_pair(const struct np_option *o, const char *arg, void *ctx, struct np_err *err)
 {
@@ -144,6 +147,7 @@ np_option_read_port(const char *word, void *to)
 {
 	int64_t n;
 
+	/* AF_VSOCK has ports of 32 bits; the last one, UINT32_MAX, means any. */
 	return word[0] != '\0' && (np_parse_int(word, &n) != 0 || (n >= 0 && n < UINT32_MAX)) &&
 	       np_text_copy(to, NP_PORT_TEXT, word) == 0;
 }
@@ -204,7 +208,7 @@ make_grammar(const struct np_option *table, size_t count, unsigned scope, struct
 	size_t n = 0, names = 0;
 
 	memset(g, 0, sizeof(*g));
-	g->letters[n++] = ':';
+	g->letters[n++] = ':'; /* return ':' for a missing argument, '?' for an unknown option */
 	for (size_t i = 0; i < count && i < MAX_OPTIONS; i++) {
 		bool arg = takes_argument(&table[i]);
 
@@ -228,7 +232,7 @@ make_grammar(const struct np_option *table, size_t count, unsigned scope, struct
 	}
 }
 
-/* The row of what getopt_long(3) returned: a letter, or LONG_ONLY plus the row's index. */
+/* The row of what getopt_long(3) returned or put into optopt (0: an unknown name), or NULL. */
 static const struct np_option *
 row_of(const struct np_option *table, size_t count, unsigned scope, int c)
 {
@@ -243,7 +247,7 @@ row_of(const struct np_option *table, size_t count, unsigned scope, int c)
 	return NULL;
 }
 
-/* The option as it was written, "-m" or "--rate". */
+/* The option as it was written, "-m" or "--rate". c: as row_of() takes it. Returns where. */
 static const char *
 spelled(const struct np_option *o, int c, char where[80])
 {
@@ -255,7 +259,7 @@ spelled(const struct np_option *o, int c, char where[80])
 	return where;
 }
 
-/* Put "-m: " or "--rate: " before the error, and a hint about look-alike characters after it. */
+/* Put "-m: " before the error, and after it a hint at look-alikes in arg (NULL: a secret). */
 static int
 name_option(const struct np_option *o, int c, const char *arg, struct np_err *err)
 {
@@ -276,7 +280,7 @@ np_option_is_number(const struct np_option *o)
 	       o->kind == NP_OPT_BOTH || o->kind == NP_OPT_EACH;
 }
 
-/* Set the value; note if it was changed as netperf would, or is meant for another option. */
+/* Set the value; note what netperf would change or ignore, or that an earlier one is replaced. */
 static int
 set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	   struct np_option_notes *notes, struct np_err *err)
@@ -291,7 +295,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 	bool is_length;
 	int64_t v;
 
-	if (notes == NULL || arg == NULL) {
+	if (notes == NULL || arg == NULL) { /* such changes are errors, or nothing can change */
 		return np_option_set(o, arg, ctx, err);
 	}
 	if (o->astray != NULL && o->astray(arg)) {
@@ -299,7 +303,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 			o->instead);
 		return NP_OK;
 	}
-	if (o->kind == NP_OPT_TEXT && o->letter == '\0') {
+	if (o->kind == NP_OPT_TEXT && o->letter == '\0') { /* netperf's own are replaced silently */
 		const char *before;
 
 		memcpy(&before, (char *)ctx + o->to, sizeof(before));
@@ -308,7 +312,7 @@ set_tidily(const struct np_option *o, int c, const char *arg, void *ctx,
 				before);
 		}
 	}
-	/* A length may have a fraction. */
+	/* A length with a fraction is valid as it is: do not cut it off. */
 	is_length =
 	    o->kind == NP_OPT_LENGTH && o->to2 != 0 && np_parse_length(arg, &v, &less_ms) == 0;
 	what = np_option_is_number(o) && !is_length ? np_tidy_numbers(arg, tidy, sizeof(tidy))
@@ -331,7 +335,7 @@ check_hyphens(char **argv, int from, int to, struct np_err *err)
 
 	for (int i = from; i < to; i++) {
 		if (np_text_lookalike(argv[i], &l) && l.hyphen && l.at == argv[i]) {
-			bool more =
+			bool more = /* than one letter: a long name */
 			    isalpha((unsigned char)l.past[0]) && isalpha((unsigned char)l.past[1]);
 
 			return np_usage(err, "%.60s: %s (type %s%.40s)", argv[i], l.text,
@@ -341,7 +345,7 @@ check_hyphens(char **argv, int from, int to, struct np_err *err)
 	return NP_OK;
 }
 
-/* Report an unknown option, with the nearest name that there is. */
+/* Report the unknown option that getopt_long() just met, with the nearest name that there is. */
 static int
 refuse_unknown(const struct grammar *g, char **argv, struct np_err *err)
 {
@@ -351,6 +355,7 @@ refuse_unknown(const struct grammar *g, char **argv, struct np_err *err)
 	char name[64];
 
 	if (optopt != 0 && optopt < LONG_ONLY) {
+		/* -optopt: see np_options_parse(); not an errno, so verbatim */
 		return np_fail_verbatim(err, NP_EUSAGE, -optopt,
 					"-%c: no such option (-h lists them)", optopt);
 	}
@@ -374,7 +379,7 @@ refuse_unknown(const struct grammar *g, char **argv, struct np_err *err)
 static const char *
 take_next(const struct np_option *o, int argc, char **argv)
 {
-	const char *word = optind < argc ? argv[optind] : "-";
+	const char *word = optind < argc ? argv[optind] : "-"; /* "-" fits neither kind */
 	bool fits = o->kind == NP_OPT_NEXT ? *word != '-' : *word >= '0' && *word <= '9';
 
 	if ((o->kind != NP_OPT_NEXT && o->kind != NP_OPT_NUMBER) || !fits) {
@@ -403,7 +408,7 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			notes->skipped = (char)optopt;
 			NP_NOTE(notes,
 				"-%c: ignored, as in netperf: the test has no such option (%s)\n",
-				optopt,
+				optopt, /* netperf's older tests have no -k, -o and -O */
 				strchr("kOo", optopt) != NULL ? "its figures are in --json"
 							      : "-- -h lists them");
 			continue;
@@ -412,7 +417,7 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 			notes->wrong = o == NULL ? NP_OPT_UNKNOWN : NP_OPT_BARE;
 			notes->letter = optopt > 0 && optopt < LONG_ONLY ? (char)optopt : '-';
 		}
-		if (o == NULL) {
+		if (o == NULL) { /* a false "--" earlier may be the cause, so check that first */
 			return check_hyphens(argv, 1, argc, err) != NP_OK
 				   ? (int)err->code
 				   : refuse_unknown(&g, argv, err);
@@ -424,7 +429,7 @@ np_options_parse(const struct np_option *table, size_t count, unsigned scope, in
 		arg = takes_argument(o) || o->kind == NP_OPT_MAYBE ? optarg
 								   : take_next(o, argc, argv);
 		rc = set_tidily(o, c, arg, ctx, notes, err);
-		if (o->secret && arg == optarg) {
+		if (o->secret && arg == optarg) { /* from ps(1) */
 			np_secret_hide(optarg);
 		}
 		if (rc != NP_OK) {

@@ -69,10 +69,10 @@ struct np_option {
 	const char *name; /* long name, NULL: none */
 	const char *arg;  /* what the usage text calls the argument; NULL: there is none */
 	const char *help; /* one line */
-	size_t to, to2;   /* offsets into the context: of the value, and a pair's second */
+	size_t to, to2;   /* offsets into the context: of the value, and a second; to2 0: none */
 	int64_t min, max; /* range of numbers; both 0: that of int32_t */
 	int (*set)(const struct np_setting *set); /* NULL: no effect */
-	/* Instead of set(), for a word: fill the member, or return false if it is not `what`. */
+	/* Instead of set(): fill the member, or return false; the error says "not `what`". */
 	bool (*read)(const char *word, void *to);
 	const char *what;
 	int (*then)(
@@ -85,8 +85,8 @@ struct np_option {
 	bool unset;     /* -1 is allowed in spite of min, and means not given */
 	bool wide;      /* a COUNT is int64_t */
 	bool numbers;   /* set() takes whole numbers, as kinds with counts do */
-	/* Is the argument meant for another option? Then it is ignored, with a note that says
-	 * `instead`. NULL: never. */
+	/* Is the argument meant for another option? Then it is ignored, with a note that ends with
+	 * `instead`: which option. NULL: never. */
 	bool (*astray)(const char *arg);
 	const char *instead;
 };
@@ -100,12 +100,12 @@ enum { NP_OPT_GIVEN = 64 };
 struct np_option_notes {
 	/* Arguments not read as they were written, in lines such as "-l 1.5: read as 1". */
 	char text[2048];
-	size_t len, printed; /* bytes of text; how many of them were printed */
+	size_t len, printed; /* bytes of text; the caller's: how many it has printed */
 	int words; /* the index in the permuted argv of the first word that is no option */
 	const struct np_option *given[NP_OPT_GIVEN]; /* rows of the first options given */
 	int given_count;
 	bool skip_unknown; /* note and skip unknown letters, as netperf does; false: an error */
-	char skipped;      /* the last one skipped */
+	char skipped;      /* the last one skipped; '\0': none */
 	/* An error that netperf's parser reports as well, and the option's letter, '-' without. */
 	enum { NP_OPT_RIGHT, NP_OPT_UNKNOWN, NP_OPT_BARE /* no argument */ } wrong;
 	char letter;
@@ -119,18 +119,19 @@ struct np_option_notes {
 /* Two values separated by the first comma; a missing one is NULL. */
 struct np_pair {
 	char text[1024];
-	const char *first, *second;
-	bool comma;
+	const char *first, *second; /* into text */
+	bool comma;                 /* there was one */
 };
 
-/* Split; NP_EUSAGE when the text is too long. */
+/* Split a copy of arg; NP_EUSAGE if it is too long for out->text. */
 int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
 
 /*
  * Parse the words argv[1] .. argv[argc - 1] as GNU getopt does: letters may be bundled, arguments
  * may follow a letter without a blank, and words that are no options may stand anywhere: they are
  * moved after the options. Options outside the scope (0: there is no scope) are unknown. Values go
- * into *ctx. NP_EUSAGE names the option and what to try instead.
+ * into *ctx. NP_EUSAGE names the option and what to try instead; err->sys is minus the letter of an
+ * unknown one.
  *
  * Numbers that only netperf accepts (below), and arguments gone astray, are read as netperf
  * does, and *notes tells what was ignored. notes NULL: they are errors.
@@ -141,7 +142,7 @@ int np_options_parse(const struct np_option *table, size_t count, unsigned scope
 /* Set a value as if the option were on the command line: for setters that extend a kind. */
 int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err);
 
-/* A set() that copies the word into an array of max + 1 characters. */
+/* A set() that copies the word into an array of row->max + 1 characters. */
 int np_option_set_name(const struct np_setting *set);
 
 /*
@@ -151,10 +152,10 @@ int np_option_set_name(const struct np_setting *set);
 enum { NP_PORT_TEXT = 32 };
 bool np_option_read_port(const char *word, void *to);
 
-/* Does it take whole numbers? */
+/* Does it take whole numbers, which np_tidy_numbers() may rewrite? */
 bool np_option_is_number(const struct np_option *o);
 
-/* Is the row known in that scope? */
+/* Is the row known in that scope? scope 0: the table has none, so each row is. */
 bool np_option_in(const struct np_option *o, unsigned scope);
 
 /*
@@ -171,7 +172,7 @@ enum np_tidy {
 
 /*
  * Write a number, or several separated by commas, so that the parsers of base/units.h accept them,
- * and return how that changed them. Two kinds stay as they are, for these parsers to refuse: "1.5K"
+ * and return the largest change. Two kinds stay as they are, for these parsers to refuse: "1.5K"
  * means different things to people and to netperf, and "0.5" must not become 0.
  */
 enum np_tidy np_tidy_numbers(const char *word, char *out, size_t size);

@@ -7,12 +7,12 @@
 #include "base/text.h"
 
 static size_t
-digits(const char *at)
+count_digits(const char *at)
 {
 	return strspn(at, "0123456789");
 }
 
-/* Is the rest of the word an option that lacks a blank before it? */
+/* Is the rest of the word an option that lacks a blank before it? Not if a list continues. */
 static bool
 runs_on(const char *at)
 {
@@ -24,9 +24,9 @@ static enum np_tidy
 tidy_one(const char *word, char *out, size_t size, size_t *len)
 {
 	const char *number = word + (*word == '-' || *word == '+');
-	size_t whole = digits(number);
-	const char *point = number + whole;
-	size_t fraction = *point == '.' ? digits(point + 1) : 0;
+	size_t whole = count_digits(number);
+	const char *point = number + whole; /* if there is one */
+	size_t fraction = *point == '.' ? count_digits(point + 1) : 0;
 	const char *rest = *point == '.' ? point + 1 + fraction : point;
 	const char *end = rest + strspn(rest, "0123456789abcdefghijklmnopqrstuvwxyz"
 					      "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
@@ -37,6 +37,7 @@ tidy_one(const char *word, char *out, size_t size, size_t *len)
 	bool is_plain_unit = suffix == 0 || (suffix == 1 && *rest == 's');
 	bool ends = *end == ',' || *end == '\0' || runs_on(end);
 
+	/* No number, or one for its parser to refuse. */
 	if (whole == 0 || !ends || (!fraction_is_0 && (below_one || !is_plain_unit))) {
 		*len = np_text_add(out, size, *len, "%.*s", (int)strcspn(word, ","), word);
 		return NP_TIDY_AS_IS;
