@@ -48,20 +48,20 @@ mac_text(const uint8_t *at, char buf[NP_ADDR_TEXT])
 }
 
 static void
-llc_station(const struct np_addr *a, char buf[NP_ADDR_TEXT])
+llc_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
 	mac_text(((const struct sockaddr_llc *)&a->sa)->sllc_mac, buf);
 }
 
 static void
-station(const struct np_addr *a, char buf[NP_ADDR_TEXT])
+packet_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
 	mac_text(((const struct sockaddr_ll *)&a->sa)->sll_addr, buf);
 }
 
-/* By the routes: connecting a socket for datagrams sends nothing. */
+/* np_addr_towards() by the routes: connecting a socket for datagrams sends nothing. */
 static bool
-by_route(const struct np_addr *far, struct np_addr *near)
+source_by_route(const struct np_addr *far, struct np_addr *near)
 {
 	enum { DISCARD = 9 };
 	int fd = socket(far->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -89,6 +89,7 @@ cid_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 	snprintf(buf, NP_ADDR_TEXT, cid == VMADDR_CID_ANY ? "vsock:any" : "vsock:%u", cid);
 }
 
+/* np_family's parse(): a CID, or "any". */
 static int
 read_cid(struct np_addr *a, const char *text, struct np_err *err)
 {
@@ -105,15 +106,15 @@ read_cid(struct np_addr *a, const char *text, struct np_err *err)
 	return NP_OK;
 }
 
-/* The machine's CID; for packets to the machine itself, that of the loopback. */
+/* np_addr_towards(): this machine's CID; towards the machine itself, that of the loopback. */
 static bool
-by_cid(const struct np_addr *far, struct np_addr *near)
+own_cid(const struct np_addr *far, struct np_addr *near)
 {
 	bool here = np_addr_is_loopback(far);
 	int fd = here ? -1 : open("/dev/vsock", O_RDONLY | O_CLOEXEC);
 	uint32_t own = VMADDR_CID_LOCAL;
 	bool known = here || (fd >= 0 && ioctl(fd, IOCTL_VM_SOCKETS_GET_LOCAL_CID, &own) == 0 &&
-			      own != VMADDR_CID_ANY);
+			      own != VMADDR_CID_ANY); /* ANY: there is no transport */
 
 	np_fds_close(fd);
 	np_addr_make(near, AF_VSOCK, (const uint8_t *)&own, 0);
@@ -130,6 +131,7 @@ node_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 		 ((const struct sockaddr_tipc *)&a->sa)->addr.id.node);
 }
 
+/* np_family's parse(): the number of a TIPC node, in hexadecimal. */
 static int
 read_node(struct np_addr *a, const char *text, struct np_err *err)
 {
@@ -144,9 +146,9 @@ read_node(struct np_addr *a, const char *text, struct np_err *err)
 	return NP_OK;
 }
 
-/* Every socket has its node's number in its address. */
+/* np_addr_towards(): a new socket's address, which has the number of this node. */
 static bool
-by_node(const struct np_addr *far, struct np_addr *near)
+own_node(const struct np_addr *far, struct np_addr *near)
 {
 	int fd = socket(AF_TIPC, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool known;
@@ -158,7 +160,7 @@ by_node(const struct np_addr *far, struct np_addr *near)
 	return known;
 }
 
-static const struct sockaddr_tipc a_node = { .addrtype = TIPC_ADDR_ID };
+static const struct sockaddr_tipc node_template = { .addrtype = TIPC_ADDR_ID };
 static const uint32_t any_cid = VMADDR_CID_ANY, loop_cid = VMADDR_CID_LOCAL;
 static const uint8_t any_ip[16], loop_4[4] = { IN_LOOPBACKNET, 0, 0, 1 }, loop_6[16] = { [15] = 1 };
 
@@ -178,7 +180,7 @@ static const struct np_family families[] = {
 	  .network = 3,
 	  .has_edges = true,
 	  .host = ip_host,
-	  .towards = by_route },
+	  .towards = source_by_route },
 	{ .family = AF_INET6,
 	  .name = "AF_INET6",
 	  .version = 6,
@@ -193,7 +195,7 @@ static const struct np_family families[] = {
 	  .owner = 8,   /* a host may have all addresses of a /64 (RFC 4291, 2.5.4) */
 	  .network = 6, /* a site may have all of a /48 (RFC 6177) */
 	  .host = ip_host,
-	  .towards = by_route },
+	  .towards = source_by_route },
 	{ .family = AF_UNIX,
 	  .name = "AF_UNIX",
 	  .len = sizeof(struct sockaddr_un),
@@ -205,7 +207,7 @@ static const struct np_family families[] = {
 	  .len = sizeof(struct sockaddr_ll),
 	  .at = offsetof(struct sockaddr_ll, sll_addr),
 	  .size = 6,
-	  .host = station },
+	  .host = packet_host },
 	{ .family = AF_LLC,
 	  .name = "AF_LLC",
 	  .len = sizeof(struct sockaddr_llc),
@@ -213,7 +215,7 @@ static const struct np_family families[] = {
 	  .size = 6,
 	  .port_at = offsetof(struct sockaddr_llc, sllc_sap),
 	  .port_size = 1,
-	  .host = llc_station },
+	  .host = llc_host },
 	{ .family = AF_VSOCK,
 	  .name = "AF_VSOCK",
 	  .prefix = "vsock:",
@@ -231,7 +233,7 @@ static const struct np_family families[] = {
 	  .is_number = true,
 	  .host = cid_host,
 	  .parse = read_cid,
-	  .towards = by_cid },
+	  .towards = own_cid },
 	{ .family = AF_TIPC,
 	  .name = "AF_TIPC",
 	  .len = sizeof(struct sockaddr_tipc),
@@ -244,10 +246,10 @@ static const struct np_family families[] = {
 	  .network = 4,
 	  .is_number = true,
 	  .self_named = true,
-	  .like = &a_node,
+	  .like = &node_template,
 	  .host = node_host,
 	  .parse = read_node,
-	  .towards = by_node },
+	  .towards = own_node },
 	{ .family = AF_UNSPEC, .name = "AF_UNSPEC" },
 };
 
@@ -306,7 +308,7 @@ read_address(const char *host, const char *service, int family, struct np_addrs 
 	if (service == NULL || f->port_size == 0) {
 		return NP_OK;
 	}
-	/* A service has the port of TCP. */
+	/* Not a number: a service of services(5), at its IP port. */
 	if (np_parse_int(service, &port) != 0) {
 		known = getservbyname(service, NULL);
 		port = known != NULL ? ntohs((uint16_t)known->s_port) : -1;
@@ -319,9 +321,12 @@ read_address(const char *host, const char *service, int family, struct np_addrs 
 	return NP_OK;
 }
 
-/* What to try for a host that can't be resolved: a single ':' stands before a port. */
+/*
+ * What to try for a host that can't be resolved: "[::1]", "192.0.2.0/24" or "host:port" is not an
+ * address alone. A single ':' stands before a port, several are of IPv6.
+ */
 static const char *
-advice(const char *host, bool has_port)
+hint_for(const char *host, bool has_port)
 {
 	const char *colon = strchr(host, ':');
 
@@ -350,7 +355,7 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 
 	memset(out, 0, sizeof(*out));
 	named = host != NULL ? np_family_prefixed(host) : AF_UNSPEC;
-	if (np_family_or(family, named) != np_family_or(named, family)) {
+	if (np_family_or(family, named) != np_family_or(named, family)) { /* two families */
 		return np_usage(err, "%.60s is not an address of %s", host,
 				np_family(family)->name);
 	}
@@ -370,7 +375,7 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 			"could not resolve host '%s' service '%s' family %s: %s%s",
 			host != NULL ? host : "*", service != NULL ? service : "0",
 			np_family(family)->name, gai_strerror(rc),
-			rc == EAI_NONAME && host != NULL ? advice(host, service != NULL) : "");
+			rc == EAI_NONAME && host != NULL ? hint_for(host, service != NULL) : "");
 		err->sys = rc;
 		return err->code;
 	}
@@ -383,7 +388,7 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 
 		memcpy(&a->sa, ai->ai_addr, ai->ai_addrlen);
 		a->len = ai->ai_addrlen;
-		if (family == AF_UNSPEC) {
+		if (family == AF_UNSPEC) { /* IPv6 was not asked for */
 			np_addr_unmap(a);
 		}
 	}
@@ -479,7 +484,7 @@ np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes)
 	memcpy((uint8_t *)&a->sa + np_family_of(a)->at, bytes, np_family_of(a)->size);
 }
 
-/* Convert an address between the byte orders of this machine and of messages. */
+/* Copy a host address between the byte orders of this machine and of messages, either way. */
 static void
 convert_order(const struct np_family *f, uint8_t *to, const uint8_t *from)
 {
@@ -542,7 +547,7 @@ np_addr_is_group(const struct np_addr *a)
 	const uint8_t *bytes = np_addr_bytes(a);
 	int version = np_family_of(a)->version;
 
-	return version == 6 ? bytes[0] == 0xff : version == 4 && bytes[0] >> 4 == 14;
+	return version == 6 ? bytes[0] == 0xff : version == 4 && bytes[0] >> 4 == 14; /* 224/4 */
 }
 
 bool
@@ -612,6 +617,7 @@ is_link_local(const struct np_addr *a)
 bool
 np_addr_may_share_link(const struct np_addr *a, const struct np_addr *b)
 {
+	/* An address without a scope may be on any link. */
 	return !is_link_local(a) || scope_of(a) == 0 || scope_of(b) == 0 ||
 	       scope_of(a) == scope_of(b);
 }

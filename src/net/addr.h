@@ -1,4 +1,7 @@
-/* Socket addresses: resolving names, and writing addresses for people. */
+/*
+ * Socket addresses: resolving names, and writing addresses for people. `near` is an address of this
+ * end, `far` one of the other end.
+ */
 #ifndef NP_NET_ADDR_H
 #define NP_NET_ADDR_H
 
@@ -17,7 +20,7 @@ struct np_addr {
 
 enum { NP_ADDRS_MAX = 16, NP_ADDR_TEXT = 112, NP_ADDR_DEVICE = 16 /* IF_NAMESIZE */ };
 
-/* An address family: a row in addr.c. A family without one has no host, port or bytes. */
+/* An address family: a row in addr.c. One that is not in the table has no host, port or bytes. */
 struct np_family {
 	int family;
 	int version;        /* of IP; 0: none */
@@ -25,27 +28,27 @@ struct np_family {
 	const char *prefix; /* prefix of an address that names the family; NULL: none */
 	socklen_t len;      /* of the socket address */
 	uint32_t any_port;  /* port to bind to for any free port */
-	size_t at, size;    /* bytes of the host address; 0: none */
-	const void *any;    /* those of the wildcard address */
-	const void *loop;   /* of the loopback */
+	size_t at, size;    /* offset and bytes of the host address; size 0: none */
+	const void *any;    /* the wildcard's host address; NULL: none */
+	const void *loop;   /* the loopback's; NULL: none */
 	const void *like;   /* template of the rest of the address; NULL: zeros */
-	size_t port_at;     /* the port */
-	size_t port_size;   /* 1; 2: network order; 4: host order; 0: no port */
-	uint8_t loop_bits;  /* prefix length of loopback addresses */
-	uint8_t owner;      /* bytes of the prefix that one host may own; 0: none */
-	uint8_t network;    /* bytes of the prefix of one network */
+	size_t port_at;     /* offset of the port */
+	size_t port_size;   /* its bytes: 1; 2: network order; 4: host order; 0: no port */
+	uint8_t loop_bits;  /* prefix length of loopback addresses; 0: none */
+	uint8_t owner;      /* first bytes, the same in all addresses of one host; 0: none */
+	uint8_t network;    /* the same for one network */
 	bool has_edges;     /* the first and last address of a network are no hosts */
 	bool is_here;       /* data never leave the machine */
 	bool self_named;    /* the kernel gives sockets addresses; no bind(2) */
-	bool is_number;     /* the address is a number in host order */
-	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
-	/* Parse an address; NULL: by the resolver. */
+	bool is_number;     /* the host address is a number in host order */
+	void (*host)(const struct np_addr *a, char buf[NP_ADDR_TEXT]); /* write it as text */
+	/* Parse a host address; NULL: the resolver does. NP_EUSAGE. */
 	int (*parse)(struct np_addr *a, const char *text, struct np_err *err);
-	/* Our address as seen by `far`. False: none. May be NULL. */
+	/* np_addr_towards() for this family; NULL: there is no such address. */
 	bool (*towards)(const struct np_addr *far, struct np_addr *near);
 };
 
-/* The row of a family; an empty one if there is none. */
+/* The row of a family, or of an address's; an empty one if there is none. */
 const struct np_family *np_family(int family);
 const struct np_family *np_family_of(const struct np_addr *a);
 
@@ -90,23 +93,23 @@ const char *np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 uint32_t np_addr_port(const struct np_addr *a);
 void np_addr_set_port(struct np_addr *a, uint32_t port);
 
-/* The place of the port, in network order, to set it repeatedly. NULL: it has no 16 bits. */
+/* Where the port is, in network order, to set it repeatedly. NULL: it does not have 16 bits. */
 uint16_t *np_addr_port_at(struct np_addr *a);
 
 /*
  * The bytes of the host address as the socket address has them: in network order, but a CID or a
- * TIPC node in that of this machine. The size is 4 of AF_INET, 16 of AF_INET6; 0: the family has
- * none, or is not known. np_addr_set_bytes() reads np_addr_size() bytes; the family has to be set.
+ * TIPC node in host order. The size is 4 of AF_INET, 16 of AF_INET6; 0: the family has none, or is
+ * not known. np_addr_set_bytes() reads np_addr_size() bytes; the family has to be set.
  */
 size_t np_addr_size(const struct np_addr *a);
 const uint8_t *np_addr_bytes(const struct np_addr *a);
 void np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes);
 
-/* The same bytes in messages: in network order, also of CIDs. */
+/* Write and read these bytes as in messages: in network order, also of CIDs and TIPC nodes. */
 void np_addr_to_wire(const struct np_addr *a, uint8_t *bytes);
 void np_addr_from_wire(struct np_addr *a, const uint8_t *bytes);
 
-/* Make an address from such bytes; len is 0 if the family has none. */
+/* Make an address from these bytes; len is 0 if `bytes` is NULL, or the family has none. */
 void np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint32_t port);
 
 /* Copy an IP address; len is 0 if sa is NULL or no IP address. */
@@ -116,10 +119,10 @@ void np_addr_from(struct np_addr *a, const struct sockaddr *sa);
 bool np_addr_is_any(const struct np_addr *a);
 void np_addr_make_any(struct np_addr *a, int family);
 
-/* Give a link-local address without a scope that of the other address. */
+/* Give a link-local address without a scope, as read from a message, that of the other address. */
 void np_addr_set_link(struct np_addr *a, const struct np_addr *of);
 
-/* Is it a multicast address? */
+/* Is it an IP multicast address? */
 bool np_addr_is_group(const struct np_addr *a);
 
 /* Are the first bits equal? */
@@ -139,13 +142,13 @@ bool np_addr_is_here(const struct np_addr *a);
  */
 int np_addr_device(const struct np_addr *a, char device[NP_ADDR_DEVICE]);
 
-/* Our source address for packets to `far`, by the current routes. False: no route. */
+/* Our source address for packets to `far` at present; its port has no meaning. False: none. */
 bool np_addr_towards(const struct np_addr *far, struct np_addr *near);
 
-/* 127.0.0.0/8 or ::1, never in packets from other machines. */
+/* 127.0.0.0/8, ::1 or the CID of the loopback, never in packets from other machines. */
 bool np_addr_is_loopback(const struct np_addr *a);
 
-/* Make the loopback address of a family: 127.0.0.1 or ::1; len 0: none. */
+/* Make the loopback address of a family, such as 127.0.0.1, without a port; len 0: it has none. */
 void np_addr_make_loopback(struct np_addr *a, int family);
 
 /* Turn an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) into the IPv4 address. */
@@ -166,7 +169,7 @@ int np_family_prefixed(const char *host);
 /* The largest port of the family. */
 uint32_t np_family_ports(int family);
 
-/* Is the text a service, or a valid port for that host? NP_EUSAGE. */
+/* NP_EUSAGE if `port` is a number outside the ports of that host's family. */
 int np_port_check(const char *port, const char *host, struct np_err *err);
 
 /* family, unless it is AF_UNSPEC: then other. */

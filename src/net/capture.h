@@ -14,14 +14,14 @@
 
 struct np_capture;
 
-/* Memory, mostly the buffer in the kernel. */
+/* Bytes of the ring buffer in the kernel, and all memory that a capture takes. */
 enum { NP_CAPTURE_RING = 16 << 20, NP_CAPTURE_BYTES = NP_CAPTURE_RING + (512 << 10) };
 
 /* What is known of the flow in advance: its hosts; ports do not matter. */
 struct np_capture_place {
-	struct np_addr near; /* len 0, or a wildcard: by the route to `far` */
+	struct np_addr near; /* this end's; len 0, or a wildcard: by the route to `far` */
 	struct np_addr far;  /* len 0: not known */
-	const char *file;    /* file for the headers, see pcap-savefile(5); NULL: none */
+	const char *file;    /* for the headers, see pcap-savefile(5); has to last; NULL: none */
 	bool lock; /* the filter to these hosts (SO_LOCK_FILTER of socket(7)), for a process that
 		      may be compromised */
 };
@@ -44,7 +44,7 @@ int np_capture_fd(const struct np_capture *c);
  */
 int np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct np_err *err);
 
-/* The window opened at that time of CLOCK_MONOTONIC, after a warm-up: count from there on. */
+/* The warm-up ended at that time of CLOCK_MONOTONIC: count from there on. */
 void np_capture_restart(struct np_capture *c, uint64_t opened_ns);
 
 /*

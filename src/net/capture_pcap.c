@@ -33,8 +33,9 @@ struct np_capture {
 	pcap_dumper_t *dump; /* NULL: no file is written */
 	const char *file;
 	char device[NP_ADDR_DEVICE];
-	bool is_any, is_loopback, locked;
-	struct np_addr far; /* as opened for; len 0: any */
+	bool is_any; /* of all interfaces */
+	bool is_loopback, locked;
+	struct np_addr far; /* as opened for; len 0: not known */
 	enum np_ledger_link link;
 	uint32_t mtu;
 	/* While it runs; owned by the thread until joined. */
@@ -50,6 +51,7 @@ struct np_capture {
 	uint64_t dropped_before; /* and dropped */
 };
 
+/* Is a host not known, or any address? */
 static bool
 is_wildcard(const struct np_addr *a)
 {
@@ -83,7 +85,10 @@ understand_link(int type, enum np_ledger_link *link)
 	return false;
 }
 
-/* Add a numeric address, without the zone of a link-local one, which filters don't know. */
+/*
+ * Add a host to a filter that has `len` bytes, without the zone of a link-local address, which
+ * filters don't know. Returns the bytes added.
+ */
 static int
 add_host(char *text, size_t size, size_t len, const struct np_addr *a)
 {
@@ -95,6 +100,7 @@ add_host(char *text, size_t size, size_t len, const struct np_addr *a)
 			np_family_of(a)->version == 6 ? "ip6" : "ip", host);
 }
 
+/* pcap_handler that ignores the packet. */
 static void
 discard(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char *bytes)
 {
@@ -168,7 +174,7 @@ activate(struct np_capture *c, struct np_err *err)
 			       "or \"setcap cap_net_raw+ep\" the program)",
 			       c->device);
 	}
-	if (rc < 0) {
+	if (rc < 0) { /* > 0: a warning */
 		return np_fail(err, NP_ESYS, 0, "capture on %s: %s: %s", c->device,
 			       pcap_statustostr(rc), pcap_geterr(c->pcap));
 	}
@@ -182,6 +188,7 @@ activate(struct np_capture *c, struct np_err *err)
 	return NP_OK;
 }
 
+/* Open the file that the headers are written to. */
 static int
 open_file(struct np_capture *c, const char *path, struct np_err *err)
 {
@@ -219,12 +226,12 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 	c->far = place->far;
 	np_addr_unmap(&c->far);
 	np_addr_unmap(&near);
-	/* Find the interface: loopback, or that of an address; else "any". */
+	/* Find the interface: the loopback within this machine, or an address's; else "any". */
 	at = near;
 	c->is_loopback = (c->far.len != 0 && np_addr_is_here(&c->far)) ||
 			 (near.len != 0 && np_addr_is_loopback(&near));
 	if (is_wildcard(&at) && (c->far.len == 0 || !np_addr_towards(&c->far, &at))) {
-		at.len = 0;
+		at.len = 0; /* not known: capture on all */
 	}
 	if (c->is_loopback) {
 		np_addr_make_loopback(&at, AF_INET);
@@ -247,7 +254,7 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 	}
 	if (place->file != NULL && open_file(c, place->file, err) != NP_OK) {
 		np_capture_free(c);
-		err->code = NP_EUSAGE;
+		err->code = NP_EUSAGE; /* the user has chosen the file */
 		return err->code;
 	}
 	*out = c;
@@ -275,7 +282,7 @@ np_capture_free(struct np_capture *c)
 	free(c);
 }
 
-/* Count anew after the warm-up. */
+/* Count anew after the warm-up: at its first packet, or when the capture ends without one. */
 static void
 restart(struct np_capture *c)
 {
@@ -293,7 +300,7 @@ take_packet(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned c
 	    (uint64_t)head->ts.tv_sec * NP_SEC + (uint64_t)head->ts.tv_usec * (in_ns ? 1 : 1000);
 
 	if (at_ns < c->begin_ns) {
-		return;
+		return; /* captured before the start, and read only now */
 	}
 	c->read++;
 	if (!c->restarted && c->restart_ns != 0 && at_ns >= c->restart_ns) {
@@ -318,7 +325,7 @@ read_some(struct np_capture *c)
 	return pcap_dispatch(c->pcap, -1, take_packet, (unsigned char *)c);
 }
 
-/* Packets that were not dropped. */
+/* Packets that the kernel has passed since the capture was opened; wraps. 0: not known. */
 static uint32_t
 count_passed(struct np_capture *c)
 {
@@ -347,8 +354,9 @@ capture_thread(void *ctx)
 	n = 0; /* even if a read has failed, try once more */
 	/*
 	 * Read the rest of what the kernel has passed. A busy kernel may be late to hand over a
-	 * block that is not full, so an empty read does not mean the end; but packets that were
-	 * counted before the beginning, or twice by the loopback interface, never come.
+	 * block that is not full, so one empty read does not mean the end. Some packets never come:
+	 * those from before begin_ns, or half of those on an interface that counts them twice. So
+	 * ten empty reads end it, or two on such an interface that has delivered any.
 	 */
 	while (n >= 0 && (int32_t)(passed - c->read) > 0 &&
 	       empty_reads < (counts_twice && c->read > 0 ? 2 : 10) && !c->is_after &&
@@ -359,6 +367,7 @@ capture_thread(void *ctx)
 	return NULL;
 }
 
+/* Packets dropped since the capture was opened, by the kernel or the interface; 0: not known. */
 static uint64_t
 dropped(struct np_capture *c)
 {
@@ -367,7 +376,7 @@ dropped(struct np_capture *c)
 	return pcap_stats(c->pcap, &s) == 0 ? (uint64_t)s.ps_drop + s.ps_ifdrop : 0;
 }
 
-/* A thread with all signals blocked. */
+/* Start the thread, with all signals blocked: the test's threads receive them. 0, or an errno. */
 static int
 make_thread(struct np_capture *c)
 {
@@ -410,13 +419,14 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 		f.far = c->far; /* fragments have no ports: the host shows their direction */
 		np_addr_set_port(&f.far, port);
 	}
-	/* Let the kernel filter by port. The ledger does for several, or a locked filter. */
+	/* Let the kernel filter by port; several ports are left to the ledger. */
 	near = f.near;
 	far = f.far;
 	if (f.ports.count > 1) {
 		np_addr_set_port(&near, 0);
 		np_addr_set_port(&far, 0);
 	}
+	/* A locked filter stays as it is: for the hosts, without ports. */
 	if (!c->locked && set_filter(c, &near, &far, f.protocol, err) != NP_OK) {
 		return err->code;
 	}
@@ -444,6 +454,7 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 void
 np_capture_restart(struct np_capture *c, uint64_t opened_ns)
 {
+	/* Packets have times of CLOCK_REALTIME. */
 	c->restart_ns = np_clock(CLOCK_REALTIME) - (np_now() - opened_ns);
 }
 

@@ -6,6 +6,7 @@
 
 enum { MAPPED_BITS = 96 }; /* of ::ffff:0:0/96 */
 
+/* The bits of an address. */
 static unsigned
 width_of(int family)
 {
@@ -37,6 +38,7 @@ clear_host_part(struct np_cidr *c)
 	memset(c->bytes + whole, 0, sizeof(c->bytes) - whole);
 }
 
+/* Turn a range of IPv4-mapped addresses into the IPv4 range. */
 static void
 unmap(struct np_cidr *c)
 {
@@ -79,7 +81,7 @@ np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err)
 		if (np_resolve(text, NULL, AF_UNSPEC, SOCK_STREAM, &found, err) != NP_OK) {
 			return err->code;
 		}
-		any = np_addr_is_any(&found.at[0]);
+		any = np_addr_is_any(&found.at[0]); /* "vsock:any": no bit has to match */
 		np_cidr_of(c, &found.at[0], any ? 0 : 8 * (unsigned)np_addr_size(&found.at[0]));
 		return NP_OK;
 	}

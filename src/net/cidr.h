@@ -13,7 +13,7 @@
 struct np_cidr {
 	int family; /* AF_INET, AF_INET6 or AF_VSOCK */
 	unsigned bits;
-	uint8_t bytes[16]; /* network order, zero after the prefix */
+	uint8_t bytes[16]; /* as of np_addr_bytes(), zero after the prefix */
 };
 
 /*
@@ -28,7 +28,7 @@ int np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err);
  */
 int np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct np_err *err);
 
-/* The address `number` places after the first one. Its port is the first one's. */
+/* The address `number` (0: the first one) of a range. Its port is the first one's. */
 void np_range_at(const struct np_addr *first, uint32_t number, struct np_addr *out);
 
 /* The number of leading bits that all addresses of a range share. */

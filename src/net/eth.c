@@ -17,12 +17,12 @@
 #include "base/fds.h"
 
 enum {
-	TAG_AT = 20,     /* after the number and the time */
+	TAG_AT = 20,     /* in the payload, after the number and the time */
 	SOURCE_AT = 6,   /* in the Ethernet header */
 	QUEUED = 1 << 20 /* more frames than any socket holds */
 };
 
-static const uint32_t end_word = 0x504c656e; /* "PLen" */
+static const uint32_t end_word = 0x504c656e; /* "PLen", the first bytes of a test's last frame */
 
 uint32_t
 np_eth_mtu(const char *device)
@@ -40,7 +40,7 @@ np_eth_mtu(const char *device)
 	return mtu;
 }
 
-/* Check the interface, and note its address and MTU. */
+/* Check that a test can use the interface, and note its address and MTU. */
 static int
 check_interface(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 {
@@ -104,8 +104,9 @@ find(struct np_eth *l, struct np_err *err)
 	return rc;
 }
 
+/* Let only those frames pass that the BPF program accepts. 0, or -1 with errno. */
 static int
-attach(int fd, struct sock_filter *code, size_t count)
+attach_filter(int fd, struct sock_filter *code, size_t count)
 {
 	struct sock_fprog prog = { .len = (unsigned short)count, .filter = code };
 
@@ -113,11 +114,11 @@ attach(int fd, struct sock_filter *code, size_t count)
 }
 
 static int
-attach_nothing(int fd)
+attach_drop_all(int fd)
 {
 	struct sock_filter none[] = { { .code = BPF_RET | BPF_K, .k = 0 } };
 
-	return attach(fd, none, 1);
+	return attach_filter(fd, none, 1);
 }
 
 void
@@ -125,8 +126,8 @@ np_eth_drop_all(const struct np_eth *l)
 {
 	char byte;
 
-	if (attach_nothing(l->fd) != 0) {
-		return;
+	if (attach_drop_all(l->fd) != 0) {
+		return; /* more frames would keep coming */
 	}
 	for (int i = 0; i < QUEUED && recv(l->fd, &byte, 1, MSG_DONTWAIT) >= 0; i++) {
 	}
@@ -137,28 +138,28 @@ np_eth_limit_source(const struct np_eth *l, const struct np_addr *station, uint6
 		    struct np_err *err)
 {
 	const uint8_t *mac = ((const struct sockaddr_ll *)&station->sa)->sll_addr;
-	const uint32_t ll = (uint32_t)SKF_LL_OFF + SOURCE_AT;
+	const uint32_t source = (uint32_t)SKF_LL_OFF + SOURCE_AT;
 	const uint32_t type = (uint32_t)(SKF_AD_OFF + SKF_AD_PKTTYPE);
 	const uint32_t head =
 	    (uint32_t)mac[0] << 24 | (uint32_t)mac[1] << 16 | (uint32_t)mac[2] << 8 | mac[3];
 	const uint32_t tail = (uint32_t)mac[4] << 8 | mac[5];
 	/* A jump's second number: how many instructions are left out where it differs. */
 	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, TAG_AT),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, TAG_AT), /* the tag, in two halves */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(tag >> 32), 0, 9),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, TAG_AT + 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)tag, 0, 7),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ll),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, source), /* the source: four bytes, then two */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, head, 0, 5),
-		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, ll + 4),
+		BPF_STMT(BPF_LD | BPF_H | BPF_ABS, source + 4),
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, tail, 0, 3),
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, type),
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, type), /* addressed to this interface */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_HOST, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX), /* keep all its bytes */
+		BPF_STMT(BPF_RET | BPF_K, 0),          /* drop it */
 	};
 
-	if (attach(l->fd, code, sizeof(code) / sizeof(code[0])) != 0) {
+	if (attach_filter(l->fd, code, sizeof(code) / sizeof(code[0])) != 0) {
 		return np_fail(err, NP_ESYS, errno, "limit a socket on %s to frames of one station",
 			       l->device);
 	}
@@ -174,11 +175,11 @@ np_eth_drops(const struct np_eth *l, uint64_t *frames)
 	if (getsockopt(l->fd, SOL_PACKET, PACKET_STATISTICS, &stats, &len) != 0) {
 		return false;
 	}
-	*frames = stats.tp_drops;
+	*frames = stats.tp_drops; /* reading them has set them to 0 */
 	return true;
 }
 
-/* Made without a protocol, so that it receives nothing before it has a filter. */
+/* Open it without a protocol, so that it receives nothing before the filter that drops all. */
 static int
 open_socket(struct np_eth *l, struct np_err *err)
 {
@@ -193,7 +194,7 @@ open_socket(struct np_eth *l, struct np_err *err)
 		    "raw frames need the capability CAP_NET_RAW, which this process does "
 		    "not have (run it as root, or: setcap cap_net_raw+ep PROGRAM)");
 	}
-	if (l->fd < 0 || attach_nothing(l->fd) != 0 ||
+	if (l->fd < 0 || attach_drop_all(l->fd) != 0 ||
 	    bind(l->fd, (const struct sockaddr *)&at, sizeof(at)) != 0) {
 		return np_fail(err, NP_ESYS, errno, "open a socket for frames on %s", l->device);
 	}

@@ -2,7 +2,7 @@
  * Ethernet frames without IP (packet(7)), for tests of the link layer.
  *
  * Their EtherType is the first one of those for local experiments (IEEE Std 802). The payload
- * begins with a header: 20 bytes for a number and a time, if both ends agreed on these
+ * begins with a header: 20 bytes for a number and a time of sending, if both ends agreed on these
  * (bench/sequence.h), and the tag of the test, 8 bytes. The socket's filter passes only frames from
  * one station (interface, by its MAC address) with one tag, so that other frames of that EtherType
  * are not counted.
@@ -24,7 +24,7 @@ enum {
 	NP_ETH_MAC = 6
 };
 
-/* An interface that frames go by, and the socket for them. */
+/* An interface that a test's frames go by, and the socket for them. */
 struct np_eth {
 	int fd, index;
 	int llc_fd;   /* a listener (net/llc.h); -1: none */
@@ -49,10 +49,10 @@ int np_eth_limit_source(const struct np_eth *l, const struct np_addr *station, u
 /* Drop all frames from now on, and discard queued ones. */
 void np_eth_drop_all(const struct np_eth *l);
 
-/* Frames dropped for lack of room since the last call. False: the kernel does not tell. */
+/* Frames dropped since the last call because the receive buffer was full. False: not known. */
 bool np_eth_drops(const struct np_eth *l, uint64_t *frames);
 
-/* Make the address of a station. */
+/* Make the address of a station, to send it frames by this interface. */
 void np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_addr *out);
 
 /* The MTU of an interface; 0: unknown. It must exist, or the kernel may load a module. */
@@ -75,7 +75,7 @@ np_eth_tag(uint64_t token, bool from_client)
 	return from_client ? token : ~token;
 }
 
-/* Write the header of a frame that has no number. */
+/* Write the header of a frame: the tag, and zeros in place of a number and a time. */
 void np_eth_mark(void *payload, uint64_t tag);
 
 /* Make the frame that ends a test. It has NP_ETH_LEAST bytes, as an empty one would be padded. */

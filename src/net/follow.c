@@ -3,10 +3,10 @@
 #include <string.h>
 
 enum {
-	REORDER_NS = 3000000, /* if no handshake shows the round trip */
+	REORDER_NS = 3000000, /* stands for a round trip that is not known */
 	IDS_STEP = 1024,      /* largest step of a packet counter */
 	TICKS_ENOUGH = 20,    /* ticks until their length is trusted */
-	IDS_ENOUGH = 8        /* steps that show a counter, and for each step that does not */
+	IDS_ENOUGH = 8        /* steps up that show a counter, and as many for each other step */
 };
 
 uint64_t
@@ -48,6 +48,7 @@ outlasts_tick(const struct np_follow *f, uint64_t rtt_ns)
 {
 	uint32_t ticks = f->newest.stamp - f->oldest.stamp;
 
+	/* More ticks than half of the range are a stamp that went back. */
 	return ticks >= TICKS_ENOUGH && ticks < UINT32_MAX / 2 &&
 	       f->newest.at_ns > f->oldest.at_ns &&
 	       rtt_ns >= 2 * ((f->newest.at_ns - f->oldest.at_ns) / ticks);
@@ -64,8 +65,9 @@ sent_after(const struct np_follow *f, const struct np_follow_mark *mark,
 		return false;
 	}
 	if (found == 0 && mark->stamped && other->stamped && outlasts_tick(f, rtt_ns)) {
-		return false;
+		return false; /* sent in one tick: too early for a retransmission */
 	}
+	/* Last, by time: a retransmission comes at least a round trip later. */
 	return found != 0 ? found > 0
 			  : mark->at_ns >= other->at_ns + (rtt_ns != 0 ? rtt_ns : REORDER_NS);
 }
@@ -77,11 +79,12 @@ forget_hole(struct np_follow *f, uint32_t i)
 	memmove(&f->hole[i], &f->hole[i + 1], (f->holes - i) * sizeof(f->hole[0]));
 }
 
+/* Insert a hole as number i: they stand in the order of their sequence numbers. */
 static void
 insert_hole(struct np_follow *f, uint32_t i, const struct np_follow_hole *h)
 {
 	if (f->holes == NP_FOLLOW_HOLES) {
-		/* Drop the oldest: its data will count as a duplicate. */
+		/* Drop the first one: data that fill it later will count as a duplicate. */
 		forget_hole(f, 0);
 		i -= i > 0;
 	}
@@ -90,7 +93,7 @@ insert_hole(struct np_follow *f, uint32_t i, const struct np_follow_hole *h)
 	f->holes++;
 }
 
-/* Fill holes in [begin, end). Returns bytes that were missing; `first` was the first hole. */
+/* Fill holes in [begin, end). Returns bytes that were missing, and in *first the first hole. */
 static uint64_t
 fill(struct np_follow *f, uint64_t begin, uint64_t end, struct np_follow_hole *first)
 {
@@ -140,24 +143,25 @@ find_copy(const struct np_follow *f, uint64_t begin, uint64_t end)
 	return NULL;
 }
 
+/* OVERTAKEN: the original, by its retransmission. DOUBLED: by the network. */
 enum origin { SENT_AGAIN, OVERTAKEN, DOUBLED };
 
-/* Why data are seen again; `copy`: the last time, NULL: not known. */
+/* Why data from `begin` on are seen again; `copy`: the last packet with them, NULL: not known. */
 static enum origin
 tell_origin(const struct np_follow *f, const struct np_follow_mark *mark, uint64_t begin,
 	    const struct np_follow_copy *copy, uint64_t rtt_ns)
 {
-	struct np_follow_mark first; /* of the segment with this byte */
+	struct np_follow_mark first; /* of the segment in `copy` with the byte `begin` */
 
 	if (copy == NULL) {
-		/* Sent before other data: late, or duplicated. */
+		/* Sent before the newest data: late or duplicated by the network. */
 		return order(f, mark, &f->newest) < 0 ? DOUBLED : SENT_AGAIN;
 	}
 	first = copy->mark;
 	if (copy->each > 0 && begin > copy->begin) {
 		first.id = (uint16_t)(first.id + (begin - copy->begin) / copy->each);
 	}
-	if (f->at_sender && order(f, mark, &first) == 0) {
+	if (f->at_sender && order(f, mark, &first) == 0) { /* retransmitted in the same tick? */
 		return is_same(f, mark, &first) ? DOUBLED : SENT_AGAIN;
 	}
 	if (sent_after(f, mark, &first, rtt_ns)) {
@@ -166,6 +170,7 @@ tell_origin(const struct np_follow *f, const struct np_follow_mark *mark, uint64
 	return order(f, mark, &first) < 0 ? OVERTAKEN : DOUBLED;
 }
 
+/* Count data as retransmitted, in segments of the packet's size. */
 static void
 count_retransmitted(struct np_follow *f, const struct np_follow_packet *p, uint64_t bytes)
 {
@@ -180,20 +185,20 @@ follow_copy(struct np_follow *f, const struct np_follow_packet *p, uint64_t begi
 {
 	const struct np_follow_copy *copy = find_copy(f, begin, end);
 	enum origin origin = tell_origin(f, &p->mark, begin, copy, rtt_ns);
-	bool counted = copy != NULL && copy->retransmitted;
+	bool copy_counted = copy != NULL && copy->retransmitted;
 	uint64_t n = np_follow_parts(end - begin, p->each);
 
 	f->count.duplicated += n;
 	f->count.doubled += origin == DOUBLED ? n : 0;
-	/* The retransmission may have overtaken the original and passed for it. */
-	if (origin == SENT_AGAIN || (origin == OVERTAKEN && !counted)) {
+	/* This is the original: count the retransmission that overtook it and was taken for it. */
+	if (origin == SENT_AGAIN || (origin == OVERTAKEN && !copy_counted)) {
 		count_retransmitted(f, p, end - begin);
 		return true;
 	}
-	return counted;
+	return copy_counted;
 }
 
-/* Handle data below f->next. Returns whether they count as retransmitted. */
+/* Handle data below f->next: late ones, or copies. Returns whether they count as retransmitted. */
 static bool
 follow_old_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t begin, uint64_t end,
 		uint64_t rtt_ns)
@@ -218,6 +223,7 @@ follow_old_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t 
 static void
 follow_data(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 {
+	/* The sequence number in 64 bits: the one nearest to f->next. */
 	uint64_t begin = f->next + (uint64_t)(int64_t)(int32_t)(p->seq - (uint32_t)f->next);
 	uint64_t end = begin + p->payload;
 	bool in_order = begin == f->next, retransmitted = false;
@@ -261,11 +267,11 @@ void
 np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns)
 {
 	if (p->syn && f->follows && p->seq != (uint32_t)f->next) {
-		f->follows = false; /* another connection, or it has sent before */
+		f->follows = false; /* a new connection between these ports, or a SYN after data */
 	}
 	if (!f->follows) {
 		if (p->payload == 0 && !p->syn) {
-			return; /* not a keep-alive, whose number is one too low */
+			return; /* begin with data: a keep-alive has a number that is one too low */
 		}
 		f->follows = true;
 		f->next = (UINT64_C(1) << 32) + p->seq; /* leaves room for lower numbers */

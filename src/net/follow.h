@@ -22,10 +22,10 @@
 
 enum { NP_FOLLOW_HOLES = 256, NP_FOLLOW_RECENT = 1024 };
 
-/* What is known of when a packet was sent, and when it was seen. */
+/* What tells when a packet was sent, and when the tap has seen it. */
 struct np_follow_mark {
-	uint64_t at_ns;
-	uint32_t stamp; /* of TCP, if `stamped` */
+	uint64_t at_ns; /* when it was seen, by any clock */
+	uint32_t stamp; /* TSval of TCP, if `stamped` */
 	uint16_t id;    /* of IPv4, if has_id */
 	bool stamped, has_id;
 };
@@ -41,7 +41,7 @@ struct np_follow_packet {
 
 struct np_follow_counts {
 	uint64_t retransmitted_segments, retransmitted_bytes;
-	uint64_t reordered;  /* segments that were overtaken, and not sent again */
+	uint64_t reordered;  /* segments that later ones overtook; not sent again */
 	uint64_t duplicated; /* segments whose data had been seen */
 	uint64_t doubled;    /* of these, duplicated by the network */
 };
@@ -63,13 +63,13 @@ struct np_follow_copy {
 /* Zeroed: nothing was seen yet. */
 struct np_follow {
 	struct np_follow_counts count;
-	bool at_sender;               /* the tap is at the sender: only equal marks mean doubled */
-	bool follows;                 /* a first packet was seen, which set `next` */
-	uint64_t next;                /* number after the highest one seen, extended to 64 bits */
+	bool at_sender; /* the tap is at the sender: only a packet's same mark means doubled */
+	bool follows;   /* a first packet was seen, which set `next` */
+	uint64_t next;  /* number after the highest one seen, extended to 64 bits */
 	struct np_follow_mark newest; /* of the packet that was sent last, as far as known */
 	struct np_follow_mark oldest; /* of the first data */
 	struct np_follow_mark last;   /* of the previous packet */
-	bool last_in_order;
+	bool last_in_order;           /* the previous packet continued the data before it */
 	uint32_t ids_count, ids_jump; /* how often the identification counted up, or did not */
 	struct np_follow_hole hole[NP_FOLLOW_HOLES];
 	uint32_t holes;
@@ -77,7 +77,7 @@ struct np_follow {
 	uint64_t seen; /* packets with data; recent[seen % NP_FOLLOW_RECENT] is overwritten next */
 };
 
-/* Handle a packet; rtt_ns: a round trip, 0 if unknown. */
+/* Handle a packet, and count what it shows; rtt_ns: the longest known round trip, 0 if unknown. */
 void np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns);
 
 /* The number of segments of `each` bytes that carry `bytes` bytes. */

@@ -33,12 +33,12 @@ enum {
 enum tcp_flag { FIN = 1, SYN = 2, RST = 4, ACK = 16, ECE = 64, CWR = 128 };
 enum direction { OUT, IN };
 
-/* np_ledger_restart() clears what comes before `mss`. */
+/* One direction's counts. np_ledger_restart() clears what comes before `mss`. */
 struct side {
 	uint64_t packets, segments, data_segments, acks, syn, fin, rst;
 	uint64_t seen_bytes, link_bytes, ip_bytes, transport_bytes, payload;
 	uint64_t ecn_ce, ecn_ece, fragments, orphans, orphan_bytes;
-	uint64_t zero_window, zero_ns;
+	uint64_t zero_window, zero_ns; /* packets with a window of 0; how long it was 0 */
 	uint64_t super_packets, super_packet_max;
 	uint64_t sizes[NP_LEDGER_SIZES];
 	uint64_t last_ns, gap_max_ns, gaps, gap[BUCKETS];
@@ -55,15 +55,15 @@ struct side {
 struct packet {
 	const uint8_t *at; /* next byte to parse */
 	size_t have;       /* bytes of the rest captured */
-	uint64_t left;     /* bytes of the rest on the wire */
+	uint64_t left;     /* bytes of the rest, captured or not */
 	uint64_t at_ns;
-	uint32_t link_bytes, ip_bytes;
-	uint64_t total, ip_total; /* bytes in all, and from the IP header on */
-	int version;              /* of IP */
+	uint32_t link_bytes, ip_bytes; /* of these headers */
+	uint64_t total, ip_total;      /* bytes in all, and from the IP header on */
+	int version;                   /* of IP */
 	const uint8_t *src, *dst;
 	uint8_t protocol, ecn;
-	bool is_piece, is_first; /* a fragment; the first one, or no fragment */
-	uint32_t id;             /* identification of its datagram */
+	bool is_fragment, is_first; /* a fragment; the first one, or no fragment */
+	uint32_t id;                /* identification of its datagram */
 };
 
 /* A fragmented datagram, known by its first fragment, which has the ports. */
@@ -94,13 +94,15 @@ struct np_ledger {
 	bool restarted;
 };
 
+/* A TCP header, as far as parsed. */
 struct segment {
 	uint32_t seq, ack, stamp, echo;
 	unsigned flags, window, header;
-	uint32_t mss; /* 0: not said */
-	bool stamped;
+	uint32_t mss; /* 0: it has no such option */
+	bool stamped; /* it has `stamp` and `echo` (TSval and TSecr) */
 };
 
+/* A number in network order; likewise get32(). */
 static uint32_t
 get16(const uint8_t *at)
 {
@@ -165,7 +167,7 @@ take(struct packet *p, size_t n)
 	return at;
 }
 
-/* The EtherType, 0 if none; link_bytes are those on the medium. */
+/* Take off an Ethernet header with its VLAN tags. Returns the EtherType; 0: it is not complete. */
 static uint32_t
 ethernet(struct packet *p)
 {
@@ -188,7 +190,7 @@ ethernet(struct packet *p)
 	return type;
 }
 
-/* Cooked headers are added by the capture: not on any medium. */
+/* Take off a cooked header, which the capture made: not in link_bytes. Returns as ethernet(). */
 static uint32_t
 cooked(struct packet *p, size_t size, size_t type_at)
 {
@@ -197,6 +199,7 @@ cooked(struct packet *p, size_t size, size_t type_at)
 	return at != NULL ? get16(at + type_at) : 0;
 }
 
+/* The EtherType that an IP header's version stands for; 0: none. */
 static uint32_t
 by_version(const struct packet *p)
 {
@@ -225,7 +228,7 @@ beyond_link(enum np_ledger_link link, struct packet *p)
 	return 0;
 }
 
-/* Limit the packet to the length in its IP header: frames may be padded. 0: above 64 KiB. */
+/* Limit the packet to the length in its IP header: frames may be padded. 0: it exceeds 64 KiB. */
 static void
 cut_to(struct packet *p, uint64_t length)
 {
@@ -236,13 +239,13 @@ cut_to(struct packet *p, uint64_t length)
 	p->ip_total = p->left;
 }
 
-/* Take an IPv4 header off the packet. False: it is malformed. Likewise ipv6() and tcp(). */
+/* Take an IPv4 header off the packet, and cut the packet to its length. False: it is malformed. */
 static bool
 ipv4(struct packet *p)
 {
 	const uint8_t *at = p->at;
 	size_t header;
-	uint32_t piece;
+	uint32_t offset_field;
 
 	if (p->have < IPV4_HEADER || at[0] >> 4 != 4) {
 		return false;
@@ -252,15 +255,15 @@ ipv4(struct packet *p)
 	if (header < IPV4_HEADER || take(p, header) == NULL) {
 		return false;
 	}
-	piece = get16(at + 6);
+	offset_field = get16(at + 6);
 	p->version = 4;
 	p->src = at + 12;
 	p->dst = at + 16;
 	p->protocol = at[9];
 	p->ecn = at[1] & 3;
 	p->ip_bytes = (uint32_t)header;
-	p->is_piece = (piece & 0x3fff) != 0;
-	p->is_first = (piece & 0x1fff) == 0;
+	p->is_fragment = (offset_field & 0x3fff) != 0; /* an offset, or more fragments */
+	p->is_first = (offset_field & 0x1fff) == 0;
 	p->id = get16(at + 4);
 	return true;
 }
@@ -274,6 +277,7 @@ is_extension(unsigned protocol)
 	       protocol == IPPROTO_AH;
 }
 
+/* The same for IPv6 with extension headers, up to the fragment header of a later fragment. */
 static bool
 ipv6(struct packet *p)
 {
@@ -303,7 +307,8 @@ ipv6(struct packet *p)
 			return false;
 		}
 		if (p->protocol == IPPROTO_FRAGMENT) {
-			p->is_piece = (get16(at + 2) & ~6U) != 0;
+			/* An offset, two reserved bits, and one for more fragments. */
+			p->is_fragment = (get16(at + 2) & ~6U) != 0;
 			p->is_first = (get16(at + 2) & ~7U) == 0;
 			p->id = get32(at + 4);
 		} else {
@@ -319,6 +324,7 @@ ipv6(struct packet *p)
 	return true;
 }
 
+/* Parse a TCP header, after which p->left is the payload. False: it is malformed. */
 static bool
 tcp(struct packet *p, struct segment *s)
 {
@@ -337,7 +343,7 @@ tcp(struct packet *p, struct segment *s)
 	s->ack = get32(at + 8);
 	s->flags = at[13];
 	s->window = get16(at + 14);
-	/* TCP options (RFC 9293, 3.1; RFC 7323), as far as captured. */
+	/* Options, as far as captured: 0 end, 1 no-operation, 2 MSS, 8 time stamps (RFC 7323). */
 	at += TCP_HEADER;
 	have = (p->have < s->header ? p->have : s->header) - TCP_HEADER;
 	while (have >= 2 && at[0] != 0) {
@@ -375,6 +381,7 @@ is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct pac
 	if (a->len == 0) {
 		return true;
 	}
+	/* Several flows have a set of ports in place of the one. */
 	if (np_addr_port(a) != 0 && port >= 0 &&
 	    (f->ports.count == 0 ? np_addr_port(a) != (uint32_t)port
 				 : (f->ports.bits[(port & UINT16_MAX) / 8] >> port % 8 & 1) == 0)) {
@@ -386,7 +393,7 @@ is_end(const struct np_ledger_flow *f, const struct np_addr *a, const struct pac
 
 enum owner { OTHERS, OURS, NOT_KNOWN_YET };
 
-/* Possible directions by the two hosts, one bit each. */
+/* Possible directions by hosts and ports (-1: not known), a bit each: 1 << OUT, 1 << IN. */
 static unsigned
 by_hosts(const struct np_ledger_flow *f, const struct packet *p, int src, int dst)
 {
@@ -407,7 +414,7 @@ owner_of(const struct np_ledger *l, const struct packet *p, enum direction *dire
 		return OTHERS;
 	}
 	if (p->is_first && p->have < 4) {
-		return OTHERS;
+		return OTHERS; /* its ports were not captured */
 	}
 	/* Fragments have no ports. Both directions are possible if both hosts are the same. */
 	allowed = p->is_first ? by_hosts(&l->flow, p, (int)get16(p->at), (int)get16(p->at + 2))
@@ -424,7 +431,7 @@ owner_of(const struct np_ledger *l, const struct packet *p, enum direction *dire
 	return allowed == 0 ? OTHERS : p->is_first ? OURS : NOT_KNOWN_YET;
 }
 
-/* The bucket of n; an eighth of a power of two wide. */
+/* The bucket of n: below STEPS n itself, above STEPS buckets for each power of two. */
 static unsigned
 bucket_of(uint64_t n)
 {
@@ -436,6 +443,7 @@ bucket_of(uint64_t n)
 	return (log2 + (n >= STEPS)) * STEPS + (unsigned)(n >> log2) % STEPS;
 }
 
+/* The element of wire.*.size_counts for a segment of that many bytes. */
 static unsigned
 size_class(uint64_t bytes)
 {
@@ -448,7 +456,7 @@ size_class(uint64_t bytes)
 	return i;
 }
 
-/* Largest payload of a segment in this direction with such headers; 0: not known. */
+/* Largest payload of a segment with headers of these sizes: by MTU and MSS, else as seen; or 0. */
 static uint64_t
 most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsigned transport)
 {
@@ -458,7 +466,7 @@ most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsig
 	for (int i = 0; i < 2; i++) {
 		uint32_t mss = l->side[i].mss, options = transport - TCP_HEADER;
 
-		/* The MSS option does not count the options of each segment (RFC 6691). */
+		/* Options of a segment take some of the MSS away from its data (RFC 6691). */
 		if (l->flow.protocol == IPPROTO_TCP && mss > options &&
 		    (most == 0 || mss - options < most)) {
 			most = mss - options;
@@ -468,8 +476,9 @@ most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsig
 }
 
 /*
- * Count a packet as the segments that carry `payload` bytes, each with all headers. Returns the
- * payload of each; 0: it is a single segment.
+ * Count a packet as the segments that carry `payload` bytes, each with all headers; `transport`:
+ * bytes of its TCP or UDP header, 0 of a later fragment. Returns the largest payload of a segment;
+ * 0: not known, or the packet is a fragment.
  */
 static uint64_t
 count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned transport,
@@ -484,7 +493,7 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 	if (l->flow.protocol == IPPROTO_UDP && datagram > 0 && (most == 0 || datagram < most)) {
 		most = datagram;
 	}
-	each = p->is_piece ? 0 : most;
+	each = p->is_fragment ? 0 : most;
 	n = np_follow_parts(payload, each);
 	if (s->packets > 0) {
 		uint64_t gap = p->at_ns > s->last_ns ? p->at_ns - s->last_ns : 0;
@@ -501,8 +510,8 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 	s->ip_bytes += n * p->ip_bytes;
 	s->transport_bytes += n * transport;
 	s->payload += payload;
-	s->data_segments += payload > 0 && p->is_first ? n : 0;
-	s->fragments += p->is_piece;
+	s->data_segments += payload > 0 && p->is_first ? n : 0; /* not later fragments */
+	s->fragments += p->is_fragment;
 	s->ecn_ce += p->ecn == CE ? n : 0;
 	if (n > 1) {
 		s->super_packets++;
@@ -528,7 +537,7 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 	if (p->protocol != l->flow.protocol || allowed == 0) {
 		return;
 	}
-	if (!ours) {
+	if (!ours) { /* its ports show no direction: the hosts do */
 		d = (allowed & 1U << OUT) != 0 ? OUT : IN;
 	}
 	*f = (struct fragmented){ .id = p->id, .direction = d, .ours = ours };
@@ -536,14 +545,14 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 	for (size_t i = 0; i < kept; i++) {
 		struct orphan *o = &l->orphan[i];
 
-		if (o->packet.is_piece && o->packet.id == p->id &&
+		if (o->packet.is_fragment && o->packet.id == p->id &&
 		    (allowed >> o->direction & 1) != 0) {
 			l->side[o->direction].orphans--;
 			l->side[o->direction].orphan_bytes -= o->packet.total;
 			if (f->ours) {
 				count(l, &l->side[f->direction], &o->packet, 0, o->packet.left);
 			}
-			o->packet.is_piece = false; /* marks a free place */
+			o->packet.is_fragment = false; /* marks a free place */
 		}
 	}
 }
@@ -593,8 +602,8 @@ count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 	s->fin += (seg.flags & FIN) != 0;
 	s->rst += (seg.flags & RST) != 0;
 	s->acks += payload == 0 && (seg.flags & (SYN | FIN | RST | ACK)) == ACK;
-	s->ecn_ece += (seg.flags & (SYN | ECE)) == ECE;
-	if ((seg.flags & (SYN | RST)) == 0) {
+	s->ecn_ece += (seg.flags & (SYN | ECE)) == ECE; /* in a SYN it offers ECN (RFC 3168) */
+	if ((seg.flags & (SYN | RST)) == 0) {           /* the window of a RST means nothing */
 		if (s->zero_since_ns != 0 && seg.window != 0) {
 			s->zero_ns += p->at_ns > s->zero_since_ns ? p->at_ns - s->zero_since_ns : 0;
 			s->zero_since_ns = 0;
@@ -652,7 +661,7 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 		return false;
 	}
 	owner = owner_of(l, &p, &d);
-	if (p.is_piece && p.is_first) {
+	if (p.is_fragment && p.is_first) {
 		remember_first(l, &p, d, owner == OURS);
 	}
 	if (owner == OURS) {
@@ -680,7 +689,7 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 	return owner != OTHERS;
 }
 
-/* How long 99 % of the gaps last at most, in ns, as exactly as the buckets are. */
+/* How long 99 % of the gaps last at most, in ns: the middle of a bucket of bucket_of(). */
 static uint64_t
 gap_p99(const struct side *s)
 {
@@ -689,7 +698,6 @@ gap_p99(const struct side *s)
 	for (unsigned i = 0; i < BUCKETS; i++) {
 		seen += s->gap[i];
 		if (seen >= most) {
-			/* The middle of the bucket. */
 			unsigned log2 = i < STEPS ? 0 : i / STEPS - 1;
 			uint64_t low = (uint64_t)(i - log2 * STEPS) << log2;
 			uint64_t value = low + (UINT64_C(1) << log2) / 2;
@@ -735,7 +743,7 @@ put_counts(const struct np_ledger *l, const struct side *s, const char *way, str
 		{ "retransmitted_segments", c->retransmitted_segments, followed },
 		{ "retransmitted_bytes", c->retransmitted_bytes, followed },
 		{ "reordered", c->reordered, followed },
-		/* Outgoing duplicates were sent twice. */
+		/* Data that went out twice are retransmissions, unless they were doubled. */
 		{ "duplicated", s == &l->side[IN] ? c->duplicated : c->doubled, followed },
 		{ "doubled", c->doubled, followed },
 		{ "warm_up.data_segments", s->warm_up_segments, l->restarted },
@@ -784,7 +792,7 @@ np_ledger_put(const struct np_ledger *l, struct np_bag *into)
 	np_bag_int(into, (int64_t)(out->packets + in->packets), "wire.captured");
 	np_bag_int(into, (int64_t)l->malformed, "wire.malformed");
 	if (l->flow.protocol == IPPROTO_TCP && !l->flow.many_connections) {
-		/* Did the capture end before the connection was closed? */
+		/* Did the capture end before both ends closed the connection? */
 		np_bag_int(into, out->rst + in->rst == 0 && (!out->fin_acked || !in->fin_acked),
 			   "wire.open_at_end");
 	}

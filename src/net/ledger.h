@@ -30,7 +30,7 @@ enum np_ledger_link {
 
 enum { NP_LEDGER_SIZES = 8 }; /* of segments: up to 64, 128, 256, 512, 1024, 1518, 9018, more */
 
-/* Ports of one end of several flows, a bit each. Without any, the port of the address counts. */
+/* Ports of one end of several flows, a bit each. count 0: that of the address in the flow. */
 struct np_ledger_ports {
 	uint32_t count;
 	uint8_t bits[(UINT16_MAX + 1) / 8];
@@ -39,8 +39,8 @@ struct np_ledger_ports {
 void np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port);
 
 /*
- * Which packets are counted; a wildcard address (or len 0) and port 0 match any. Several flows may
- * have several ports at the end whose port is given.
+ * Which packets are counted; a wildcard address (or len 0) and port 0 match any. `ports` replace
+ * the port of each address that has one.
  */
 struct np_ledger_flow {
 	struct np_addr near, far;

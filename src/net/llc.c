@@ -26,7 +26,7 @@ np_llc_address(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], uint32_t s
 	out->len = sizeof(*at);
 }
 
-/* Fail by errno, and say what is missing. */
+/* Fail by errno, which socket(2), bind(2) or listen(2) set, and say what is missing. */
 static int
 fail(struct np_err *err, const struct np_eth *l)
 {
@@ -85,6 +85,7 @@ np_llc_forget(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
+	/* Not without end: a station may connect again and again. */
 	for (int i = 0; i < 2 * WAITING && poll(&p, 1, 0) > 0; i++) {
 		int stranger = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
 

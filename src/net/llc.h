@@ -29,7 +29,7 @@ int np_llc_listen(struct np_eth *l, struct np_err *err);
 void np_llc_address(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], uint32_t sap,
 		    struct np_addr *out);
 
-/* Close the connections that wait to be accepted. */
+/* Close the connections that wait to be accepted: they are not of the test that begins. */
 void np_llc_forget(int fd);
 
 #endif

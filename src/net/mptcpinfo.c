@@ -57,7 +57,10 @@ read_info(int fd, struct info *info)
 	return getsockopt(fd, LEVEL, INFO, info, &len) == 0 ? len : 0;
 }
 
-/* Read a head and, for each subflow, an element of `each` bytes. False with errno. */
+/*
+ * Read a head and, for each subflow, an element of `each` bytes into array, `size` bytes in all.
+ * Elements without a subflow are zeros. False with errno.
+ */
 static bool
 read_array(int fd, int option, void *array, size_t size, size_t each)
 {
@@ -80,6 +83,7 @@ read_infos(int fd, struct infos *infos)
 	return read_array(fd, SUBFLOWS_TCP_INFO, infos, sizeof(*infos), sizeof(infos->at[0]));
 }
 
+/* The subflows that are not closed. */
 static uint32_t
 count_subflows(const struct infos *infos)
 {
@@ -135,7 +139,7 @@ np_mptcp_acked(int fd, struct np_acked *p)
 		return np_tcp_acked(fd, p);
 	}
 	if (len < offsetof(struct info, rcv_nxt) || !read_infos(fd, &infos)) {
-		return false;
+		return false; /* a kernel without snd_una, or it does not tell */
 	}
 	*p = (struct np_acked){ .bytes = info.snd_una, .waits = info.write_seq != info.snd_una };
 	for (uint32_t i = 0; i < infos.head.subflows; i++) {
@@ -144,6 +148,7 @@ np_mptcp_acked(int fd, struct np_acked *p)
 	return true;
 }
 
+/* Put one address of subflow `number`; `end`: "near" or "far". */
 static void
 put_address(const struct sockaddr_storage *sa, uint32_t number, const char *end,
 	    struct np_bag *into)

@@ -21,7 +21,7 @@ struct np_mptcp_brief {
 /* Read the values of a connected socket opened for MPTCP. False if the kernel does not tell. */
 bool np_mptcp_read(int fd, struct np_mptcp_brief *b);
 
-/* np_tcp_acked() for such a socket: all its subflows together. */
+/* np_tcp_acked() for such a socket: all its subflows together; `held` is not known, thus false. */
 bool np_mptcp_acked(int fd, struct np_acked *p);
 
 /*

@@ -25,10 +25,10 @@ struct race {
 	size_t count, begun;
 	bool alone; /* one attempt at a time */
 	const struct np_race *out;
-	uint64_t deadline, next_ns;
+	uint64_t deadline, next_ns; /* next_ns: when the next attempt is due */
 };
 
-/* Does a local address have its family? Without local addresses, any will do. */
+/* Does a local address have the family of `to`? Without local addresses, any will do. */
 static bool
 may_reach(const struct np_addrs *local, const struct np_addr *to)
 {
@@ -41,8 +41,8 @@ may_reach(const struct np_addrs *local, const struct np_addr *to)
 }
 
 /*
- * The next address, from *i on, of the family of the first one, or of another family, that a local
- * address may reach; NULL: none.
+ * The next address, from *i on, that a local address may reach: of the family of the first one, or
+ * of another family. NULL: none.
  */
 static const struct np_addr *
 next_of(const struct np_addrs *remote, const struct np_addrs *local, bool first_family, size_t *i)
@@ -86,6 +86,7 @@ begin_from(const struct np_addr *to, const struct np_addr *from, const char *dev
 	return fd;
 }
 
+/* End an attempt with that errno. */
 static void
 give_up(struct attempt *a, int sys)
 {
@@ -114,7 +115,7 @@ begin_next(struct race *r, uint64_t now)
 	size_t count = r->local != NULL ? r->local->count : 0;
 
 	for (size_t i = 0; i < r->begun && r->alone; i++) {
-		if (r->at[i].fd >= 0) {
+		if (r->at[i].fd >= 0) { /* it has the local port, and its time is over */
 			give_up(&r->at[i], ETIMEDOUT);
 		}
 	}
@@ -157,7 +158,7 @@ await_any(struct race *r)
 		if (p[i].revents == 0) {
 			continue;
 		}
-		sys = np_sock_int(r->at[i].fd, SOL_SOCKET, SO_ERROR);
+		sys = np_sock_int(r->at[i].fd, SOL_SOCKET, SO_ERROR); /* -1: it cannot be read */
 		if (sys == 0) {
 			return &r->at[i];
 		}
@@ -166,7 +167,10 @@ await_any(struct race *r)
 	return NULL;
 }
 
-/* Connect to the addresses in turn, the next while a slow one is pending (RFC 8305), or NULL. */
+/*
+ * Connect to the addresses in turn, the next one when it is due (RFC 8305), or when those before
+ * have failed. Returns the connected attempt, or NULL.
+ */
 static struct attempt *
 run(struct race *r)
 {
@@ -174,6 +178,7 @@ run(struct race *r)
 
 	while (won == NULL) {
 		uint64_t now = np_now();
+		/* The first one always: np_race_connect() reports an attempt's error. */
 		bool more = r->begun < r->count && (r->begun == 0 || now < r->deadline);
 
 		if (more && (!any_pending(r) || now >= r->next_ns)) {
@@ -217,7 +222,7 @@ np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uin
 		return -1;
 	}
 	won = run(&r);
-	/* Close the others, and describe their errors. */
+	/* Close the others, and describe their errors; one that was only slower has none. */
 	for (size_t i = 0; i < r.begun; i++) {
 		struct attempt *a = &r.at[i];
 

@@ -21,11 +21,12 @@ enum {
 };
 
 struct np_race {
-	/* In: called each NP_RACE_TICK_MS while it waits; may be NULL. */
+	/* In: called each NP_RACE_TICK_MS while it waits, to show progress; may be NULL. */
 	void (*tick)(void *ctx);
 	void *ctx;
 	const char *device; /* to bind the connection to; NULL or empty: none */
 
+	/* Out: */
 	struct np_addr used; /* the address that answered */
 	/* Errors of other addresses that were tried, "2001:db8::1: Connection refused; ...". */
 	char others[NP_RACE_TEXT];
@@ -35,7 +36,8 @@ struct np_race {
  * Connect to one of `remote`, in order, but alternating families; from the first of `local` of its
  * family that works (NULL or empty: the kernel chooses). Attempts begin NP_RACE_GAP_MS apart; with
  * a given local port only one is possible at a time, so each gets a share of the time until the
- * deadline. Returns the connected descriptor, which is non-blocking, or -1 with NP_ECONTROL.
+ * deadline (np_now()). Returns the connected descriptor, which is non-blocking, or -1 with
+ * NP_ECONTROL.
  */
 int np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
 		    struct np_race *r, struct np_err *err);

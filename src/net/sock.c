@@ -72,7 +72,7 @@ is_congestion(const struct np_sockopts *o, size_t i)
 	return o->at[i].level == IPPROTO_TCP && o->at[i].name == TCP_CONGESTION;
 }
 
-/* Option i of the list was refused, by errno. */
+/* Fail by errno: option i of the list was refused. */
 static int
 refused(const struct np_sockopts *o, size_t i, struct np_err *err)
 {
@@ -174,6 +174,7 @@ np_sock_path_mtu(int fd, const struct np_addr *to)
 	int level = six ? IPPROTO_IPV6 : IPPROTO_IP, name = six ? IPV6_MTU : IP_MTU;
 	int mtu = np_sock_int(fd, level, name);
 
+	/* A socket of datagrams that is connected there knows it, and sends nothing. */
 	if (mtu > 0 || (fd = socket(to->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0)) < 0) {
 		return mtu;
 	}
@@ -252,14 +253,14 @@ np_sock_local(int fd, struct np_addr *out, struct np_err *err)
 void
 np_sock_watch_peer(int fd, uint32_t silence_s)
 {
-	enum { PROBES = 127 }; /* used where TCP_USER_TIMEOUT is missing */
+	enum { PROBES = 127 }; /* the most; they count where TCP_USER_TIMEOUT is missing */
 	int s = (int)silence_s;
 	const struct {
 		int level, name, value;
 	} set[] = {
 		{ IPPROTO_TCP, TCP_NODELAY, 1 },
 		{ SOL_SOCKET, SO_KEEPALIVE, 1 },
-		{ IPPROTO_TCP, TCP_KEEPIDLE, 2 },
+		{ IPPROTO_TCP, TCP_KEEPIDLE, 2 }, /* s */
 		{ IPPROTO_TCP, TCP_KEEPINTVL, 1 },
 		{ IPPROTO_TCP, TCP_KEEPCNT, s < PROBES ? s : PROBES },
 		{ IPPROTO_TCP, TCP_USER_TIMEOUT, s * 1000 },

@@ -34,10 +34,11 @@ struct np_sockopts {
 	void *permit_ctx;
 };
 
-/* Append an option of `len` bytes, 16 at most. Messages show its value as `shown`. */
+/* Append an option of `len` bytes, 16 at most, `shown` in messages. Ignored if the list is full. */
 void np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *label,
 			   const void *value, size_t len, const char *shown);
 
+/* Append one of type int, or of 64 bits. */
 void np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value);
 
 void
@@ -47,7 +48,7 @@ np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *lab
 void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
 			  const char *value);
 
-/* Append one of type int if it is wanted. A refusal of an optional one is ignored. */
+/* Append one of type int if it is wanted. */
 void np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, const char *label,
 		      int value, bool optional);
 #define NP_SOCKOPT(o, wanted, level, name, value)                                                  \
@@ -74,10 +75,10 @@ int np_sock_trial(int family, int socktype, int protocol, struct np_err *err);
 /* Bind a socket that np_sock_open() did not. NP_ESYS. */
 int np_sock_bind(int fd, const struct np_addr *local, struct np_err *err);
 
-/* Read an int option back; -1 when the kernel has none. */
+/* Read an option of type int back; -1: the kernel does not have it. */
 int np_sock_int(int fd, int level, int name);
 
-/* The MTU of the route to an address, by fd if it is connected. -1: unknown. */
+/* The MTU in bytes of the route to an IP address: by fd if that is connected. -1: unknown. */
 int np_sock_path_mtu(int fd, const struct np_addr *to);
 
 /* Bytes in a queue: SIOCINQ not read, SIOCOUTQ not sent (TCP: not acknowledged); 0 if unknown. */
@@ -91,13 +92,13 @@ int np_sock_queued(int fd, unsigned long which);
  */
 uint32_t np_sock_memory(int fd, int part);
 
-/* Has the peer closed its direction of a stream? Then nothing follows what it has sent. */
+/* Has the peer closed its direction of a stream? Nothing follows what can still be read. */
 bool np_sock_peer_closed(int fd);
 
 /* Make its calls block, or return at once. */
 void np_sock_block(int fd, bool block);
 
-/* Discard received datagrams, up to a fixed number: the peer may still be sending. */
+/* Discard received datagrams; at most 65536, as the peer may still be sending. */
 void np_sock_forget(int fd);
 
 /* The local address of a socket (getsockname(2)). NP_ESYS; err may be NULL. */

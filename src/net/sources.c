@@ -5,12 +5,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
+/* Bytes of an IPv4 address, and before one in an IPv4-mapped address. */
 enum { OF_IPV4 = 4, BEFORE_IPV4 = 12, NETWORK_BITS = 64 };
 
-/* The bytes that identify a host. */
+/* The bytes that identify a host: those of an IPv4-mapped address as an IPv4 one. */
 struct host {
-	const uint8_t *at;
-	unsigned bits;
+	const uint8_t *at; /* in the np_addr, which has to last as long */
+	unsigned bits;     /* 0: its family has no host address */
 	int family;
 };
 
@@ -25,7 +26,7 @@ host_of(const struct np_addr *a)
 	return h;
 }
 
-/* Does an address stand for its /64? */
+/* With s->networks, does an address stand for its /64? */
 static bool
 is_network(const struct np_addr *a, const struct host *h)
 {
@@ -49,7 +50,10 @@ matches(const struct np_sources *s, const struct np_addr *source, const struct h
 	return np_addr_bits_alike(h.at, from->at, s->bits > 0 && s->bits < bits ? s->bits : bits);
 }
 
-/* The usual case: it comes from the first address. Called for each datagram, so it is quick. */
+/*
+ * The usual case: it comes from the first address. Called for each datagram, so it is quick; false
+ * also where a port has to be compared.
+ */
 static bool
 is_first(const struct np_sources *s, const struct np_addr *from)
 {
@@ -104,7 +108,7 @@ np_sock_limit_source(int fd, int family, const struct np_addr *peer, uint32_t po
 	struct np_addr to = *peer;
 	struct host h = host_of(peer);
 
-	if (h.family == AF_INET && family == AF_INET6) {
+	if (h.family == AF_INET && family == AF_INET6) { /* a socket for both versions of IP */
 		uint8_t mapped[16] = { [10] = 0xff, 0xff };
 
 		memcpy(mapped + BEFORE_IPV4, h.at, OF_IPV4);

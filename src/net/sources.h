@@ -19,7 +19,7 @@ struct np_sources {
 	struct np_addr at[NP_SOURCES_MAX]; /* ports in them are ignored */
 	size_t count;
 	uint32_t port; /* that they have to come from; 0: any */
-	unsigned bits; /* of each address to be compared; 0: all */
+	unsigned bits; /* how many first bits of an address are compared; 0: all */
 	/* An IPv6 address stands for its /64, since a host prefers temporary addresses of it (RFC
 	 * 8981). Not for loopback and link-local addresses. */
 	bool networks;

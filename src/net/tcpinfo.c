@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 
-/* Returns the bytes filled by the kernel, or 0. */
+/* Returns the bytes filled by the kernel, or 0; the rest of *info is zeros. */
 static size_t
 read_info(int fd, struct tcp_info *info)
 {
@@ -32,9 +32,10 @@ uint64_t
 np_tcp_silent_ns(int fd)
 {
 	struct tcp_info info;
-	uint64_t in_flight; /* probes in flight, one per second */
+	uint64_t in_flight; /* probes on a long path that may still be answered */
 
 	read_info(fd, &info);
+	/* np_sock_watch_peer(): one probe a second. */
 	in_flight = np_min(info.tcpi_probes, (info.tcpi_rtt + 4 * info.tcpi_rttvar) / 1000000);
 	return info.tcpi_retransmits + info.tcpi_probes - in_flight < 2
 		   ? 0
@@ -48,7 +49,7 @@ np_tcp_round_trip_ns(int fd)
 	uint64_t least_us;
 
 	read_info(fd, &info);
-	least_us = info.tcpi_min_rtt > 0 ? info.tcpi_min_rtt : UINT32_MAX;
+	least_us = info.tcpi_min_rtt > 0 ? info.tcpi_min_rtt : UINT32_MAX; /* 0: not told */
 	return np_min(info.tcpi_rtt, 2 * least_us) * UINT64_C(1000);
 }
 
@@ -58,18 +59,19 @@ np_tcp_acked(int fd, struct np_acked *p)
 	struct tcp_info info;
 
 	if (read_info(fd, &info) < offsetof(struct tcp_info, tcpi_reord_seen)) {
-		return false; /* before Linux 5.4 */
+		return false; /* before Linux 4.19 */
 	}
 	*p = (struct np_acked){ .bytes = info.tcpi_bytes_acked,
 				.resent = (int64_t)info.tcpi_total_retrans - info.tcpi_dsack_dups,
 				.waits = info.tcpi_unacked > 0 || info.tcpi_notsent_bytes > 0,
+				/* It retransmits, or sends nothing though the window is open. */
 				.held = info.tcpi_retransmits > 0 ||
 					(info.tcpi_unacked == 0 && info.tcpi_notsent_bytes > 0 &&
 					 info.tcpi_snd_wnd > 0) };
 	return true;
 }
 
-enum kind { U32, U64, SEGMENTS /* U32 that wrap around */ };
+enum kind { U32, U64, SEGMENTS /* U32 that wrap around: segments_of() */ };
 
 /* A field of the struct, and its name in a bag. */
 struct field {
@@ -131,7 +133,7 @@ static const struct field fields[] = {
 
 _Static_assert(FIELDS <= NP_TCP_FIELDS, "room in a sum");
 
-/* The value of a counter of which a wrapped 32-bit value was seen, and that is at least `least`. */
+/* The least value of a counter that is at least `least` and has these 32 bits. */
 static int64_t
 unwrap(uint32_t seen, uint64_t least)
 {
@@ -143,7 +145,7 @@ unwrap(uint32_t seen, uint64_t least)
 int64_t
 np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest)
 {
-	/* Current options may make the MSS a little smaller than before. */
+	/* Present options may make the MSS up to a 32nd smaller than it was. */
 	const uint64_t less = 31, of = 32;
 	uint64_t likely = mss > 0 ? bytes / mss / of * less : 0;
 	uint64_t least = largest > mss ? bytes / largest / of * less : likely;
@@ -154,7 +156,10 @@ np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest)
 	return unwrap(seen, likely) == unwrap(seen, least) ? unwrap(seen, likely) : -1;
 }
 
-/* All segments of a direction: those with data, and acknowledgements of the other direction. */
+/*
+ * All segments of a direction, by their last 32 bits: `data` of them have data, the others
+ * acknowledge the `other` direction's, one for two, and have to be fewer than 2^32. -1: not known.
+ */
 static int64_t
 with_acks(uint32_t seen, int64_t data, int64_t other)
 {
@@ -205,6 +210,7 @@ value_of(const struct tcp_info *info, const struct field *f)
 	return word == UINT32_MAX ? -1 : (int64_t)word * f->factor; /* min_rtt: none measured */
 }
 
+/* Is the field within the `len` bytes that the kernel filled? */
 static bool
 is_filled(const struct field *f, size_t len)
 {
@@ -222,16 +228,16 @@ np_tcp_sampled(size_t i, size_t len)
 	return NULL;
 }
 
-/* Add a value, which may already be that of several connections. */
+/* Add a value of field n, which may already be that of several connections; -1: none. */
 static void
-add(struct np_tcp_sum *s, size_t n, int64_t v, uint32_t limits)
+add(struct np_tcp_sum *s, size_t n, int64_t v, uint32_t known)
 {
 	int64_t total = s->total[n];
 
 	s->total[n] = fields[n].several != LARGEST ? total + (v > 0 ? v : 0)
 		      : v > total                  ? v
 						   : total;
-	s->limits[n] += limits;
+	s->known[n] += known;
 }
 
 /* Add a connection's TCP_INFO; len: bytes that the kernel filled. */
@@ -266,15 +272,15 @@ np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from)
 	into->len = from->count > 0 ? from->len : into->len;
 	into->count += from->count;
 	for (size_t n = 0; n < FIELDS; n++) {
-		add(into, n, from->total[n], from->limits[n]);
+		add(into, n, from->total[n], from->known[n]);
 	}
 }
 
-/* A field of `conns` connections, of which some were added; -1 if none has a value. */
+/* Field n for `conns` connections, of which some were added; -1 if none of these has a value. */
 static int64_t
 summed(const struct np_tcp_sum *s, size_t n, uint32_t conns)
 {
-	double mean = s->limits[n] > 0 ? (double)s->total[n] / s->limits[n] : -1;
+	double mean = s->known[n] > 0 ? (double)s->total[n] / s->known[n] : -1;
 
 	if (fields[n].several == LARGEST) {
 		return s->total[n];
@@ -309,11 +315,11 @@ np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before)
 {
 	s->others = before->count > 0 && before->count != s->count;
 	for (size_t n = 0; n < FIELDS && before->count > 0; n++) {
-		bool known = s->limits[n] == before->limits[n] && s->total[n] >= before->total[n];
+		bool same = s->known[n] == before->known[n] && s->total[n] >= before->total[n];
 
 		if (fields[n].grows) {
-			s->total[n] = known ? s->total[n] - before->total[n] : 0;
-			s->limits[n] = known ? s->limits[n] : 0;
+			s->total[n] = same ? s->total[n] - before->total[n] : 0;
+			s->known[n] = same ? s->known[n] : 0;
 		}
 	}
 }
@@ -330,14 +336,14 @@ np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *in
 		return;
 	}
 	for (size_t n = 0; n < FIELDS; n++) {
-		if (fields[n].grows && s->limits[n] == 0) {
+		if (fields[n].grows && s->known[n] == 0) {
 			np_bag_unread(into,
 				      fields[n].kind == SEGMENTS && !s->others
 					  ? "the kernel counts them by 32 bits"
 					  : "connections were opened or closed since the warm-up",
 				      "tcp.%s", fields[n].name);
 		} else if (fields[n].at == offsetof(struct tcp_info, tcpi_min_rtt) &&
-			   s->limits[n] == 0) {
+			   s->known[n] == 0) {
 			np_bag_unread(into, "no round trip was measured", "tcp.%s", fields[n].name);
 		} else if (is_filled(&fields[n], s->len)) {
 			np_bag_int(into, summed(s, n, conns), "tcp.%s", fields[n].name);
@@ -353,7 +359,7 @@ np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *in
 	}
 	if (conns > 1) {
 		np_bag_int(into, conns, "tcp.connections");
-		return;
+		return; /* the rest may differ between them */
 	}
 	np_bag_int(into, (info.tcpi_options & TCPI_OPT_TIMESTAMPS) != 0, "tcp.timestamps");
 	np_bag_int(into, (info.tcpi_options & TCPI_OPT_SACK) != 0, "tcp.sack");
@@ -404,7 +410,7 @@ np_tcp_carried_add(struct np_tcp_carried *c, int fd)
 	int64_t in = segments_of(&info, offsetof(struct tcp_info, tcpi_segs_in));
 
 	if (len < offsetof(struct tcp_info, tcpi_bytes_retrans) || out < 0 || in < 0) {
-		return false;
+		return false; /* before Linux 4.19, or a counter may have wrapped */
 	}
 	c->bytes_out += info.tcpi_bytes_sent;
 	c->segments_out += (uint64_t)out;

@@ -38,29 +38,29 @@ struct np_acked {
 bool np_tcp_acked(int fd, struct np_acked *p);
 
 /*
- * How many data segments a 32-bit counter has counted, which wraps around (after 8 minutes at 100
- * Gbit/s). They carried this many bytes; `mss` is the present maximum of a segment, and `largest`
- * the maximum ever. -1: these two lead to different numbers.
+ * How many data segments a 32-bit counter has counted, which shows `seen` and wraps around (after 8
+ * minutes at 100 Gbit/s). They carried `bytes`; `mss` is the present maximum of a segment, and
+ * `largest` the maximum ever. -1: these two lead to different numbers.
  */
 int64_t np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest);
 
 /*
- * Values of a sample, in the units of doc/evidence.md, and their names after "tcp.samples.". NULL:
- * this kernel, which fills `len` bytes, does not report it.
+ * The name of value i of a sample, after "tcp.samples." in doc/evidence.md, which has its unit.
+ * NULL: this kernel, which fills `len` bytes, does not report it.
  */
-enum { NP_TCP_SAMPLED = 16 };
+enum { NP_TCP_SAMPLED = 16 }; /* values of a sample */
 const char *np_tcp_sampled(size_t i, size_t len);
 
 /*
  * TCP_INFO of several connections combined: the sum of counts, rates and windows, the mean of times
- * and segment sizes, and the largest retransmission time-out. A zeroed one is empty.
+ * and segment sizes, and the largest retransmission time-out. A zeroed struct is empty.
  */
 enum { NP_TCP_FIELDS = 40 };
 struct np_tcp_sum {
-	int64_t total[NP_TCP_FIELDS];
-	uint32_t limits[NP_TCP_FIELDS]; /* connections that have a value */
-	uint32_t count;                 /* connections that were added */
-	size_t len;                     /* bytes that the kernel filled */
+	int64_t total[NP_TCP_FIELDS];  /* of tcpinfo.c's fields; or the largest value */
+	uint32_t known[NP_TCP_FIELDS]; /* connections that have a value in it */
+	uint32_t count;                /* connections that were added */
+	size_t len;                    /* bytes that the kernel filled */
 	bool others; /* np_tcp_sum_since() found another number of connections before */
 };
 
@@ -68,18 +68,18 @@ struct np_tcp_sum {
 bool np_tcp_sum_add(struct np_tcp_sum *s, int fd);
 void np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from);
 
-/* Leave in its counters what they counted since `before`, a sum over the same connections. Of other
- * connections, they have no value. */
+/* Leave in its counters what they counted since `before`, a sum over the same connections, or an
+ * empty one. Those for which connections differ lose their value. */
 void np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before);
 
 /*
- * The values of a sample, and all as tcp.*: of `conns` connections, some of which were added. The
- * first one, fd, tells what all have: window scales, congestion control.
+ * The values of a sample; and all values as tcp.*. Both are of `conns` connections, of which some
+ * were added. fd, the first one, tells what all have: window scales, congestion control.
  */
 void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t conns, int64_t v[NP_TCP_SAMPLED]);
 void np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *into);
 
-/* A sample with only the times that add up, such as rwnd_limited_us; 0 for the others. */
+/* A sample that has only the times that add up, such as rwnd_limited_us; 0 for other values. */
 void np_tcp_sum_clocks(const struct np_tcp_sum *s, int64_t v[NP_TCP_SAMPLED]);
 
 /* Some values of each connection. -1: this kernel does not tell. */
@@ -89,7 +89,7 @@ struct np_tcp_brief {
 	int64_t rwnd_limited_us; /* time limited by the receiver's window */
 };
 
-/* Add it to `into`, too, unless that is NULL. False, and all -1, if there is no TCP_INFO. */
+/* Add all TCP_INFO to `into`, too, unless that is NULL. False, and all -1, if there is none. */
 bool np_tcp_read(int fd, struct np_tcp_brief *b, struct np_tcp_sum *into);
 
 /* What several connections have carried, retransmissions included. A zeroed one is empty. */

@@ -38,7 +38,7 @@ np_cpus_leave_out(struct np_cpu_turns *t)
 	int missing = -1;
 	struct np_cpulist before;
 
-	np_cpus_save(&before);
+	np_cpus_save(&before); /* each trial changes it */
 	for (uint32_t i = 0; i < t->count; i++) {
 		if (np_bind_cpu(t->cpu[i], NULL) == NP_OK) {
 			t->cpu[kept++] = t->cpu[i];

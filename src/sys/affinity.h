@@ -20,7 +20,7 @@ bool np_cpus_save(struct np_cpulist *l);
 /* Let the calling thread use these again. An empty set has no effect. */
 void np_cpus_restore(const struct np_cpulist *l);
 
-/* Remove processors to which the calling thread can't be bound. Returns the first, or -1: none. */
+/* Remove processors to which the calling thread can't be bound. Returns the first one; -1: none. */
 int np_cpus_leave_out(struct np_cpu_turns *t);
 
 /* The only processor that the calling thread may run on; -1: there are several. */

@@ -33,6 +33,7 @@ struct figures {
 	uint64_t periods, throttled_periods, throttled_ns;
 };
 
+/* GROUP: waits for a processor in this process's group; the others are of the machine. */
 enum { CPU, MEMORY, IO, GROUP, PRESSURES };
 static const struct {
 	const char *file, *name;
@@ -42,9 +43,9 @@ static const struct {
 			   { NULL, "pressure.cgroup.cpu.some_s" } };
 
 struct pressure {
-	int fd;  /* negative: there is no such file */
-	int why; /* errno of opening or reading it; 0: none */
-	uint64_t us;
+	int fd;      /* negative: there is no such file */
+	int why;     /* errno of opening or reading it; 0: none */
+	uint64_t us; /* how long some task waited, at the last reading */
 };
 
 struct np_cgroup {
@@ -54,13 +55,13 @@ struct np_cgroup {
 	char group[TEXT]; /* its text when the files were opened */
 	size_t levels;
 	struct level level[LEVELS];
-	struct figures from[LEVELS];
+	struct figures from[LEVELS]; /* at np_cgroup_begin() */
 	struct pressure pressure[PRESSURES];
 };
 
 /*
- * Find the group in the hierarchy that has a controller ("": that of version 2) in lines like
- * "3:cpu,cpuacct:/a/b" and "0::/a/b". False if there is no such line.
+ * Find a process's group in the hierarchy that has a controller ("": that of version 2) in the
+ * lines of its cgroup file, "3:cpu,cpuacct:/a/b" and "0::/a/b". False if there is no such line.
  */
 static bool
 group_in(const char *text, const char *controller, char path[PATH_MAX])
@@ -119,27 +120,29 @@ unescape(char *text)
 
 /*
  * Open the directory of the hierarchy if this line of mountinfo (proc_pid_mountinfo(5)) is its
- * mount, and shows the group. A path that is longer than PATH_MAX with its escapes is not found.
+ * mount, and shows the group; prefix: path to the root directory of the process with that mount. A
+ * path that is longer than PATH_MAX with its escapes is not found.
  */
 static bool
 take_mount(const char *line, const char *prefix, const char *controller, const char *group,
 	   struct np_cgroup_tree *tree)
 {
-	char top[PATH_MAX], where[PATH_MAX], type[32], options[1024], path[2 * PATH_MAX];
-	const char *behind = strstr(line, " - ");
+	char top[PATH_MAX], mount_point[PATH_MAX], type[32], options[1024], path[2 * PATH_MAX];
+	const char *after_dash = strstr(line, " - ");
 	bool v1 = controller[0] != '\0';
 
-	if (behind == NULL || sscanf(line, "%*s %*s %*s %4095s %4095s", top, where) != 2 ||
-	    sscanf(behind, " - %31s %*s %1023s", type, options) != 2) {
+	if (after_dash == NULL ||
+	    sscanf(line, "%*s %*s %*s %4095s %4095s", top, mount_point) != 2 ||
+	    sscanf(after_dash, " - %31s %*s %1023s", type, options) != 2) {
 		return false;
 	}
 	unescape(top);
-	unescape(where);
+	unescape(mount_point);
 	if (strcmp(type, v1 ? "cgroup" : "cgroup2") != 0 || below(group, top) == NULL ||
 	    (v1 && !np_text_has_word(options, controller))) {
 		return false;
 	}
-	snprintf(path, sizeof(path), "%s%s", prefix, where);
+	snprintf(path, sizeof(path), "%s%s", prefix, mount_point);
 	tree->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (tree->fd < 0) {
 		tree->fd = 0;
@@ -149,7 +152,7 @@ take_mount(const char *line, const char *prefix, const char *controller, const c
 	return true;
 }
 
-/* Find the hierarchy among the mounts of a process: "self", or a number. */
+/* Find the hierarchy among the mounts of a process: "self", or a number, with its own root. */
 static bool
 find_tree_of(const char *root, const char *process, const char *controller, const char *group,
 	     struct np_cgroup_tree *tree)
@@ -195,13 +198,13 @@ static void
 find_tree(const char *root, const char *text, const char *controller, struct np_cgroup_tree *tree)
 {
 	char group[PATH_MAX], process[16] = "self";
-	int asked = 0;
+	int processes = 0;
 
 	tree->fd = 0;
 	if (!group_in(text, controller, group)) {
 		return;
 	}
-	while (!find_tree_of(root, process, controller, group, tree) && ++asked < ANCESTORS &&
+	while (!find_tree_of(root, process, controller, group, tree) && ++processes < ANCESTORS &&
 	       parent_of(root, process)) {
 	}
 }
@@ -263,7 +266,7 @@ close_level(const struct level *l)
 	np_fds_close(l->stat_fd);
 }
 
-/* Add the files of a group; the topmost group has none. */
+/* Add the files of a group. The topmost group has none: it has no quota. */
 static void
 open_level(struct np_cgroup *c, const struct np_cgroup_tree *tree, const char *group)
 {
@@ -300,7 +303,7 @@ open_quota(struct np_cgroup *c, const struct np_cgroup_tree *tree)
 			 "this process's control group is not mounted here");
 		return;
 	}
-	group = path + strlen(path) - strlen(own);
+	group = path + strlen(path) - strlen(own); /* the same text, to be shortened */
 	for (int i = 0; i < LEVELS; i++) {
 		open_level(c, tree, group);
 		slash = strrchr(group, '/');
@@ -422,6 +425,7 @@ read_level(const struct np_cgroup *c, const struct level *l, struct figures *g)
 	    c->is_v1 ? number_of(text, "throttled_time") : number_of(text, "throttled_usec") * 1000;
 }
 
+/* Read how long some task waited, or note why that is not known. */
 static void
 read_pressure(struct pressure *p)
 {
@@ -481,6 +485,7 @@ put_quota(const struct np_cgroup *c, struct np_bag *into)
 		to.periods = np_excess(to.periods, from->periods);
 		to.throttled_periods = np_excess(to.throttled_periods, from->throttled_periods);
 		to.throttled_ns = np_excess(to.throttled_ns, from->throttled_ns);
+		/* Only groups with a quota count periods. */
 		if (to.throttled_ns > most.throttled_ns ||
 		    (most.throttled_ns == 0 && to.periods > most.periods)) {
 			most = to;

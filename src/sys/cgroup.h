@@ -13,7 +13,7 @@
 
 /* A mounted hierarchy of groups. */
 struct np_cgroup_tree {
-	int fd;            /* its top directory (O_PATH); 0: there is none */
+	int fd;            /* its top directory here (O_PATH); 0: it was not found */
 	char at[PATH_MAX]; /* the group of that directory, as named in /proc/self/cgroup */
 };
 
@@ -41,9 +41,10 @@ struct np_cgroup;
 struct np_cgroup *np_cgroup_open(const char *root, const struct np_cgroup_trees *trees);
 void np_cgroup_close(struct np_cgroup *c);
 
+/* Read the figures from which np_cgroup_end() counts. May be called again. */
 void np_cgroup_begin(struct np_cgroup *c);
 
-/* Put the differences since np_cgroup_begin() as cgroup.* and pressure.* */
+/* Put the quota, and the differences since np_cgroup_begin(), as cgroup.* and pressure.* */
 void np_cgroup_end(struct np_cgroup *c, struct np_bag *into);
 
 #endif

@@ -39,7 +39,7 @@ parse_number(const char **at, uint64_t *out)
 	return errno == 0 && (*end == ' ' || *end == '\0');
 }
 
-/* Read "cpu12 1 2 3 4 ...". More than ten columns, in later kernels, are ignored. */
+/* Read "cpu12 1 2 3 4 ...". Later kernels may add columns, which are ignored. */
 static bool
 parse_cpu(const char *line, struct cpu *out)
 {
@@ -304,7 +304,7 @@ np_cpu_load(const char *root)
 bool
 np_cpu_crowded(const char *root)
 {
-	enum { CROWD = 32 }; /* threads for each processor, a slice of 3 ms each */
+	enum { CROWD = 32 }; /* threads for each processor, with time slices of 3 ms */
 
 	return np_cpu_load(root) > (long)CROWD * np_cpu_count();
 }

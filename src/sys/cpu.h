@@ -41,13 +41,13 @@ void np_cpu_free(struct np_cpu_times *t); /* NULL is ignored */
 void
 np_cpu_use(const struct np_cpu_times *from, const struct np_cpu_times *to, struct np_cpu_use *out);
 
-/* One processor's time in clock ticks; user includes nice and guests. */
+/* One processor's time in clock ticks; user includes nice and guests, `all` is the sum. */
 struct np_cpu_ticks {
 	int id;
 	uint64_t user, system, softirq, irq, iowait, steal, idle, all;
 };
 
-/* A processor's time between two readings, which may be NULL. False: it is not in both. */
+/* A processor's time between two readings. False: it is not in both, or one of them is NULL. */
 bool np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
 		  struct np_cpu_ticks *out);
 

@@ -28,7 +28,7 @@ static const struct {
 	{ SYS_recvmsg, NP_DOING_RECEIVES },
 	{ SYS_read, NP_DOING_RECEIVES },
 	{ SYS_readv, NP_DOING_RECEIVES },
-	{ SYS_splice, NP_DOING_RECEIVES },
+	{ SYS_splice, NP_DOING_RECEIVES }, /* from a socket */
 	{ SYS_accept4, NP_DOING_RECEIVES },
 /* not on every architecture, or in every libc */
 #ifdef SYS_send
@@ -91,7 +91,7 @@ np_doing_open(struct np_doing *d, const char *root, int thread)
 	d->time_fd = np_file_open(root, at, thread, "schedstat");
 	d->stat_fd = np_file_open(root, at, thread, "stat");
 	d->why = d->stat_fd < 0 ? -d->stat_fd : 0;
-	/* "syscall" can't be read where ptrace(2) isn't allowed, as in a daemon. */
+	/* "syscall" can't be read where ptrace(2) isn't allowed, as in a daemon; "wchan" can. */
 	d->where_fd = np_file_open(root, at, thread, "syscall");
 	d->by_call = d->where_fd >= 0;
 	if (!d->by_call) {
@@ -146,7 +146,7 @@ by_call(const char *text, enum np_doing_what blocked)
 	return blocked;
 }
 
-/* What a sleeping thread is doing. */
+/* What a sleeping thread is doing, by its file `syscall` or `wchan`; `blocked` if not known. */
 static enum np_doing_what
 where(const struct np_doing *d, enum np_doing_what blocked)
 {
@@ -195,7 +195,7 @@ np_doing_look(struct np_doing *d, enum np_doing_what blocked)
 bool
 np_doing_did(struct np_doing *d, struct np_thread_time *did)
 {
-	enum { BEHIND_STATE = 36 }; /* the 39th value of a line; the state is the third */
+	enum { TO_PROCESSOR = 36 }; /* it is the 39th value of a line, the state the third */
 	struct np_thread_time now;
 	char text[512];
 	const char *at;
@@ -210,7 +210,7 @@ np_doing_did(struct np_doing *d, struct np_thread_time *did)
 	d->time = now;
 	at = np_file_again(text, sizeof(text), d->stat_fd) > 0 ? strrchr(text, ')') : NULL;
 	at = at != NULL && at[1] == ' ' ? at + 2 : NULL;
-	for (int i = 0; i < BEHIND_STATE && at != NULL; i++) {
+	for (int i = 0; i < TO_PROCESSOR && at != NULL; i++) {
 		at = strchr(at, ' ');
 		at = at != NULL ? at + 1 : NULL;
 	}

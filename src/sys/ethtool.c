@@ -22,7 +22,7 @@ np_ethtool_ask(int fd, const char *device, void *request)
 	return ioctl(fd, SIOCETHTOOL, &ifr) == 0 ? 0 : -errno;
 }
 
-/* How many names of a kind the driver has: -EOPNOTSUPP for none. */
+/* How many names of a kind the driver has. 0, or a negative errno: -EOPNOTSUPP for none. */
 static int
 count_names(int fd, const char *device, uint32_t kind, size_t *count)
 {
@@ -100,7 +100,10 @@ np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count)
 	return rc;
 }
 
-/* The first request returns how much room the answer needs, which the second one offers. */
+/*
+ * The first request returns how many words each of three bitmaps needs, as a negative number; the
+ * second one offers them.
+ */
 int
 np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out)
 {
@@ -135,7 +138,7 @@ np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out)
 int
 np_ethtool_features(int fd, const char *device, bool *on, bool *fixed, size_t count)
 {
-	size_t blocks = (count + 31) / 32;
+	size_t blocks = (count + 31) / 32; /* of 32 features, a bit each */
 	struct ethtool_gfeatures *f =
 	    calloc(1, sizeof(*f) + blocks * sizeof(struct ethtool_get_features_block));
 	int rc;

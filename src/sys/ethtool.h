@@ -12,7 +12,7 @@
 
 enum { NP_ETHTOOL_NAME = 32 };
 
-/* Make a request whose struct has a fixed size. */
+/* Make a request: a struct of linux/ethtool.h that begins with its command, and gets the answer. */
 int np_ethtool_ask(int fd, const char *device, void *request);
 
 /* The names of one kind (ETH_SS_STATS, ETH_SS_FEATURES), each in NP_ETHTOOL_NAME bytes with a NUL.

@@ -11,8 +11,9 @@
 
 #include "base/fds.h"
 
-enum { STEP = 16 << 10, MOST = 64 << 20 };
+enum { STEP = 16 << 10, MOST = 64 << 20 }; /* bytes read of a whole file: at first, and at most */
 
+/* Write root and the formatted path after it. 0, or -ENAMETOOLONG. */
 static int __attribute__((format(printf, 3, 0)))
 path_of(char path[PATH_MAX], const char *root, const char *fmt, va_list args)
 {
@@ -122,7 +123,7 @@ np_file_all_of(int *error, int fd)
 		n = read_up_to(fd, text + len, room - len - 1);
 		failed = n < 0 ? (int)-n : 0;
 		len += n > 0 ? (size_t)n : 0;
-		if (len < room - 1) {
+		if (len < room - 1) { /* the file has ended */
 			text[len] = '\0';
 			break;
 		}

@@ -55,7 +55,7 @@ put_line(struct np_bag *into, const char *root, const char *name, const char *pa
 	}
 }
 
-/* Put a list of up to four numbers, as in tcp_rmem. */
+/* Put the first line of a file as up to four numbers, as in tcp_rmem. */
 static void
 put_numbers(struct np_bag *into, const char *root, const char *name, const char *path)
 {
@@ -107,7 +107,8 @@ np_host_boot(const char *root, struct np_bag *into)
 	np_bag_text(into, text, "clock.boot");
 }
 
-/* The value of a line of the first processor, "model name\t: Intel ..."; false: no such line. */
+/* The value of a line such as "model name\t: Intel ..." before the first blank line; false: none.
+ */
 static bool
 cpuinfo_line(const char *info, const char *key, char *out, size_t size)
 {
@@ -127,7 +128,7 @@ cpuinfo_line(const char *info, const char *key, char *out, size_t size)
 	return false;
 }
 
-/* The name that the hypervisor tells its guests; empty: none, or this is no x86. */
+/* The name that the hypervisor tells its guests by CPUID; empty: not known, or this is no x86. */
 static void
 ask_hypervisor(char *out, size_t size)
 {
@@ -156,9 +157,9 @@ ask_hypervisor(char *out, size_t size)
 	}
 }
 
-/* Is a virtual machine's maker named? Clouds have real machines as well, called ".metal". */
+/* Do vendor and product name a virtual machine's maker? Clouds call real machines ".metal". */
 static bool
-is_made_of_software(const char *dmi)
+names_virtual_machine(const char *dmi)
 {
 	static const char *const makers[] = { "QEMU",   "KVM",       "VMware",         "VirtualBox",
 					      "Xen",    "Bochs",     "Parallels",      "Amazon EC2",
@@ -192,13 +193,14 @@ hypervisor_facts(const char *root, const char *info, struct np_bag *into)
 	np_file_line(product, sizeof(product), root, "/sys/class/dmi/id/product_name");
 	snprintf(dmi, sizeof(dmi), "%s%s%s", vendor,
 		 vendor[0] != '\0' && product[0] != '\0' ? " " : "", product);
+	/* CPUID is this machine's, so not with a test's root. */
 	if (np_file_line(name, sizeof(name), root, "/sys/hypervisor/type") <= 0 &&
 	    np_file_line(name, sizeof(name), root, "/proc/device-tree/hypervisor/compatible") <=
 		0 &&
 	    guest && root[0] == '\0') {
 		ask_hypervisor(name, sizeof(name));
 	}
-	guest = guest || name[0] != '\0' || (!is_x86 && is_made_of_software(dmi));
+	guest = guest || name[0] != '\0' || (!is_x86 && names_virtual_machine(dmi));
 	if (!guest && !is_x86 && dmi[0] == '\0') {
 		np_bag_unread(into, "neither /proc/cpuinfo nor the firmware says",
 			      "host.hypervisor");
@@ -236,7 +238,7 @@ governor_facts(const char *root, const struct np_cpulist *online, struct np_bag 
 		}
 		n = np_file_line(one, sizeof(one), root, path, cpu);
 		if (n < 0) {
-			break;
+			break; /* without cpufreq none has a governor */
 		}
 		if (strstr(all, one) == NULL) {
 			len = np_text_add(all, sizeof(all), len, "%s%s", len > 0 ? "," : "", one);
@@ -250,7 +252,7 @@ governor_facts(const char *root, const struct np_cpulist *online, struct np_bag 
 	}
 }
 
-/* Put the idle states that are enabled, and the longest time that waking up from one takes. */
+/* Put the idle states of a processor that are enabled, and the longest latency to leave one. */
 static void
 idle_facts(const char *root, unsigned cpu, struct np_bag *into)
 {
@@ -284,7 +286,7 @@ idle_facts(const char *root, unsigned cpu, struct np_bag *into)
 	np_bag_int(into, worst, "host.cpu.idle_latency_us");
 }
 
-/* Does irqbalance run? 1, 0, or -1 with errno. Its folder in /run shows it, or a process's name. */
+/* Does irqbalance run, as its directory in /run or a process's name shows? 1, 0; -1 with errno. */
 static int
 runs_irqbalance(const char *root)
 {
@@ -408,6 +410,7 @@ cpu_facts(const char *root, struct np_bag *into)
 		 "/sys/devices/system/clocksource/clocksource0/available_clocksource");
 }
 
+/* Put limits and settings of the network stack, from /proc/sys/net. */
 static void
 stack_facts(const char *root, struct np_bag *into)
 {
@@ -459,7 +462,7 @@ np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 
 	root = root != NULL ? root : "";
 	if (has_device) {
-		np_nic_begin(&nic, root, device);
+		np_nic_begin(&nic, root, device); /* first: it counts until np_nic_end() */
 	}
 	if (uname(&u) == 0) {
 		np_bag_text(into, u.nodename, "host.name");
@@ -473,7 +476,7 @@ np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 	}
 	stack_facts(root, into);
 	if (fd >= 0) {
-		/* What the connection itself has goes before the default of those to come. */
+		/* The connection's own replaces the default, which is for new ones. */
 		if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, cong, &len) == 0 &&
 		    cong[0] != '\0') {
 			np_bag_text(into, cong, "host.tcp.congestion");

@@ -19,7 +19,7 @@ const char *np_host_program(void);
 void np_host_facts(const char *root, const char *device, int fd, struct np_bag *into);
 
 /*
- * Put the facts that don't change, and that a confined process may be unable to read:
+ * Put the facts that don't change, before the process is confined and may be unable to read them:
  * host.irqbalance, host.cpu.model, host.hypervisor and clock.boot.
  */
 void np_host_lasting(struct np_bag *into);

@@ -14,7 +14,7 @@
 
 enum { VECTORS = 1024 };
 
-/* By which a device's interrupts are recognised: its name, bus address and MSI vectors. */
+/* What shows that an interrupt is a device's: its name, bus address and MSI vectors. */
 struct wanted {
 	const char *device;
 	char bus[64];
@@ -22,7 +22,7 @@ struct wanted {
 	size_t vector_count;
 };
 
-/* Is it the device's? words: the line after its counters. */
+/* Is the interrupt with that number the device's? words: its line after the counters. */
 static bool
 is_wanted(const struct wanted *w, int number, const char *words)
 {

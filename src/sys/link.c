@@ -16,15 +16,15 @@
 void
 np_link_open(struct np_link *l, const char *root, const char *device)
 {
-	bool own_root = root[0] != '\0';
+	bool test_root = root[0] != '\0';
 	struct np_rtnl_link link;
 
 	*l = (struct np_link){ .root = root,
 			       .rtnl = -ENOSYS,
 			       .inet = -ENOSYS,
-			       .in_sysfs = own_root && device[0] != '\0' };
+			       .in_sysfs = test_root && device[0] != '\0' };
 	snprintf(l->device, sizeof(l->device), "%s", device);
-	if (own_root || device[0] == '\0') {
+	if (test_root || device[0] == '\0') {
 		return;
 	}
 	l->rtnl = np_rtnl_open();
@@ -39,6 +39,7 @@ np_link_open(struct np_link *l, const char *root, const char *device)
 			len = np_text_add(here, sizeof(here), len, "%s%02x", i > 0 ? ":" : "",
 					  link.address[i]);
 		}
+		/* The interface that /sys shows: of the same number and address? */
 		l->in_sysfs =
 		    (link.flags & IFF_LOOPBACK) == 0 &&
 		    np_file_number(&index, "", "/sys/class/net/%s/ifindex", device) == 0 &&
@@ -72,7 +73,7 @@ const struct np_link_counter np_link_counters[NP_LINK_COUNTERS] = {
 	{ STAT(tx_fifo_errors) },   { STAT(tx_heartbeat_errors) }, { STAT(tx_window_errors) },
 };
 
-/* The first `count` of them, from files. */
+/* Read the first `count` of np_link_counters from files. 0, or a negative errno. */
 static int
 read_files(const struct np_link *l, size_t count, struct rtnl_link_stats64 *out)
 {
@@ -85,7 +86,7 @@ read_files(const struct np_link *l, size_t count, struct rtnl_link_stats64 *out)
 		if (rc == 0) {
 			memcpy((char *)out + np_link_counters[i].at, &v, sizeof(v));
 		} else if (i == 0) {
-			return rc;
+			return rc; /* there is no interface; a single counter may be missing */
 		}
 	}
 	return 0;

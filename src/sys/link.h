@@ -10,7 +10,7 @@
 struct np_link {
 	const char *root; /* the directory above proc and sys; "" except in tests */
 	char device[16];  /* IF_NAMESIZE; "": none */
-	int rtnl, inet;   /* sockets, or negative errnos; with a root of tests there are none */
+	int rtnl, inet;   /* sockets for rtnetlink and ioctl(2), or negative errnos, as in tests */
 	/*
 	 * Does /sys/class/net show this interface? After changing its network namespace a process
 	 * still sees the interfaces of the old one there, unless /sys is mounted again, as by
@@ -22,7 +22,7 @@ struct np_link {
 	uint32_t mtu;    /* 0: not known */
 };
 
-/* root has to last as long as *l. */
+/* Open it, and note what hardly changes; device may be "". root has to last as long as *l. */
 void np_link_open(struct np_link *l, const char *root, const char *device);
 void np_link_close(const struct np_link *l);
 

@@ -10,6 +10,7 @@
 #include "sys/file.h"
 #include "sys/irq.h"
 
+/* For np_irq_each(): watch which processors handle this interrupt. */
 static void
 add_irq(void *ctx, const struct np_irq *irq)
 {
@@ -45,7 +46,7 @@ np_meters_close(struct np_meters *m)
 	for (unsigned i = 0; i < m->irqs; i++) {
 		np_fds_close(m->irq[i].fd);
 	}
-	for (int i = 0; i < NP_METERS_NEAR && m->cpu[i].cpu >= 0; i++) {
+	for (int i = 0; i < NP_METERS_NEAR && m->cpu[i].cpu >= 0; i++) { /* those in use */
 		np_fds_close(m->cpu[i].khz_fd);
 		np_fds_close(m->cpu[i].core_fd);
 		np_fds_close(m->cpu[i].package_fd);
@@ -90,7 +91,7 @@ np_softnet_each(const char *root, void (*each)(void *ctx, const struct np_softne
 	return 0;
 }
 
-/* "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234" */
+/* The first line: "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234", in microseconds. */
 int
 np_pressure_read(int fd, uint64_t *some_us)
 {
@@ -105,6 +106,7 @@ np_pressure_read(int fd, uint64_t *some_us)
 	return 0;
 }
 
+/* For np_softnet_each(): add up the time squeezes of all processors. */
 static void
 add_squeezed(void *ctx, const struct np_softnet *s)
 {
@@ -175,7 +177,7 @@ np_meters_look(struct np_meters *m, uint64_t near)
 	m->before = *now;
 	memset(now, 0, sizeof(*now));
 	now->at_ns = np_now();
-	/* The link first, and what is the test's own last. */
+	/* The link first: the caller reads the test's own bytes after all this. */
 	rc = m->link.device[0] != '\0' ? np_link_carried(&m->link, &now->link) : 0;
 	now->has_link = m->link.device[0] != '\0' && rc == 0;
 	m->why[NP_METER_LINK] = -rc;

@@ -21,7 +21,7 @@ struct np_meters_cpu {
 	int cpu;                         /* -1: this element is unused */
 	int khz_fd, core_fd, package_fd; /* negative: there is no such file */
 	bool near; /* the test ran there at the last look, and the figures are of then */
-	uint64_t khz, throttled;
+	uint64_t khz, throttled; /* 0 if there is no such file */
 };
 
 struct np_meters_irq {
@@ -45,9 +45,9 @@ enum { NP_METER_CPUS, NP_METER_PRESSURE, NP_METER_SOFTNET, NP_METER_LINK, NP_MET
 
 struct np_meters {
 	struct np_link link;
-	int pressure_fd;    /* or a negative errno */
-	int why[NP_METERS]; /* errno of a meter that failed; 0 */
-	uint64_t irqs_moved;
+	int pressure_fd;     /* or a negative errno */
+	int why[NP_METERS];  /* errno of a meter that failed at the last look; 0: none */
+	uint64_t irqs_moved; /* since np_meters_open() */
 	struct np_meters_cpu cpu[NP_METERS_NEAR];
 	struct np_meters_irq irq[NP_METERS_IRQS];
 	unsigned irqs;
@@ -58,13 +58,11 @@ struct np_meters {
 void np_meters_open(struct np_meters *m, const char *root, const char *device);
 void np_meters_close(struct np_meters *m);
 
-/* Take a sample. near: bits of the processors, 0 to 62, whose frequency is read, too (m->cpu). */
+/* Take a sample, m->now. near: a bit for each processor, 0 to 62, to be read into m->cpu, too. */
 void np_meters_look(struct np_meters *m, uint64_t near);
 
 /* Put why meters failed, as unread values: disturbed.steal and so on. */
 void np_meters_put_unread(const struct np_meters *m, struct np_bag *into);
-
-/* ---- The same readers, for single readings ---- */
 
 /* What a processor's softirqs did (/proc/net/softnet_stat): 32-bit counters. */
 struct np_softnet {
@@ -72,7 +70,7 @@ struct np_softnet {
 	uint64_t processed, dropped, squeezed;
 };
 
-/* Call `each` for all processors. 0, or a negative errno. */
+/* Call `each` for all processors that are online; also used alone. 0, or a negative errno. */
 int
 np_softnet_each(const char *root, void (*each)(void *ctx, const struct np_softnet *), void *ctx);
 

@@ -30,7 +30,7 @@ enum {
 
 enum source { SNMP, SNMP6, NETSTAT, SOFTNET, IRQ, NIC, QDISC, ETHTOOL, SOURCES };
 
-/* The least important one last, since a bag may become full. */
+/* Names in the bag. The least important source is the last, since a bag may become full. */
 static const struct {
 	const char *name;
 	bool narrow; /* counts in 32 bits, and may wrap */
@@ -74,9 +74,9 @@ struct np_moved {
 	struct reading from;
 };
 
-/* Replace characters that base/bag.h doesn't allow in names by '_'. */
+/* Replace characters that base/bag.h doesn't allow in names, and dots without a word, by '_'. */
 static void
-make_name_good(char *name)
+clean_name(char *name)
 {
 	char before = '.';
 
@@ -113,7 +113,7 @@ add(struct list *l, uint64_t value, const char *fmt, ...)
 		l->at = more;
 		l->room = room;
 	}
-	make_name_good(name);
+	clean_name(name);
 	l->at[l->count] = (struct counter){ .name = strdup(name), .value = value };
 	l->count += l->at[l->count].name != NULL;
 }
@@ -145,7 +145,7 @@ is_gauge(const char *name)
 	return NP_TEXT_ONE_OF(name, gauges);
 }
 
-/* Pairs of lines such as "Tcp: RtoAlgorithm RtoMin ..." and "Tcp: 1 200 ...". */
+/* Add the counters of pairs of lines: "Tcp: RtoAlgorithm RtoMin ..." and "Tcp: 1 200 ...". */
 static void
 parse_pairs(char *text, struct list *l)
 {
@@ -171,7 +171,7 @@ parse_pairs(char *text, struct list *l)
 	}
 }
 
-/* "Ip6InReceives   123" */
+/* Add the counters of lines like "Ip6InReceives   123". */
 static void
 parse_columns(char *text, struct list *l)
 {
@@ -196,6 +196,7 @@ take_softnet(void *ctx, const struct np_softnet *s)
 	add(ctx, s->squeezed, "%u.time_squeeze", s->cpu);
 }
 
+/* Read a file into a list, which gets the errno if that fails. */
 static void
 read_text(const struct np_moved *m, struct list *l, const char *path,
 	  void (*parse)(char *, struct list *))
@@ -217,7 +218,7 @@ take_irq(void *ctx, const struct np_irq *irq)
 	char name[NAME];
 
 	snprintf(name, sizeof(name), "%s", irq->name);
-	make_name_good(name);
+	clean_name(name);
 	same = find(l, name, 0);
 	if (same != NULL) {
 		same->value += irq->count;
@@ -238,7 +239,7 @@ read_driver(const struct np_moved *m, struct list *l)
 		return;
 	}
 	if (m->name_count == 0) {
-		return;
+		return; /* the driver has none */
 	}
 	values = calloc(m->name_count, sizeof(*values));
 	rc = values != NULL ? np_ethtool_stats(m->link.inet, m->link.device, values, m->name_count)
@@ -280,7 +281,7 @@ take_reading(const struct np_moved *m, struct reading *r)
 			add(&r->list[NIC], v, "%s", np_link_counters[i].name);
 		}
 	}
-	if (m->link.device[0] != '\0' && m->link.root[0] == '\0') {
+	if (m->link.device[0] != '\0' && m->link.root[0] == '\0') { /* not from a test's root */
 		struct list *l = &r->list[QDISC];
 
 		if (m->link.rtnl < 0 || m->link.index == 0) {
@@ -288,6 +289,7 @@ take_reading(const struct np_moved *m, struct reading *r)
 		} else {
 			r->tc_why = -np_tc_read(m->link.rtnl, m->link.index, &r->tc);
 			root = np_tc_root(&r->tc);
+			/* Its root was read first; a later part may have failed. */
 			l->why = root != NULL && root->has_queue ? 0 : r->tc_why;
 		}
 		if (root != NULL && root->has_queue) {
@@ -364,8 +366,8 @@ put_list(const struct list *from, const struct list *to, enum source s, struct n
 		if (before == NULL || before->value == to->at[i].value) {
 			continue; /* it is new, or unchanged */
 		}
-		/* A 32-bit counter that is lower than before has wrapped, if that makes its growth
-		 * small enough for a test; otherwise it was reset. */
+		/* A 32-bit counter that is lower than before has wrapped, if it grew by less than
+		 * 2^30 then; otherwise it was reset. */
 		was = before->value;
 		by = to->at[i].value - was;
 		if (to->at[i].value < was) {
@@ -388,7 +390,7 @@ struct cpu_output {
 	bool idle_too;
 };
 
-/* How a processor spent its time. Those that were idle are left out, unless all are wanted. */
+/* For np_cpu_each(): put how a processor spent its time; one that was idle only with idle_too. */
 static void
 put_cpu(void *ctx, const struct np_cpu_ticks *did)
 {

@@ -30,6 +30,7 @@ static const char *const from_driver[] = { "host.nic.offload", "host.nic.ring", 
 static const char *const from_sysfs[] = { "host.nic.queues.rx", "host.nic.irq_cpus" };
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
+/* Put several values as unread. */
 static void
 put_unread(struct np_bag *into, const char *why, const char *const *names, size_t count)
 {
@@ -38,8 +39,9 @@ put_unread(struct np_bag *into, const char *why, const char *const *names, size_
 	}
 }
 
+/* Do files of a test stand for /proc and /sys? The kernel of this machine is then not asked. */
 static bool
-is_own_root(const struct np_nic *n)
+is_test_root(const struct np_nic *n)
 {
 	return n->link.root[0] != '\0';
 }
@@ -128,7 +130,7 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 	}
 }
 
-/* Names that users know (ethtool -k), and the kernel's names. Some have several of these. */
+/* Names that users know (ethtool -k), and the kernel's: one or more, in adjacent rows. */
 static const struct {
 	const char *name, *kernel;
 } offloads[] = {
@@ -149,7 +151,7 @@ static const struct {
 };
 enum { OFFLOADS = sizeof(offloads) / sizeof(offloads[0]) };
 
-/* With several kernel names an offload is on if one is, and fixed if all are. */
+/* Put offloads by the kernel's `names`: on if one of its names is on, fixed if all are fixed. */
 static void
 put_offloads(const char *names, const bool *on, const bool *fixed, size_t count,
 	     struct np_bag *into)
@@ -184,6 +186,7 @@ put_offloads(const char *names, const bool *on, const bool *fixed, size_t count,
 	np_bag_text(into, unchangeable, "host.nic.offloads_fixed");
 }
 
+/* Put the sizes of rings, and how interrupts are coalesced. */
 static void
 ring_facts(const struct np_nic *n, struct np_bag *into)
 {
@@ -226,6 +229,7 @@ is_hardware(const struct ethtool_drvinfo *d)
 	return !NP_TEXT_ONE_OF(d->bus_info, soft);
 }
 
+/* Put a text of the driver, unless it stands for none. */
 static void
 put_known(struct np_bag *into, const char *text, const char *name)
 {
@@ -245,11 +249,12 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	bool *on;
 	int rc = n->link.inet < 0 ? n->link.inet : np_ethtool_ask(n->link.inet, n->link.device, &d);
 
-	if (rc != 0 && rc != -EOPNOTSUPP) {
+	if (rc != 0 && rc != -EOPNOTSUPP) { /* its other requests may be supported */
 		np_bag_unread(into, strerror(-rc), "host.nic.driver");
 		put_unread(into, strerror(-rc), from_driver, COUNT(from_driver));
 		return;
 	}
+	/* The driver may have filled them without a NUL. */
 	d.driver[31] = d.version[31] = d.fw_version[31] = d.bus_info[31] = '\0';
 	put_known(into, d.driver, "host.nic.driver");
 	put_known(into, d.version, "host.nic.driver_version");
@@ -273,7 +278,7 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 		ring_facts(n, into);
 	}
 	if (!is_hardware(&d) && !invents_speed(d.driver)) {
-		return;
+		return; /* not hardware: it has no speed */
 	}
 	rc = np_ethtool_settings(n->link.inet, n->link.device, &s);
 	if (rc == 0 && invents_speed(d.driver)) {
@@ -312,7 +317,7 @@ add_irq(void *ctx, const struct np_irq *irq)
 	}
 }
 
-/* Queues of a kind, "rx" or "tx", that /sys/class/net shows. */
+/* Queues of a kind, "rx" or "tx", that /sys/class/net shows: those in use. */
 static int
 count_queues(const struct np_nic *n, const char *kind)
 {
@@ -335,7 +340,7 @@ np_nic_rx_queues(const char *device)
 
 	np_link_open(&n.link, "", device);
 	if (n.link.in_sysfs) {
-		link.rx_queues = (uint32_t)count_queues(&n, "rx"); /* those in use */
+		link.rx_queues = (uint32_t)count_queues(&n, "rx");
 	} else if (n.link.rtnl >= 0) {
 		(void)np_rtnl_link(n.link.rtnl, device, &link);
 	}
@@ -343,7 +348,7 @@ np_nic_rx_queues(const char *device)
 	return link.rx_queues;
 }
 
-/* Queues, the processors that serve interrupts, and the MTU where netlink is not allowed. */
+/* Put queues, the processors that handle interrupts, and the MTU where netlink is not allowed. */
 static void
 sysfs_facts(const struct np_nic *n, struct np_bag *into)
 {
@@ -383,15 +388,15 @@ np_nic_facts(const struct np_nic *n, struct np_bag *into)
 	np_bag_text(into, n->link.device, "host.nic.name");
 	if (n->link.rtnl >= 0) {
 		link_facts(n, into);
-	} else if (!is_own_root(n)) {
+	} else if (!is_test_root(n)) {
 		put_unread(into, strerror(-n->link.rtnl), from_link, COUNT(from_link));
 	}
-	if (!is_own_root(n)) {
+	if (!is_test_root(n)) {
 		driver_facts(n, into);
 	}
-	if (n->link.in_sysfs || n->link.rtnl < 0) {
+	if (n->link.in_sysfs || n->link.rtnl < 0) { /* < 0: /sys is all there is */
 		sysfs_facts(n, into);
-	} else if (np_bag_string(into, "host.nic.bus") != NULL) {
+	} else if (np_bag_string(into, "host.nic.bus") != NULL) { /* hardware */
 		np_bag_unread(into, "/sys/class/net shows another network namespace",
 			      "host.nic.irq_cpus");
 	}

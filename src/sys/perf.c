@@ -17,6 +17,7 @@ struct values {
 	uint64_t count, enabled_ns, running_ns, value[NP_PERF_EVENTS];
 };
 
+/* Close the first `count` descriptors. */
 static void
 close_all(const struct np_perf *p, int count)
 {
@@ -67,7 +68,7 @@ np_perf_open(struct np_perf *p, const struct np_perf_events *e)
 	}
 }
 
-/* False: they are not open, or can't be read, and are closed then. */
+/* Read all counters. False: they are not open; or they can't be read, and are closed now. */
 static bool
 read_counters(struct np_perf *p, struct values *v)
 {

@@ -21,10 +21,11 @@ extern const struct np_perf_events np_perf_processor;
 
 struct np_perf {
 	bool is_open, user_only;
-	int error;  /* errno, if it can't be opened; 0 */
+	int error;  /* errno, if it can't be opened or read; 0 */
 	bool never; /* other programs used the processor's counters all the time */
 	int fd[NP_PERF_EVENTS];
-	uint64_t enabled_ns, running_ns; /* the time asked for, and the time counted */
+	/* The time asked for, and the time counted; until np_perf_end() those at the beginning. */
+	uint64_t enabled_ns, running_ns;
 	/* Before np_perf_end(): the values at the beginning. Then: the differences, scaled up if
 	 * other programs used the counters for a part of the time. */
 	uint64_t value[NP_PERF_EVENTS];

@@ -42,7 +42,7 @@ np_route_handle(void *bag, const struct nlmsghdr *m)
 	return 1;
 }
 
-/* Convert an address; a mapped one becomes IPv4. size is 0 if it isn't an IP address. */
+/* Convert an address for rtnetlink; a mapped one becomes IPv4. size 0: it isn't an IP address. */
 static struct np_rtnl_address
 convert(const struct sockaddr *sa)
 {

@@ -37,6 +37,7 @@ np_rtnl_open(void)
 	return fd;
 }
 
+/* Begin a question with a body of `body` bytes, all zeros. */
 static void
 begin(struct question *q, uint16_t type, uint16_t flags, size_t body)
 {
@@ -44,10 +45,10 @@ begin(struct question *q, uint16_t type, uint16_t flags, size_t body)
 	q->head.nlmsg_len = (uint32_t)NLMSG_LENGTH(body);
 	q->head.nlmsg_type = type;
 	q->head.nlmsg_flags = NLM_F_REQUEST | flags;
-	q->head.nlmsg_seq = type;
+	q->head.nlmsg_seq = type; /* any number but 0, which notifications have */
 }
 
-/* Append an attribute; there is room for those below. */
+/* Append an attribute; q->room is enough for those below. */
 static void
 put(struct question *q, unsigned short type, const void *data, size_t len)
 {
@@ -108,7 +109,7 @@ np_rtnl_take_text(const struct rtattr *a, char *out, size_t size)
 static int
 ask(int fd, const struct question *q, uint16_t type, np_rtnl_handler *handle, void *ctx)
 {
-	static const int lost = -EIO;
+	static const int lost = -EIO; /* the answer has no end, or is cut */
 	_Alignas(struct nlmsghdr) char bytes[ANSWER];
 	bool found = false;
 
@@ -138,7 +139,7 @@ ask(int fd, const struct question *q, uint16_t type, np_rtnl_handler *handle, vo
 			if (m->nlmsg_type == NLMSG_DONE) {
 				return found ? 0 : -ENOENT;
 			}
-			if (m->nlmsg_type == type && m->nlmsg_seq != 0) {
+			if (m->nlmsg_type == type && m->nlmsg_seq != 0) { /* 0: a notification */
 				found = handle(ctx, m) != 0 || found;
 			}
 		}
@@ -216,7 +217,7 @@ np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_a
 	q.body.route.rtm_family = (unsigned char)to->family;
 	q.body.route.rtm_dst_len = (unsigned char)(to->size * 8);
 	put(&q, RTA_DST, to->bytes, to->size);
-	if (from->size == to->size) {
+	if (from->size == to->size) { /* of one family */
 		q.body.route.rtm_src_len = (unsigned char)(from->size * 8);
 		put(&q, RTA_SRC, from->bytes, from->size);
 	}

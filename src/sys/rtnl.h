@@ -32,9 +32,7 @@ int np_rtnl_open(void);
 /* Read an interface by name: 0, or a negative errno; -ENODEV: there is none. */
 int np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out);
 
-/* --- what questions have in common ----------------------------------------------------------- */
-
-/* Set to[n] to the attribute with number n < count, or NULL if it is missing. */
+/* Set to[n] to the attribute of type n < count among `len` bytes, or to NULL if it is missing. */
 void np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count);
 
 /* The same for the attributes nested in `in`; all NULL if that is NULL. */
@@ -46,12 +44,13 @@ bool np_rtnl_take(const struct rtattr *a, void *out, size_t size);
 /* Copy a text; empty if `a` is NULL. */
 void np_rtnl_take_text(const struct rtattr *a, char *out, size_t size);
 
-/* Called for each message of an answer; returns whether it used it. */
+/* Called for each message of an answer; returns 1 if it used it, else 0. */
 typedef int np_rtnl_handler(void *ctx, const struct nlmsghdr *m);
 
 /*
- * Ask for all answers to RTM_GETQDISC, RTM_GETTCLASS or RTM_GETTFILTER (those below `parent`) of an
- * interface; some may be about others. 0, or a negative errno; -ENOENT if `handle` used none.
+ * Ask by `type` for all queueing disciplines (RTM_GETQDISC), classes (RTM_GETTCLASS) or filters
+ * (RTM_GETTFILTER; of `parent`) of interface `index`; some answers may be about other interfaces.
+ * 0, or a negative errno; -ENOENT if `handle` used none.
  */
 int np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_handler *handle,
 		    void *ctx);

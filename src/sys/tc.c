@@ -13,8 +13,11 @@
 
 #include "sys/rtnl.h"
 
-/* Numbers of attributes that an older <linux/pkt_cls.h> does not have. */
-enum { POLICE_RATE64 = 8, ATTRIBUTES = 32, DEPTH = 16 };
+enum {
+	POLICE_RATE64 = 8, /* an attribute that an older <linux/pkt_cls.h> does not have */
+	ATTRIBUTES = 32,   /* those with lower numbers are read */
+	DEPTH = 16         /* of classes, most */
+};
 
 /*
  * Where the limit of a kind, in bytes a second, is in its options: after `head` bytes there are
@@ -60,7 +63,7 @@ rate_of(const char *kind, const struct rtattr *options)
 	if (shapers[i].parms != 0 && np_rtnl_take(at[shapers[i].parms], parms, sizeof(parms))) {
 		memcpy(&narrow, parms + shapers[i].place, sizeof(narrow));
 	}
-	return narrow == UINT32_MAX ? 0 : 8 * (uint64_t)narrow;
+	return narrow == UINT32_MAX ? 0 : 8 * (uint64_t)narrow; /* all ones: fq has no limit */
 }
 
 /* htb's class for traffic that no filter classifies; 0: none. */
@@ -109,6 +112,7 @@ new_item(struct np_tc *tc)
 	return item;
 }
 
+/* The item of that name; NULL: there is none. */
 static const struct np_tc_item *
 find(const struct np_tc *tc, const char *name)
 {
@@ -130,7 +134,10 @@ add_item(struct np_tc *tc, struct np_tc_item *item)
 	tc->count += find(tc, item->name) == NULL;
 }
 
-/* Note the root and its limit. All classes of htb pass here; the root comes before them. */
+/*
+ * Note the root and its limit, of a message's attributes `at`. All classes of htb pass here, also
+ * those without room as items; the root comes before them.
+ */
 static void
 note_root_rate(struct np_tc *tc, const struct tcmsg *body, const struct rtattr *const *at,
 	       bool is_class)
@@ -223,7 +230,7 @@ actions_of(const char *kind)
 	return 0;
 }
 
-/* An action of a filter. One that sends all to another interface (ifb) is followed there. */
+/* An action of a filter. If it redirects input to another interface (ifb), tc->ifb is set. */
 static void
 read_action(struct np_tc *tc, const struct rtattr *action)
 {
@@ -241,7 +248,7 @@ read_action(struct np_tc *tc, const struct rtattr *action)
 	item->counted = tc->counted;
 	item->rate_bps = rate_of(item->kind, at[TCA_ACT_OPTIONS]);
 	take_counts(at[TCA_ACT_STATS], item);
-	/* Its parameters begin with its number. */
+	/* Its parameters begin with its number. Most kinds have them where mirred has. */
 	np_rtnl_sort_nested(at[TCA_ACT_OPTIONS], options, ATTRIBUTES);
 	np_rtnl_take(options[strcmp(item->kind, "police") == 0 ? TCA_POLICE_TBF : TCA_MIRRED_PARMS],
 		     &number, sizeof(number));
@@ -258,6 +265,7 @@ read_action(struct np_tc *tc, const struct rtattr *action)
 	add_item(tc, item);
 }
 
+/* The actions of a filter. Returns as read_queue(). */
 static int
 read_filter(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body)
 {
@@ -314,7 +322,7 @@ has_kind(const struct np_tc *tc, const char *kind)
 	return false;
 }
 
-/* Read all messages of a type; it is no error if there are none. */
+/* Read all messages of a type (RTM_GET...) into tc; it is no error if there are none. */
 static int
 dump(int fd, uint16_t type, uint32_t parent, struct np_tc *tc)
 {
@@ -357,7 +365,7 @@ np_tc_read(int fd, int index, struct np_tc *out)
 	if (rc == 0 && (out->counted || has_kind(out, "ingress"))) {
 		rc = dump(fd, RTM_GETTFILTER, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS), out);
 	}
-	if (rc == 0 && out->ifb != 0) {
+	if (rc == 0 && out->ifb != 0) { /* input waits there: out->in stays true */
 		out->also = "ifb_";
 		out->index = out->ifb;
 		rc = read_queues(fd, out);
@@ -378,6 +386,7 @@ np_tc_root(const struct np_tc *tc)
 	return NULL;
 }
 
+/* Put by how much a counter has grown, if it has. */
 static void
 put(struct np_bag *into, uint64_t by, const char *name, const char *what)
 {
@@ -434,9 +443,9 @@ struct way {
 };
 
 /*
- * The rate limit of an item; 0: none. Classes (htb) divide the traffic, and the test is assumed to
- * be in the leaf with the most bytes. So a class counts only if it is a leaf with more bytes than
- * the leaves before it had (w->class_bytes).
+ * The rate limit of an item in bits/s; 0: none. Classes (htb) divide the traffic, and the test is
+ * assumed to be in the leaf with the most bytes. So a class counts only if it is a leaf with more
+ * bytes than the leaves before it had (w->class_bytes).
  */
 static uint64_t
 limit_of(const struct np_tc *tc, const struct np_tc_item *d, struct way *w)

@@ -34,7 +34,7 @@ micros(const struct timeval *t)
 	return (int64_t)t->tv_sec * 1000000 + t->tv_usec;
 }
 
-/* What the calling thread has used so far. */
+/* Read what the calling thread has used so far. */
 static void
 read_use(struct np_thread_use *u)
 {
@@ -74,7 +74,7 @@ np_thread_end(struct np_thread_use *u)
 {
 	struct np_thread_use before;
 
-	np_perf_end(&u->perf);
+	np_perf_end(&u->perf); /* first: it counts the reads below, too */
 	before = *u;
 	u->ended_ns = np_now();
 	read_use(u);

@@ -15,7 +15,7 @@ struct np_thread_use {
 	const char *root; /* the directory above proc; "" except in tests */
 	uint64_t began_ns, ended_ns;
 	/* Before np_thread_end(), these are values at the beginning: */
-	int64_t user_us, system_us, voluntary, involuntary;
+	int64_t user_us, system_us, voluntary, involuntary; /* the last two: context switches */
 	int64_t run_delay_ns; /* time ready, but waiting for a processor; -1: not known */
 	int thread;           /* its number, gettid(2); 0 before np_thread_open() */
 	int cpu;              /* where it ran at the end */
