@@ -13,18 +13,21 @@
 
 #include "out/format.h"
 
+/* What is printed, where to, and how. */
 struct view {
 	FILE *out;
 	const struct np_classic *c;
 	const struct np_record *r;
 };
 
+/* Are CPU figures in the table? For one end (-c or -C) netperf prints the columns of both. */
 static bool
 with_cpu(const struct np_classic *c)
 {
 	return c->local_cpu || c->remote_cpu;
 }
 
+/* The row of metrics.def of that name, which must exist. */
 static enum np_metric_id
 find_metric(const char *name)
 {
@@ -34,13 +37,14 @@ find_metric(const char *name)
 	return (enum np_metric_id)id;
 }
 
+/* The value of a row of metrics.def by name; -1: not known. */
 static double
 number(const struct view *v, const char *name)
 {
 	return np_record_get_real(v->r, find_metric(name));
 }
 
-/* The unit of throughput, or that of messages if the test counts transactions. */
+/* The unit of bytes: that of throughput, or 10^6 bits if throughput is in transactions ('x'). */
 static const struct np_unit *
 message_unit(const struct view *v)
 {
@@ -76,6 +80,7 @@ find_number(const struct view *v, const char *name)
 						     : "REMOTE_SD");
 }
 
+/* A text by name: the brand, or the unit of throughput or of bytes. */
 static const char *
 find_text(const struct view *v, const char *name)
 {
@@ -90,6 +95,7 @@ find_text(const struct view *v, const char *name)
 static const char *
 put_figure(const struct view *v, const char *at)
 {
+	/* kind: the conversion, "f"; what is between ) and it are printf()'s flags and widths. */
 	const char *close = strchr(at, ')'), *kind = close + 1 + strcspn(close + 1, "dfgcs");
 	char name[32], format[16];
 
@@ -122,6 +128,7 @@ put_figure(const struct view *v, const char *at)
 	return kind + 1;
 }
 
+/* Print a text of a layout, with figures for each "%(NAME)-6.2f". */
 static void
 put(const struct view *v, const char *lines)
 {
@@ -266,7 +273,7 @@ static const char rr_details[] =
 
 static const char round_times[] = "\nHistogram of request/response times\n";
 
-/* Responses and requests for which netperf's table has no column. */
+/* Print responses and requests that are not in the rate, and for which netperf has no column. */
 static void
 remark_lost(const struct view *v)
 {
@@ -281,6 +288,7 @@ remark_lost(const struct view *v)
 	}
 }
 
+/* The mean of the transactions' times, unless one has no end. */
 static void
 remark_mean(const struct view *v)
 {
@@ -451,7 +459,7 @@ static const struct layout layouts[] = {
 };
 
 static const struct layout *
-find(const char *name)
+find_layout(const char *name)
 {
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++) {
 		if (strcmp(layouts[i].name, name) == 0) {
@@ -464,15 +472,16 @@ find(const char *name)
 bool
 np_classic_known(const char *layout)
 {
-	return find(layout) != NULL;
+	return find_layout(layout) != NULL;
 }
 
+/* Print the column heads. */
 static void
 put_heads(const struct view *v, const struct layout *l)
 {
 	bool cpu = with_cpu(v->c);
 
-	if (l->byte_heads != NULL && v->c->unit->letter != 'x') {
+	if (l->byte_heads != NULL && v->c->unit->letter != 'x') { /* in bytes (-f) */
 		put(v, cpu ? l->byte_cpu_heads : l->byte_heads);
 	} else {
 		put(v, cpu ? l->cpu_heads : l->heads);
@@ -482,9 +491,9 @@ put_heads(const struct view *v, const struct layout *l)
 void
 np_classic_preface(FILE *out, const struct np_classic *c)
 {
-	const struct np_record nothing = { .value[0].known = false };
+	const struct np_record nothing = { .value[0].known = false }; /* before the test */
 	const struct view v = { .out = out, .c = c, .r = &nothing };
-	const struct layout *l = find(c->layout);
+	const struct layout *l = find_layout(c->layout);
 
 	if (l != NULL && l->title != NULL && c->headers) {
 		fputs(l->title, out);
@@ -496,7 +505,7 @@ void
 np_classic_print(FILE *out, const struct np_classic *c, const struct np_record *r)
 {
 	const struct view v = { .out = out, .c = c, .r = r };
-	const struct layout *l = find(c->layout);
+	const struct layout *l = find_layout(c->layout);
 	bool cpu = with_cpu(c);
 
 	if (l == NULL || c->verbosity < 0) {
@@ -507,7 +516,7 @@ np_classic_print(FILE *out, const struct np_classic *c, const struct np_record *
 		return;
 	}
 	if (c->verbosity == 1 || (c->verbosity == 2 && !l->bare_at_2)) {
-		if (c->headers && l->title == NULL) {
+		if (c->headers && l->title == NULL) { /* else np_classic_preface() has */
 			put_heads(&v, l);
 		}
 		put(&v, cpu ? l->cpu_rows : l->rows);

@@ -16,33 +16,34 @@ np_datagrams_print(FILE *to, const struct np_datagrams *d)
 	const struct np_bag *receiver;
 	/* -f x counts transactions, which datagrams are not. */
 	const struct np_unit *unit = d->unit->letter == 'x' ? np_unit('m') : d->unit;
-	double duplicates, sent, received, lost, own_bps, span, table_bps;
+	double duplicates, sent, received, lost, own_bps, span_s, table_bps;
 	char which[40] = "";
 
 	if (role == NULL || np_bag_number(d->near, "flow.sessions") > 1) {
-		return;
+		return; /* no evidence, or that of the first session only */
 	}
 	if (d->iterations > 1) {
 		snprintf(which, sizeof(which), " (the last of %u iterations)", d->iterations);
 	}
 	receiver = strcmp(role, "transmit") == 0 ? d->far : d->near;
 	own_bps = np_bag_number(receiver, "udp.receive_span_bps");
-	span = np_bag_number(receiver, "udp.receive_span_s");
+	span_s = np_bag_number(receiver, "udp.receive_span_s");
 	table_bps = np_bag_number(receiver, "flow.bytes_received") * 8 / d->seconds;
 	/* The receiver's rate over its own time, if the table's, over this end's, differs. */
-	if (own_bps >= 0 && span > 0 && d->seconds > 0 && table_bps > 0 &&
+	if (own_bps >= 0 && span_s > 0 && d->seconds > 0 && table_bps > 0 &&
 	    fabs(own_bps - table_bps) > tolerance * table_bps) {
 		np_text_line(
 		    to,
 		    "netperf: %s: received at %.2f %s/s over the %.3g s from the first datagram "
 		    "to the last; %.2f is over the test's %.3g s%s",
-		    d->bench, np_rate(unit, own_bps / 8, 1), unit->name, span,
+		    d->bench, np_rate(unit, own_bps / 8, 1), unit->name, span_s,
 		    np_rate(unit, table_bps / 8, 1), d->seconds, which);
 	}
 	duplicates = np_bag_number(receiver, "udp.duplicated");
 	sent = np_bag_number(receiver, "udp.sent");
 	received = np_bag_number(receiver, "udp.received");
 	lost = np_bag_number(receiver, "udp.lost");
+	/* Values of the far end that do not fit together, or a cast, are not printed. */
 	if (duplicates > 0 && duplicates < implausible && lost >= 0 && sent >= lost &&
 	    sent < implausible && received >= duplicates && received < implausible) {
 		np_text_line(to,

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "out/explain/rules.h"
 
+/* The values of explain.flows, which is missing for NP_FLOWS_NONE. */
 static const char *const kind_names[NP_FLOWS_KINDS] = {
 	[NP_FLOWS_SHARED] = "shared",
 	[NP_FLOWS_BY_THREAD] = "by-worker",
@@ -101,7 +102,8 @@ rival_of(const struct verdicts *all)
 			break;
 		}
 		if (v->limit != best->limit && v->limit != NP_LIMIT_UNCLEAR &&
-		    v->limit != NP_LIMIT_TURNS && !(keeps_small && v->limit == NP_LIMIT_CWND) &&
+		    v->limit != NP_LIMIT_TURNS && /* it holds whenever nothing else does */
+		    !(keeps_small && v->limit == NP_LIMIT_CWND) &&
 		    (v->score >= best->score - NP_RIVAL || v->score >= NP_STRONG)) {
 			return i;
 		}
@@ -131,6 +133,7 @@ doubt_copies(const struct np_facts_of_test *f, char doubts[NP_EXPLAIN_TEXT])
 {
 	double offset = np_bag_number(f->rx, "flow.receive_offset");
 
+	/* bytes_truncated: the kernel discarded the data, without a copy. */
 	if (!f->in->transactions && offset > 0 && offset < NP_JUST_AFTER &&
 	    !(np_bag_number(f->rx, "engine.bytes_truncated") > 0) && f->reader.cpu >= NP_COPIES) {
 		np_explain_add(
@@ -158,7 +161,7 @@ doubt(const struct np_facts_of_test *f, char doubts[NP_EXPLAIN_TEXT])
 	if (f->in->both) {
 		np_explain_add(doubts, "this covers only what this end sends");
 	}
-	if (f->in->sessions > (f->in->both ? 2 : 1)) {
+	if (f->in->sessions > (f->in->both ? 2 : 1)) { /* --both has two of its own */
 		np_explain_add(
 		    doubts,
 		    "this covers the first of %u sessions, and its rates are of that session",
@@ -169,7 +172,7 @@ doubt(const struct np_facts_of_test *f, char doubts[NP_EXPLAIN_TEXT])
 			       (unsigned)f->in->iterations);
 	}
 	if (f->in->datagrams && !f->in->transactions && sent > taken &&
-	    fabs(mean / taken - 1) < 0.01) {
+	    fabs(mean / taken - 1) < 0.01) { /* nearly all receives were full */
 		np_explain_add(
 		    doubts,
 		    "each datagram of %.0f bytes was cut to the %.0f bytes of a receive (-M)", sent,
@@ -262,9 +265,9 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	out->share = out->allows = out->next_allows = (double)NAN;
 	np_facts_of_test(in, &f);
 	np_flows_find(&f, &flows);
-	np_flows_correct(&flows, &f);
+	np_flows_correct(&flows, &f); /* before anything judges by these facts */
 	np_find_ceiling(&f, &out->ceiling);
-	f.reached = out->ceiling.reached;
+	f.reached = out->ceiling.reached; /* for the rules of the link */
 	np_ceiling_words(&f, out);
 	judge_all(&f, &all);
 	measured = np_measured(&f);
@@ -287,6 +290,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 		out->allows = best->allows;
 		memcpy(out->sentence, best->sentence, sizeof(out->sentence));
 		memcpy(out->doubts, best->doubts, sizeof(out->doubts));
+		/* The sentence about the MTU names the processor or the link that it burdens. */
 		if (also > 0 && best->limit != NP_LIMIT_UNCLEAR && best->limit != NP_LIMIT_MTU) {
 			out->also = rival->limit;
 			memcpy(out->also_sentence, rival->sentence, sizeof(out->also_sentence));
@@ -308,6 +312,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	doubt(&f, out->doubts);
 }
 
+/* Put a figure, unless it is not known. */
 static void
 put(struct np_bag *into, double v, const char *name)
 {
@@ -351,11 +356,12 @@ np_explain_put(const struct np_explanation *e, bool transactions, struct np_bag 
 	put(into, c->idle, "idle");
 }
 
+/* Print "head: name: text", by the values of these names, if there are both. name may be NULL. */
 static void
 print_row(FILE *out, const struct np_bag *values, const char *head, const char *name,
 	  const char *text)
 {
-	name = name != NULL ? np_bag_string(values, name) : ""; /* what holds has none */
+	name = name != NULL ? np_bag_string(values, name) : "";
 	text = np_bag_string(values, text);
 	if (name != NULL && text != NULL && text[0] != '\0') {
 		np_text_line(out, "%s: %s%s%s", head, name, name[0] != '\0' ? ": " : "", text);

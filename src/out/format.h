@@ -30,22 +30,20 @@ struct np_classic {
  */
 void np_classic_print(FILE *out, const struct np_classic *c, const struct np_record *r);
 
-/*
- * The title and column heads that the UNIX-domain tests print before they run, at every verbosity;
- * nothing for other layouts, or without headers.
- */
+/* Print the title and heads of a UNIX-domain test, before it runs, at every verbosity with -P 1. */
 void np_classic_preface(FILE *out, const struct np_classic *c);
 
 /* Is there a classic layout of that name? For unit tests. */
 bool np_classic_known(const char *layout);
 
-/* Warn that the confidence asked for was not reached; full widths in percent. */
+/* Warn as netperf does that the confidence asked for was not reached; full widths in percent. */
 void np_confidence_warn(FILE *out, double throughput, double local_cpu, double remote_cpu);
 
 /* netperf's ten lines of a histogram: eight decades from 1 us, ten cells each. */
 void np_histogram_print(FILE *out, const struct np_hist *h);
 
-/* --latency: a line of column heads, if headers, and one of values in microseconds; "-": none. */
+/* --latency: a line of values in us ("-": none). headers: with column heads, and intervals below.
+ */
 void np_times_print(FILE *out, const struct np_hist *h, bool headers);
 
 /* Print the selected figures, in the style of -o, -O or -k. headers: -P. */
@@ -70,7 +68,7 @@ struct np_look {
 	const char *histogram_of;     /* what was timed: "send", "request/response" ... */
 	bool average;                 /* the classic table has their average instead */
 	bool missed;                  /* the confidence that was asked for was not reached */
-	bool transactions;            /* the throughput counts them, whatever the unit */
+	bool transactions;            /* the throughput counts them; else it is in the unit */
 	const struct np_human *human; /* for NP_STYLE_HUMAN */
 	bool latency, congestion;     /* asked for; if not, do not print such figures */
 };
@@ -105,16 +103,13 @@ void np_datagrams_print(FILE *to, const struct np_datagrams *d);
 void np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 		     const char *far_lacks);
 
-/*
- * Compare both captures in each direction: wire.way.* of doc/evidence.md. Nothing if a capture is
- * missing, or lost packets itself.
- */
+/* Compare both captures in each direction: wire.way.*. Nothing if one is missing or incomplete. */
 void np_ledger_compare(const struct np_bag *near, const struct np_bag *far, struct np_bag *into);
 
 /* One interim result of -D. */
 struct np_interim {
-	unsigned number; /* from 0 */
-	double rate;
+	unsigned number;    /* from 0 */
+	double rate;        /* units a second */
 	const char *unit;   /* name, without "/s" */
 	double seconds;     /* length of the interval */
 	uint64_t ending_ms; /* its end by the wall clock, since 1970 */

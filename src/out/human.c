@@ -1,5 +1,4 @@
-/* The table of --human. */
-
+/* The table of --human. A function X_row() adds the text of a row; empty ones are not printed. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -23,14 +22,14 @@ struct word {
 	char text[32];
 };
 
-/* A number with an SI prefix, its unit, and that many significant digits: "9.41 Gbit/s". */
+/* A number with that many significant digits, an SI prefix and its unit: "9.41 Gbit/s". */
 static struct word
 si(double v, int digits, const char *unit)
 {
 	static const char *const prefixes[] = { "n", "u", "m", "", "k", "M", "G", "T" };
 	enum { NONE = 3, LAST = 7 };
 	const double half = 0.5 * pow(10, -digits); /* of the last digit: what printf() rounds up */
-	int p = NONE, before = 1;
+	int p = NONE, before = 1;                   /* digits before the decimal point */
 	struct word w;
 
 	for (; v >= 1000 * (1 - half) && p < LAST; p++) {
@@ -55,12 +54,14 @@ per_second(double v)
 	return w;
 }
 
+/* A throughput in the unit of -f, in bit/s; of transactions, which have no such unit, as it is. */
 static struct word
 rate(const struct np_look *l, double v)
 {
 	return l->transactions ? per_second(v) : si(v * l->classic.unit->divisor * 8, 4, "bit/s");
 }
 
+/* A time in ns, as seconds with an SI prefix. */
 static struct word
 seconds(double ns)
 {
@@ -69,6 +70,7 @@ seconds(double ns)
 						   : si(ns / 1e9, 3, "s");
 }
 
+/* Was the figure measured, counted or asked for? */
 static bool
 known(const struct np_figures *f, enum np_metric_id id)
 {
@@ -95,6 +97,7 @@ both_ways(const struct np_look *l, const struct np_figures *f)
 	       real(f, NP_M_LOCAL_SEND_THROUGHPUT) > 0 && real(f, NP_M_LOCAL_RECV_THROUGHPUT) > 0;
 }
 
+/* Were the test's messages datagrams of UDP or UDP-Lite? */
 static bool
 is_datagrams(const struct np_figures *f)
 {
@@ -125,6 +128,7 @@ put_row(FILE *out, const char *label, struct row *row)
 	row->len = 0;
 }
 
+/* The test, the time that each iteration measured, and the engine unless it is the default. */
 static void
 test_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
@@ -169,7 +173,7 @@ throughput_row(const struct np_look *l, const struct np_figures *f, struct row *
 			: 95;
 
 	ADD(row, "%s", rate(l, mean).text);
-	width = np_series_width(&l->human->rates, level); /* whole, as a fraction of the mean */
+	width = np_series_width(&l->human->rates, level); /* whole: 50 * width is +- percent */
 	if (l->human->rates.count > 1 && isfinite(width)) {
 		ADD(row, " +- %s", rate(l, mean * width / 2).text);
 		/* %.2g would print 1e+02. */
@@ -177,7 +181,7 @@ throughput_row(const struct np_look *l, const struct np_figures *f, struct row *
 		ADD(row, " at %d %% confidence", level);
 	}
 	ADD(row, "%s", l->missed ? ", less sure than was asked for" : "");
-	if (both_ways(l, f) && is_datagrams(f)) {
+	if (both_ways(l, f) && is_datagrams(f)) { /* what arrived, of what was sent */
 		if (!known(f, NP_M_REMOTE_RECV_THROUGHPUT) ||
 		    !known(f, NP_M_REMOTE_SEND_THROUGHPUT)) {
 			return;
@@ -190,6 +194,7 @@ throughput_row(const struct np_look *l, const struct np_figures *f, struct row *
 	}
 }
 
+/* The number of connections, how the throughput was divided among them, and threads. */
 static void
 flows_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
@@ -199,6 +204,7 @@ flows_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 		return;
 	}
 	ADD(row, "%" PRId64, flows);
+	/* Datagrams both ways: what arrived of each flow at the far end is not known. */
 	if (!both_ways(l, f) || !is_datagrams(f)) {
 		ADD(row, ", least %s, most %s, Jain's index %.3f",
 		    rate(l, real(f, NP_M_MIN_FLOW_THROUGHPUT)).text,
@@ -210,6 +216,7 @@ flows_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 	}
 }
 
+/* Add "3 of 100 datagrams (3 %)", if there were any. what: "datagrams". */
 static void
 put_share(struct row *row, double lost, double all, const char *what)
 {
@@ -218,10 +225,7 @@ put_share(struct row *row, double lost, double all, const char *what)
 	}
 }
 
-/*
- * Datagrams lost: by their sequence numbers if known, else those sent less those received. In tests
- * of transactions: requests without a response.
- */
+/* Lost datagrams, by their numbers if known; of transactions, requests without a response. */
 static void
 loss_row(const struct np_figures *f, struct row *row)
 {
@@ -242,11 +246,11 @@ loss_row(const struct np_figures *f, struct row *row)
 			sent += (double)np_record_get_int(r, NP_M_REMOTE_SEND_CALLS);
 			arrived += (double)np_record_get_int(r, NP_M_LOCAL_RECV_CALLS);
 		}
-		put_share(row, fmax(sent - arrived, 0), sent, "datagrams");
+		put_share(row, fmax(sent - arrived, 0), sent, "datagrams"); /* < 0: duplicates */
 	}
 }
 
-/* An open loop: what should be sent, and what was. */
+/* --rate: what should be sent, and what was. */
 static void
 open_row(const struct np_figures *f, struct row *row)
 {
@@ -275,7 +279,7 @@ open_row(const struct np_figures *f, struct row *row)
 	}
 }
 
-/* The latency beside the test, idle and loaded. */
+/* The latency that --beside measured before the test (idle) and during it (loaded). */
 static void
 beside_row(const struct np_figures *f, struct row *row)
 {
@@ -301,6 +305,7 @@ beside_row(const struct np_figures *f, struct row *row)
 	}
 }
 
+/* Print two rows: the extremes and the mean of the test's times, and their percentiles. */
 static void
 latency_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
@@ -325,6 +330,7 @@ latency_rows(FILE *out, const struct np_look *l, const struct np_figures *f)
 	for (size_t i = 0; i < sizeof(percentiles) / sizeof(percentiles[0]); i++) {
 		double ns = (double)np_hist_percentile(f->latency, percentiles[i].share);
 		uint64_t low, high;
+		/* Too few times for a confidence interval are too few for the percentile. */
 		bool known = np_hist_interval(f->latency, percentiles[i].share, &low, &high);
 
 		ADD(&row, "%s%s %s", i > 0 ? ", " : "", percentiles[i].name,
@@ -347,6 +353,7 @@ ends_row(const struct np_figures *f, enum np_metric_id local, enum np_metric_id 
 	}
 }
 
+/* The part of the time in which nothing else on the machines disturbed the test. */
 static void
 clean_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
@@ -369,6 +376,7 @@ clean_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 	}
 }
 
+/* Print what --explain found, without its names of causes. */
 static void
 put_limits(FILE *out, const struct np_bag *limits)
 {
@@ -395,6 +403,7 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
 	struct row row = { .len = 0 };
 	const char *way = np_record_get_text(f->record, NP_M_DIRECTION);
+	/* Then neither end is "the sender". "Send|Recv": each end does both. */
 	bool both = l->transactions || both_ways(l, f) || strchr(way, '|') != NULL;
 	bool sends = !both && strcasecmp(way, "Send") == 0;
 	bool receives = !both && !sends && is_text(way);
@@ -409,7 +418,7 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 			   : "",
 		&row);
 	put_row(out, "Remote end", &row);
-	if (strcmp(l->classic.layout, "mss") == 0) {
+	if (strcmp(l->classic.layout, "mss") == 0) { /* TCP_MSS sends no data */
 		if (known(f, NP_M_TRANSPORT_MSS)) {
 			ADD(&row, "%" PRId64 " bytes",
 			    np_record_get_int(f->record, NP_M_TRANSPORT_MSS));

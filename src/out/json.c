@@ -19,7 +19,7 @@ replace_invalid(const char *text)
 	for (size_t i = 0; i < len;) {
 		unsigned char lead = (unsigned char)text[i];
 		size_t n = lead < 0xc0 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-		json_t *one = i + n <= len ? json_stringn(&text[i], n) : NULL;
+		json_t *one = i + n <= len ? json_stringn(&text[i], n) : NULL; /* NULL: no UTF-8 */
 
 		memcpy(&out[used], one != NULL ? &text[i] : unknown, one != NULL ? n : 3);
 		used += one != NULL ? n : 3;
@@ -49,7 +49,7 @@ np_json_real(double v)
 	return isfinite(v) ? json_real(v) : json_null();
 }
 
-/* null for a value that is negative, infinite or NAN. */
+/* v / divisor; null if v is negative, infinite (NP_HIST_NEVER) or NAN. */
 static json_t *
 scaled(double v, double divisor)
 {
@@ -62,14 +62,14 @@ np_json_us(double ns)
 	return scaled(ns, 1e3);
 }
 
-/* jansson's integers are signed. */
+/* jansson's integers are signed: greater ones become the greatest. */
 static json_t *
 unsigned_integer(uint64_t v)
 {
 	return json_integer(v < INT64_MAX ? (json_int_t)v : (json_int_t)INT64_MAX);
 }
 
-/* The object for the last name of a path, which *path becomes. NULL: none can be made. */
+/* Find or make the object for the last name of a path; *path becomes that name. NULL: none. */
 static json_t *
 find_parent(json_t *o, const char **path, char between)
 {
@@ -93,7 +93,7 @@ np_json_part(json_t *o, const char *path)
 {
 	json_t *inner;
 
-	o = find_parent(o, &path, '/');
+	o = find_parent(o, &path, '/'); /* jansson's functions fail if it is NULL */
 	inner = json_object_get(o, path);
 	if (inner == NULL && json_object_set_new(o, path, inner = json_object()) != 0) {
 		return NULL;
@@ -108,10 +108,10 @@ np_json_put(json_t *o, const char *path, json_t *v)
 		return 0;
 	}
 	o = find_parent(o, &path, '/');
-	return json_object_set_new(o, path, v);
+	return json_object_set_new(o, path, v); /* frees v if o is NULL */
 }
 
-/* The object; NULL: failures, a part of it could not be made. */
+/* Return o; or, if a part of it could not be made (failures), free it and return NULL. */
 static json_t *
 unless_failed(json_t *o, int failures)
 {
@@ -122,6 +122,7 @@ unless_failed(json_t *o, int failures)
 	return o;
 }
 
+/* A number; null below 0. */
 static json_t *
 from_zero(int64_t v)
 {
@@ -181,7 +182,7 @@ np_json_members(json_t *o, const struct np_json_member *m, size_t count, const v
 	return bad;
 }
 
-/* A time keeps the fractions that netperf cuts off. Above 2^53 a double has none. */
+/* The value of a known metric. A time keeps the fractions that netperf cuts off, below 2^53. */
 static json_t *
 metric(const struct np_record *r, enum np_metric_id id)
 {
@@ -226,7 +227,7 @@ json_t *
 np_json_hist(const struct np_hist *h)
 {
 	json_t *o, *cells;
-	unsigned next = 0;
+	unsigned next = 0; /* the cell after the last one written */
 	int bad;
 
 	if (h == NULL || np_hist_count(h) == 0) {

@@ -11,7 +11,7 @@ enum { COLUMNS = 4, SIZES = 8 };
 /* The columns: near end out and in, far end out and in. */
 static const char *const ways[COLUMNS] = { "out", "in", "out", "in" };
 
-/* A value of a column. */
+/* A value of a column, wire.out.NAME or wire.in.NAME of its end; NAN: not known. */
 static double
 value(const struct np_bag *const ends[2], int column, const char *name)
 {
@@ -44,6 +44,7 @@ print_row(FILE *out, const char *label, const double v[COLUMNS], int decimals)
 	fputc('\n', out);
 }
 
+/* Print the rows of counts and bytes. */
 static void
 print_values(FILE *out, const struct np_bag *const ends[2])
 {
@@ -113,7 +114,7 @@ print_counters(FILE *out, const struct np_bag *end)
 	}
 }
 
-/* Where an end's figures come from, or why there are none. */
+/* Print where an end's figures come from, and what they miss; or why there are none (`lacks`). */
 static void
 print_tap(FILE *out, const char *which, const struct np_bag *end, const char *lacks)
 {
@@ -168,10 +169,10 @@ struct way {
 	double sent_again;   /* retransmissions, as captured at the sender */
 	double taken_for_it; /* what looks like them at the receiver */
 	bool open;           /* the sender's capture ended before the connection */
-	bool warmed_up;
+	bool warmed_up;      /* all counts include the warm-up */
 };
 
-/* A value with the warm-up's. The windows of both ends open at different times. */
+/* A value with the warm-up's: what crosses as the windows open would count at one end only. */
 static double
 whole(const struct np_bag *const ends[2], int column, const char *name)
 {
@@ -183,17 +184,18 @@ whole(const struct np_bag *const ends[2], int column, const char *name)
 	return value(ends, column, name) + (isnan(before) ? 0 : before);
 }
 
+/* Is there a capture of this end that lost no packets? */
 static bool
 is_whole(const struct np_bag *end)
 {
 	return np_bag_string(end, "wire.tap") != NULL && np_bag_number(end, "wire.dropped") == 0;
 }
 
-/* Compare the captures of one direction: out is column 0 and 3, in is column 2 and 1. */
+/* Fill *w for one direction, out of the near end or into it. False: a capture is not usable. */
 static bool
 compare(const struct np_bag *const ends[2], bool out, struct way *w)
 {
-	int from = out ? 0 : 2, to = out ? 3 : 1;
+	int from = out ? 0 : 2, to = out ? 3 : 1; /* columns */
 
 	*w = (struct way){ .name = out ? "out" : "in",
 			   .from = out ? "local" : "remote",
@@ -231,7 +233,7 @@ np_ledger_compare(const struct np_bag *near, const struct np_bag *far, struct np
 	}
 }
 
-/* Segments of one direction: sent by the capture of one end, arrived by that of the other. */
+/* Print the segments of one direction: sent by one end's capture, arrived by the other's. */
 static void
 print_way(FILE *out, const struct way *w)
 {
@@ -251,7 +253,7 @@ print_way(FILE *out, const struct way *w)
 			-missing);
 	}
 	fputc('\n', out);
-	/* Not if the receiver saw more than the sender's capture has. */
+	/* If the receiver saw more than the sender's capture has, some of that was sent again. */
 	if (w->taken_for_it > w->sent_again && missing >= 0) {
 		fprintf(out,
 			"  %.0f were sent again; what the %s tap has beyond, %.0f, was reordered "

@@ -12,7 +12,7 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 		np_human_print(out, l, f);
 		return;
 	}
-	/* As in netperf, figures that were not asked for are printed as unknown. */
+	/* As in netperf, figures that were not asked for are printed as unknown, or as "". */
 	for (int id = 0; id < NP_METRICS && !l->latency; id++) {
 		if (np_metrics[id].collect == NP_COLLECT_LATENCY) {
 			shown.value[id].known = false;
@@ -29,6 +29,7 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 					   np_record_get_real(&shown, NP_M_LOCAL_CPU_CONFID),
 					   np_record_get_real(&shown, NP_M_REMOTE_CPU_CONFID));
 		}
+		/* For whichever of the two the layout prints. */
 		classic.hist = l->histogram || l->average ? f->latency : NULL;
 		np_classic_print(out, &classic, &shown);
 	} else {

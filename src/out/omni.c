@@ -1,10 +1,11 @@
-/* The selected figures in the styles of -o, -O and -k. */
+/* The selected figures in the styles of -o, -O and -k. id: of a figure, or NP_SELECT_UNKNOWN. */
 #include <string.h>
 
 #include "out/format.h"
 
 enum { NUMBER_SIZE = 400 }; /* "%f" of the largest double has 316 characters */
 
+/* Is the figure a text, which may be longer than NUMBER_SIZE? */
 static bool
 is_text(int id)
 {
@@ -30,10 +31,7 @@ put_value(FILE *out, const struct np_figures *f, int id)
 	fputs(text, out);
 }
 
-/*
- * A text that was never set is not printed like "": netperf leaves it out of -k. Numbers always
- * have a value, which may be -1.
- */
+/* netperf leaves a text that was never set out of -k, but not "". Numbers have a value, or -1. */
 static bool
 has_value(const struct np_figures *f, int id)
 {
@@ -52,7 +50,7 @@ length(const struct np_figures *f, int id)
 		return 0;
 	}
 	n = np_figure_format(f, id, text, sizeof(text));
-	return (int)(n == 1 ? strlen(text) : n);
+	return (int)(n == 1 ? strlen(text) : n); /* 0 for a letter that is a NUL byte */
 }
 
 enum { VALUES = 4 }; /* number of the line of values; 0 to 3 are lines of heads */
@@ -60,12 +58,12 @@ enum { VALUES = 4 }; /* number of the line of values; 0 to 3 are lines of heads 
 /* How a style prints a figure in a line; *between is printed before the next figure. */
 struct writer {
 	void (*put)(FILE *out, const struct np_figures *f, int id, int line, const char **between);
-	int heads;       /* lines of heads */
+	int heads;       /* lines of heads, the last ones before VALUES */
 	bool apart;      /* each group has lines of its own, after an empty line */
 	const char *end; /* of a line */
 };
 
-/* -O. The column of an unknown name is a blank. */
+/* -O. A column is as wide as in netperf, where that of an unknown name is a blank. */
 static void
 put_column(FILE *out, const struct np_figures *f, int id, int line, const char **between)
 {
@@ -118,6 +116,7 @@ put_cell(FILE *out, const struct np_figures *f, int id, int line, const char **b
 	*between = has_cell ? "," : ", ";
 }
 
+/* Print a line (-k: lines) with the figures of groups [from, to). line: VALUES, or of the heads. */
 static void
 put_groups(FILE *out, const struct np_selection *sel, size_t from, size_t to, int line,
 	   const struct np_figures *f, const struct writer *w)

@@ -1,3 +1,7 @@
+/*
+ * The rules, judge_*(): each sets *s to the level and the text of one state, and returns true.
+ * False: it does not apply, or a fact is not known. The table `rules` says why a state matters.
+ */
 #include "out/preflight_rules.h"
 
 #include <math.h>
@@ -18,17 +22,20 @@ enum {
 };
 static const double good_rate_bps = 10e9; /* that settings should allow, if no rate is known */
 
+/* What rules judge: the host, its peer and the path between them. */
 struct view {
 	const struct np_bag *host, *peer;
 	double rate_bps, rtt_s; /* 0: not known */
 	const char *needs;      /* facts of the current rule */
 };
 
+/* What a rule found: np_preflight_finding.state and its level. */
 struct state {
 	enum np_preflight_level level;
 	char text[STATE];
 };
 
+/* A number among the host's facts; NAN: not known. */
 static double
 fact(const struct view *v, const char *name)
 {
@@ -54,6 +61,7 @@ ok_unless(bool wrong, enum np_preflight_level level)
 	return wrong ? level : NP_PREFLIGHT_OK;
 }
 
+/* Write a rate as "1 Gbit/s". Returns out. */
 static const char *
 rate_text(double bps, char out[32])
 {
@@ -258,7 +266,7 @@ judge_ring(const struct view *v, struct state *s)
 	double rx = fact(v, "host.nic.ring.rx"), rx_max = fact(v, "host.nic.ring.rx_max");
 	double tx = fact(v, "host.nic.ring.tx"), tx_max = fact(v, "host.nic.ring.tx_max");
 
-	return !isnan(rx) && rx_max + tx_max > 0 &&
+	return !isnan(rx) && rx_max + tx_max > 0 && /* they are known */
 	       found(s, ok_unless(rx < rx_max || tx < tx_max, NP_PREFLIGHT_LOOK),
 		     "%.0f of %.0f to receive, %.0f of %.0f to send", rx, rx_max, tx, tx_max);
 }
@@ -306,14 +314,14 @@ judge_queues(const struct view *v, struct state *s)
 {
 	double rx = fact(v, "host.nic.queues.rx"), tx = fact(v, "host.nic.queues.tx");
 	double cpus = fact(v, "host.cpu.count");
-	bool is_software = np_bag_string(v->host, "host.nic.bus") == NULL;
+	bool is_software = np_bag_string(v->host, "host.nic.bus") == NULL; /* such as veth */
 
 	return !isnan(rx) && !isnan(tx) && !isnan(cpus) && !is_software &&
 	       found(s, ok_unless(rx < 2 && cpus >= 4, NP_PREFLIGHT_LOOK),
 		     "%.0f to receive, %.0f to send, %.0f processors", rx, tx, cpus);
 }
 
-/* Can the process only run on processors that also serve the interrupts? */
+/* Must the process share all its processors with interrupts? Not if each has two to choose from. */
 static bool
 judge_irq_cpus(const struct view *v, struct state *s)
 {
@@ -383,7 +391,7 @@ judge_tcp_options(const struct view *v, struct state *s)
 
 /* Is that much data in flight enough for the bandwidth-delay product? `bytes` is the setting. */
 static bool
-judge_memory(const struct view *v, double bytes, double data, bool is_default, struct state *s)
+judge_memory(const struct view *v, double bytes, double data, bool always_limits, struct state *s)
 {
 	double rtt_s = v->rtt_s > 0 ? v->rtt_s : GUESSED_US / 1e6;
 	double allows_bps = data * 8 / rtt_s;
@@ -394,27 +402,27 @@ judge_memory(const struct view *v, double bytes, double data, bool is_default, s
 		return false;
 	}
 	return found(s,
-		     allows_bps >= wanted_bps        ? NP_PREFLIGHT_OK
-		     : v->rate_bps > 0 && is_default ? NP_PREFLIGHT_WARN
-						     : NP_PREFLIGHT_LOOK,
+		     allows_bps >= wanted_bps           ? NP_PREFLIGHT_OK
+		     : v->rate_bps > 0 && always_limits ? NP_PREFLIGHT_WARN
+							: NP_PREFLIGHT_LOOK,
 		     "%.0f bytes: enough for %s at %.3g ms RTT%s%s%s", bytes,
 		     rate_text(allows_bps, rate), rtt_s * 1e3, v->rtt_s > 0 ? "" : " (assumed)",
 		     v->rate_bps > 0 ? ", the link has " : "",
 		     v->rate_bps > 0 ? rate_text(v->rate_bps, of) : "");
 }
 
-/* The setting includes overhead, about as much as the data (tcp(7), tcp_adv_win_scale). */
+/* Limits every test. Includes overhead, as much as the data (tcp(7), tcp_adv_win_scale). */
 static bool
 judge_tcp_memory(const struct view *v, struct state *s)
 {
-	struct np_bag_item it;
+	struct np_bag_item it; /* least, default, largest */
 	bool known = np_bag_list(v->host, v->needs, NP_BAG_INTS, &it) > 2;
-	double bytes = known ? np_bag_value(&it, 2) : (double)NAN; /* the largest of three */
+	double bytes = known ? np_bag_value(&it, 2) : (double)NAN;
 
 	return judge_memory(v, bytes, bytes / 2, true, s);
 }
 
-/* The kernel doubles what a program asks for (socket(7)), so this limits the data alone. */
+/* Limits only -s and -S. The kernel doubles these (socket(7)), so all of the setting is data. */
 static bool
 judge_core_memory(const struct view *v, struct state *s)
 {
@@ -516,7 +524,7 @@ put_device(const char *remedy, const char *device, char *out, size_t size)
 	size_t len = 0;
 
 	if (device == NULL) {
-		return remedy;
+		return remedy; /* with DEV */
 	}
 	for (const char *dev; (dev = strstr(remedy, "DEV")) != NULL; remedy = dev + 3) {
 		len = np_text_add(out, size, len, "%.*s%s", (int)(dev - remedy), remedy, device);
@@ -525,7 +533,7 @@ put_device(const char *remedy, const char *device, char *out, size_t size)
 	return out;
 }
 
-/* Why a rule can't be judged; NULL: it does not apply. */
+/* Why a rule that found nothing can't judge: a fact is unread. NULL: the rule does not apply. */
 static const char *
 why_not(const struct np_bag *host, const struct rule *r)
 {
@@ -579,6 +587,7 @@ np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 		}
 		found_one(ctx, &f);
 	}
+	/* Unread facts that no rule needs. */
 	for (size_t i = 0; np_bag_at(host, i, &it); i++) {
 		bool is_reported = it.kind != NP_BAG_UNREAD;
 
@@ -598,6 +607,7 @@ struct printing {
 	const char *which;
 };
 
+/* Print a finding, with reason and remedy if it is no good one. ctx: struct printing. */
 static void
 print_one(void *ctx, const struct np_preflight_finding *f)
 {
@@ -610,12 +620,13 @@ print_one(void *ctx, const struct np_preflight_finding *f)
 		     more ? f->remedy : "");
 }
 
-/* The number of findings of each level, and the names of warnings. */
+/* The number of findings of each level, and the names of warnings: " (governor, load". */
 struct summary {
 	unsigned count[NP_PREFLIGHT_UNREAD + 1];
 	char warned[STATE];
 };
 
+/* Count a finding. ctx: struct summary. */
 static void
 count_one(void *ctx, const struct np_preflight_finding *f)
 {
@@ -641,6 +652,7 @@ np_preflight_summary(FILE *out, const char *which, const struct np_bag *host,
 		     s.count[NP_PREFLIGHT_UNREAD]);
 }
 
+/* A text, or "?" in place of NULL. */
 static const char *
 or_unknown(const char *text)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+/* Append a figure to a group (from 0), or NP_SELECT_UNKNOWN. Fails if the group is full. */
 static int
 add(struct np_selection *sel, size_t group, int id, struct np_err *err)
 {
@@ -16,7 +17,7 @@ add(struct np_selection *sel, size_t group, int id, struct np_err *err)
 	return NP_OK;
 }
 
-/* Add the names of the list up to `end`, and note what has to be collected for them. */
+/* Add the names of the list up to `end` or OUTPUT_END, and note what to collect for them. */
 static int
 parse_group(const char *list, const char *end, struct np_selection *sel, size_t group,
 	    struct np_err *err)
@@ -48,9 +49,10 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 	return NP_OK;
 }
 
+/* State of reading a file of selectors byte by byte. */
 struct reader {
 	unsigned line;             /* from 1 */
-	bool begun;                /* this line is not empty */
+	bool begun;                /* this line has bytes, so the file's end ends a name */
 	bool ended;                /* OUTPUT_END was read: skip the rest of the line */
 	char name[NP_SELECT_NAME]; /* the current name, so far */
 	size_t len;
@@ -74,7 +76,7 @@ find_title(const char *text)
 	return found >= 0 ? found : NP_M_OUTPUT_NONE;
 }
 
-/* A name of a file is complete. Each line is a group; more lines belong to the last one. */
+/* Add the complete name of a file. Each line is a group; more lines belong to the last one. */
 static int
 end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
 {
@@ -124,6 +126,7 @@ read_byte(struct reader *in, int c, struct np_selection *sel, struct np_err *err
 	return NP_OK;
 }
 
+/* np_selection_parse() of a file: a line of names, separated by commas, for each group. */
 static int
 parse_file(const char *path, struct np_selection *sel, struct np_err *err)
 {
@@ -160,7 +163,7 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 				sel->id[group - 1][sel->count[group - 1]++] = i;
 			}
 		}
-		sel->latency = sel->congestion = true;
+		sel->latency = sel->congestion = true; /* not evidence: it must be named */
 		return NP_OK;
 	}
 	if (strpbrk(word, ",;") != NULL || np_figure_find(word) >= 0) {
@@ -179,6 +182,7 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 
 #define END NP_M_OUTPUT_END /* of a list of figures */
 
+/* Append figures up to END to the first group. */
 static void
 append(struct np_selection *sel, const enum np_metric_id *ids)
 {

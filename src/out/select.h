@@ -26,8 +26,7 @@ enum {
 };
 
 struct np_selection {
-	int id[NP_SELECT_GROUPS]
-	      [NP_SELECT_MAX]; /* figures of stats/record.h, or NP_SELECT_UNKNOWN */
+	int id[NP_SELECT_GROUPS][NP_SELECT_MAX]; /* np_figure_find(), or NP_SELECT_UNKNOWN */
 	size_t count[NP_SELECT_GROUPS];
 	bool latency, congestion, evidence; /* the selected figures need these collected */
 	char unknown[NP_SELECT_NAME];       /* the first name in a file that is not a figure */

@@ -4,7 +4,7 @@
 
 #include "out/format.h"
 
-enum { TIME_TEXT = 64 };
+enum { TIME_TEXT = 64 }; /* bytes */
 
 static const struct {
 	const char *head;
@@ -19,12 +19,12 @@ enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), PERCENTILES_END = 7 };
 
 enum row { VALUES, FROM, TO }; /* FROM, TO: the confidence interval of percentiles */
 
-/* A value, or below it a limit of its confidence interval. "-": there is none. */
+/* A cell's text; "-": none. FROM and TO begin with a label, and are empty but for percentiles. */
 static void
 fill_cell(const struct np_hist *h, const struct np_hist_summary *s, enum row row, int column,
 	  char text[TIME_TEXT])
 {
-	const double values[COLUMNS] = { [1] = (double)s->min,
+	const double values[COLUMNS] = { [1] = (double)s->min, /* ns */
 					 [2] = s->mean,
 					 [COLUMNS - 2] = (double)s->max,
 					 [COLUMNS - 1] = s->stddev };
@@ -50,6 +50,7 @@ fill_cell(const struct np_hist *h, const struct np_hist_summary *s, enum row row
 	}
 }
 
+/* Print a row; those of the intervals end with the last percentile. */
 static void
 put_row(FILE *out, const struct np_hist *h, const struct np_hist_summary *s, enum row row)
 {
@@ -79,7 +80,7 @@ np_times_print(FILE *out, const struct np_hist *h, bool headers)
 	fputs(headers ? "\n" : "", out);
 	put_row(out, h, &s, VALUES);
 	if (!headers || s.count == 0) {
-		return;
+		return; /* -P 0: only the values */
 	}
 	put_row(out, h, &s, FROM);
 	put_row(out, h, &s, TO);

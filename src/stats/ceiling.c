@@ -22,7 +22,7 @@ static const struct layers {
 	uint32_t ip, udp;  /* bytes of a header */
 	uint32_t fragment; /* bytes of a fragment header */
 	uint32_t most;     /* bytes of the largest datagram; 0: the MTU */
-	bool tcp;
+	bool tcp;          /* and SCTP: else only datagrams */
 } layers[] = {
 	[NP_FRAMES] = { .least_mtu = 1 },
 	[4] = { .least_mtu = 68, .ip = 20, .udp = UDP_BASE, .most = UDP_MOST_4, .tcp = true },
@@ -63,6 +63,7 @@ np_ceiling_ip_header(const struct np_encap *e)
 	return row_of(e->family)->ip;
 }
 
+/* Bytes of a datagram's header above IP. */
 static uint32_t
 udp_header(const struct np_encap *e)
 {
@@ -83,7 +84,7 @@ tcp_headers(const struct np_encap *e)
 	return np_ceiling_ip_header(e) + TCP_BASE + tcp_options(e);
 }
 
-/* Bytes on the wire of a packet. */
+/* Bytes on the wire of a packet, IP header included: of struct np_framing. */
 static uint64_t
 wire_bytes(const struct np_encap *e, uint32_t packet)
 {
@@ -102,7 +103,7 @@ np_ceiling_segment(const struct np_encap *e)
 	}
 	most = e->mtu - tcp_headers(e);
 	if (e->mss != 0 && e->mss < most + options) {
-		/* The MSS includes options, as in Linux. */
+		/* TCP_MAXSEG includes the options, as in Linux. */
 		most = e->mss > options ? e->mss - options : 0;
 	}
 	return most;
@@ -120,6 +121,7 @@ double
 np_ceiling_tcp(const struct np_encap *e)
 {
 	uint32_t segment = np_ceiling_segment(e);
+	/* The share of the segments' payload that is not TLS overhead. */
 	double data =
 	    e->tls_send > 0 ? (double)e->tls_send / (double)np_ceiling_tls(e->tls_send) : 1;
 
@@ -147,11 +149,12 @@ np_ceiling_most_datagram(const struct np_encap *e)
 	uint32_t most = row_of(e->family)->most;
 
 	if (e->message_header > 0) {
-		return np_ceiling_datagram(e);
+		return np_ceiling_datagram(e); /* such protocols do not fragment */
 	}
 	return most > 0 ? most : e->mtu;
 }
 
+/* Can a datagram of `size` bytes be sent, whole or in fragments? */
 static bool
 fits_datagram(const struct np_encap *e, uint32_t size)
 {
@@ -169,11 +172,12 @@ np_ceiling_fragments(const struct np_encap *e, uint32_t size)
 	if (header + body <= e->mtu) {
 		return 1;
 	}
+	/* IP counts a fragment's offset in units of 8 bytes: all but the last are multiples. */
 	each = (e->mtu - header - row_of(e->family)->fragment) / 8 * 8;
 	return (body + each - 1) / each;
 }
 
-/* All fragments but the last carry a multiple of eight bytes. */
+/* Divides as np_ceiling_fragments() does. */
 uint64_t
 np_ceiling_datagram_cost(const struct np_encap *e, uint32_t size)
 {
@@ -212,13 +216,14 @@ np_ceiling_fragment(const struct np_encap *e)
 	return e->mss != 0 && e->mss < most ? e->mss : most;
 }
 
+/* Bytes of an SCTP data chunk, with header and padding. */
 static uint32_t
 chunk(uint32_t payload)
 {
 	return SCTP_CHUNK + (payload + 3) / 4 * 4;
 }
 
-/* Bytes on the wire of a chunk, in a packet of as many such chunks as fit. */
+/* A chunk's share of the bytes on the wire of its packet: alone in it, or with as many as fit. */
 static double
 chunk_cost(const struct np_encap *e, uint32_t payload, bool alone)
 {
@@ -250,7 +255,7 @@ np_ceiling_sctp(const struct np_encap *e, uint32_t size)
 	return size / wire;
 }
 
-/* Add packets of one kind, unless there are none. */
+/* Add packets of one kind, on the way `there` or back, unless there are none. wire: all bytes. */
 static void
 add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint64_t wire,
 	 bool there)
@@ -264,7 +269,7 @@ add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint
 	}
 }
 
-/* Bytes on the wire of a packet of TCP, or of SCTP with one chunk, that has so much payload. */
+/* Bytes on the wire of a packet of TCP, or of SCTP with one chunk, with so many payload bytes. */
 static uint64_t
 packet_cost(const struct np_encap *e, bool sctp, uint32_t payload)
 {
@@ -282,7 +287,7 @@ add_message(struct np_ceiling_exchange *x, const struct np_encap *e, bool sctp, 
 	uint64_t full, rest;
 
 	if (most == 0) {
-		return; /* an MSS that leaves no room for data: nothing is ever carried */
+		return; /* no room for data: np_ceiling_exchange() refused that already */
 	}
 	full = bytes / most;
 	rest = bytes % most;
@@ -292,7 +297,7 @@ add_message(struct np_ceiling_exchange *x, const struct np_encap *e, bool sctp, 
 		 there);
 }
 
-/* Add the packets of a connection with one transaction, or none; the daemon closes first. */
+/* Add the packets of a TCP connection, with one transaction if `data`; the daemon closes first. */
 static void
 add_connection(struct np_ceiling_exchange *x, const struct np_encap *e, bool data, uint32_t request,
 	       uint32_t response)
@@ -322,7 +327,7 @@ np_ceiling_exchange(const struct np_encap *e, enum np_turns test, uint32_t reque
 	const struct np_ceiling_part *before = NULL;
 
 	*x = (struct np_ceiling_exchange){ .parts = 0 };
-	/* An MSS may leave no room for data: nothing is ever carried. */
+	/* The datagrams must be possible; else a packet must have room for data (e->mss). */
 	if (udp    ? !fits_datagram(e, request) || !fits_datagram(e, response)
 	    : sctp ? np_ceiling_fragment(e) == 0
 		   : np_ceiling_segment(e) == 0) {
@@ -339,9 +344,7 @@ np_ceiling_exchange(const struct np_encap *e, enum np_turns test, uint32_t reque
 	} else {
 		add_connection(x, e, test == NP_TURNS_TCP_CRR, request, response);
 	}
-	/*
-	 * Count turns: packets in a row in one direction share one. The next transaction begins
-	 * right after the client's last packet.
+	/* Packets in a row in one direction share a turn, also with the next transaction's first.
 	 */
 	for (uint32_t i = 0; i < x->parts; i++) {
 		const struct np_ceiling_part *p = &x->part[i];
@@ -354,7 +357,7 @@ np_ceiling_exchange(const struct np_encap *e, enum np_turns test, uint32_t reque
 		}
 	}
 	x->turns += before != NULL && !before->there;
-	return x->parts > 0;
+	return x->parts > 0; /* none: both messages have 0 bytes */
 }
 
 double
@@ -367,6 +370,7 @@ np_ceiling_turns(const struct np_encap *encap, enum np_turns test, uint32_t requ
 	if (!(rate_bps > 0) || !np_ceiling_exchange(encap, test, request, response, &x)) {
 		return (double)NAN;
 	}
+	/* s, with none other in flight; and a second, when the busier direction is full */
 	alone = (double)x.waited * 8 / rate_bps + x.turns * delay_s;
 	at_once = rate_bps / ((double)(x.there > x.back ? x.there : x.back) * 8);
 	return fmin(in_flight / alone, at_once);

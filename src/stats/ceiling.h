@@ -16,12 +16,12 @@ struct np_framing {
 };
 #define NP_FRAMING_ETHERNET ((struct np_framing){ .header = 14, .rest = 24, .least = 84 })
 
-/* Instead of a family: datagrams are frames, without headers of IP and UDP. */
+/* In place of IP's version: datagrams are frames, without headers of IP and UDP. */
 enum { NP_FRAMES = 2 };
 
 /* How payload is put into packets (encapsulated): what their sizes and costs depend on. */
 struct np_encap {
-	uint32_t mtu; /* bytes of IP: 68 at least with IPv4, 1280 with IPv6; of any with frames */
+	uint32_t mtu; /* bytes of a packet: 68 at least with IPv4, 1280 with IPv6, 1 with frames */
 	int family;   /* of IP: 4 or 6; NP_FRAMES: no IP */
 	bool timestamps;
 	uint32_t options; /* bytes of further TCP options in each data segment: MPTCP */
@@ -35,13 +35,13 @@ struct np_encap {
 /* TLS 1.3: payload bytes of a full record; overhead of any record (header, type, tag). */
 enum { NP_TLS_RECORD_MAX = 16384, NP_TLS_RECORD_COST = 22 };
 
-/* Bytes of a message over TLS, in records of at most NP_TLS_RECORD_MAX. */
+/* Bytes that TCP carries for a send of `size` bytes over TLS, in records of NP_TLS_RECORD_MAX. */
 uint64_t np_ceiling_tls(uint32_t size);
 
-/* The least MTU of a family; 0: it sends no packets over a link. */
+/* The least MTU of np_encap.family; 0: it sends no packets over a link (UNIX domain). */
 uint32_t np_ceiling_least_mtu(int family);
 
-/* Can packets be sent so? The functions below take any, and return 0 or NAN if not. */
+/* Is the family known, and the MTU large enough? If not, the functions below return 0 or NAN. */
 bool np_ceiling_possible(const struct np_encap *encap);
 
 /* Bytes of IP's header; 0: there is none. */
@@ -57,20 +57,19 @@ double np_ceiling_tcp(const struct np_encap *encap);
 uint64_t np_ceiling_segment_cost(const struct np_encap *encap);
 uint64_t np_ceiling_datagram_cost(const struct np_encap *encap, uint32_t size);
 
-/* The payload of the largest datagram that is not fragmented, and of the largest one. */
+/* Payload bytes of the largest datagram that is not fragmented, and of the largest possible one. */
 uint32_t np_ceiling_datagram(const struct np_encap *encap);
 uint32_t np_ceiling_most_datagram(const struct np_encap *encap);
 
 /* The packets of a datagram of `size` bytes; 0: not possible. */
 uint32_t np_ceiling_fragments(const struct np_encap *encap, uint32_t size);
 
-/* The share of the link's rate that is payload of datagrams of `size` bytes; NAN: not possible. */
+/* The share (0 to 1) of the link's rate that is payload of datagrams of `size` bytes; NAN: none. */
 double np_ceiling_udp(const struct np_encap *encap, uint32_t size);
 
 /*
- * SCTP: the payload of the largest fragment of a message (encap.mss: SCTP_MAXSEG), 0: not possible;
- * and the payload share of messages of `size` bytes, of which packets carry as many as fit; NAN:
- * not possible.
+ * SCTP: payload bytes of a message's largest fragment (encap.mss: SCTP_MAXSEG); 0: none. And the
+ * payload share of messages of `size` bytes, of which packets carry as many as fit; NAN: none.
  */
 uint32_t np_ceiling_fragment(const struct np_encap *encap);
 double np_ceiling_sctp(const struct np_encap *encap, uint32_t size);
@@ -98,10 +97,10 @@ struct np_ceiling_exchange {
 	uint32_t parts;
 	uint64_t there, back; /* bytes on the wire, each way */
 	uint64_t waited;      /* the part of them that later packets wait for */
-	uint32_t turns;       /* how often one end waits for the other */
+	uint32_t turns;       /* how often one end waits for the other, so delays that add up */
 };
 
-/* Compute the packets of a transaction. False: not possible. */
+/* Compute the packets of a transaction with such messages, in bytes. False: not possible. */
 bool np_ceiling_exchange(const struct np_encap *encap, enum np_turns test, uint32_t request,
 			 uint32_t response, struct np_ceiling_exchange *out);
 

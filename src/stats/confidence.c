@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { DEGREES = 30 };
+enum { DEGREES = 30 }; /* of freedom, in the tables below */
 
 void
 np_series_add(struct np_series *s, double value)
@@ -57,6 +57,7 @@ np_student_t(int level, unsigned degrees)
 double
 np_jain_index(double sum, double squares, double n)
 {
+	/* Rounding may make the index of equal rates greater than 1. */
 	return squares > 0 ? fmin(sum * sum / (n * squares), 1) : (double)NAN;
 }
 
@@ -71,6 +72,7 @@ np_by_size(const void *a, const void *b)
 double
 np_fit_p(double *x, size_t n)
 {
+	/* Their adinf(): coefficients of the powers of z, for z below 2 and above. */
 	static const double below[] = { 2.00012,   0.247105,   -0.0649821,
 					0.0347962, -0.0116720, 0.00168691 };
 	static const double above[] = {
@@ -87,7 +89,7 @@ np_fit_p(double *x, size_t n)
 		/* Logarithms of the distribution below this value, and above its counterpart. */
 		sum += (double)(2 * i + 1) * (log(fmax(-expm1(-x[i]), least)) - x[n - 1 - i]);
 	}
-	/* The distribution of the statistic, by the cited approximation for many values. */
+	/* The statistic, and its distribution by the cited approximation for many values. */
 	z = fmax(-(double)n - sum / (double)n, 1e-3);
 	for (int i = 5; i >= 0; i--) {
 		power = power * z + (z < 2 ? below[i] : above[i]);

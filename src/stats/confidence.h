@@ -32,19 +32,16 @@ double np_series_width(const struct np_series *s, int level);
  */
 double np_student_t(int level, unsigned degrees);
 
-/*
- * Jain's index of n rates by their sum and the sum of their squares: 1 if all are equal, and never
- * more; NAN if all are 0.
- */
+/* Jain's index of n rates by their sum and sum of squares: 1 if all are equal; NAN if all are 0. */
 double np_jain_index(double sum, double squares, double n);
 
-/* For qsort() of doubles. */
+/* Compare two doubles in ascending order, for qsort(). */
 int np_by_size(const void *a, const void *b);
 
 /*
- * The p-value of the Anderson-Darling test that a sample is from the exponential distribution with
- * mean 1 (Marsaglia and Marsaglia, "Evaluating the Anderson-Darling Distribution", 2004). NAN:
- * fewer than NP_FIT_LEAST values. Sorts x.
+ * The p-value of the Anderson-Darling test that a sample, such as gaps between sends relative to
+ * their mean, is from the exponential distribution with mean 1 (Marsaglia and Marsaglia,
+ * "Evaluating the Anderson-Darling Distribution", 2004). Sorts x. NAN: n < NP_FIT_LEAST.
  */
 enum { NP_FIT_LEAST = 30 };
 double np_fit_p(double *x, size_t n);

@@ -1,6 +1,6 @@
 /*
- * The counters of a worker, with one writer and any number of readers. A relaxed store by the only
- * writer is a plain move, so it costs a loop next to nothing.
+ * The counters of a worker: its thread writes, others read at any time. They only need whole
+ * values, in no order, so all accesses are relaxed: plain moves, which cost a loop next to nothing.
  */
 #ifndef NP_STATS_COUNTERS_H
 #define NP_STATS_COUNTERS_H
@@ -26,7 +26,7 @@
 	X(surplus)    /* without ids: responses beyond the number of requests */                   \
 	X(up)         /* connections that a ramp has established (bench/ramp.h) */
 
-/* In cache lines of their own. */
+/* In cache lines that hold nothing else, so that no other thread's writes slow the loop down. */
 struct np_counters {
 #define NP_COUNTER(name) _Atomic uint64_t name;
 	_Alignas(NP_CACHE_LINE) NP_COUNTERS(NP_COUNTER)
@@ -63,7 +63,7 @@ np_counters_clear(struct np_counters *c)
 #undef NP_COUNTER
 }
 
-/* Sends, receives and transactions: what shows that the far end is alive. */
+/* A sum that grows while the test makes progress: it stands still if the far end is gone. */
 static inline uint64_t
 np_counters_activity(const struct np_counters *c)
 {
@@ -71,7 +71,7 @@ np_counters_activity(const struct np_counters *c)
 	       np_seen(&c->sends);
 }
 
-/* Add their current values. */
+/* Add a worker's current values to a snapshot. */
 static inline void
 np_counts_see(struct np_counts *sum, const struct np_counters *c)
 {
@@ -89,7 +89,7 @@ np_counts_add(struct np_counts *sum, const struct np_counts *c)
 #undef NP_COUNTER
 }
 
-/* Add; the caller is the only writer. Returns the total. */
+/* Add to a counter, and return the total. Only for the writer: it needs no locked addition. */
 static inline uint64_t
 np_add(_Atomic uint64_t *shown, uint64_t n)
 {

@@ -46,14 +46,14 @@ np_hist_record_never(struct np_hist *h, uint64_t n)
 	}
 }
 
-/* The largest value that falls into a cell: the inverse of np_hist_cell(). */
+/* The largest time in ns that a cell counts: the inverse of np_hist_cell(). */
 static uint64_t
 cell_top(unsigned cell)
 {
 	unsigned shift = cell >> NP_HIST_HALF_BITS;
-	uint64_t v;
+	uint64_t v; /* the highest bits of its times */
 
-	shift = shift > 0 ? shift - 1 : 0;
+	shift = shift > 0 ? shift - 1 : 0; /* cells below 2048 count one value each */
 	v = cell - (shift << NP_HIST_HALF_BITS);
 	return ((v + 1) << shift) - 1;
 }
@@ -73,6 +73,7 @@ np_hist_middle(unsigned cell)
 unsigned
 np_hist_next(const struct np_hist *h, unsigned cell)
 {
+	/* In an empty histogram min is above max: the loop does not run. */
 	unsigned first = np_hist_cell(h->min), last = np_hist_cell(h->max);
 
 	for (cell = cell > first ? cell : first; cell <= last; cell++) {
@@ -94,7 +95,7 @@ np_hist_count(const struct np_hist *h)
 	return n;
 }
 
-/* A value within the exact extremes. */
+/* A time within min..max: the top of a cell may be above the longest time that was recorded. */
 static uint64_t
 clamp(const struct np_hist *h, uint64_t v)
 {
@@ -104,7 +105,7 @@ clamp(const struct np_hist *h, uint64_t v)
 uint64_t
 np_hist_percentile(const struct np_hist *h, double share)
 {
-	/* Rounding: 0.9 of 1000 is the 900th record, though 0.9 is no binary number. */
+	/* A rounding error above a whole number must not make ceil() take the next record. */
 	const double less = 1 - 1e-12;
 
 	return np_hist_ranked(h, (uint64_t)ceil(share * (double)np_hist_count(h) * less));
@@ -127,14 +128,14 @@ np_hist_ranked(const struct np_hist *h, uint64_t rank)
 double
 np_hist_mean_of(const struct np_hist *h, double share)
 {
-	uint64_t most = (uint64_t)ceil(share * (double)np_hist_count(h)), seen = 0;
+	uint64_t wanted = (uint64_t)ceil(share * (double)np_hist_count(h)), seen = 0; /* records */
 	double sum = 0;
 
-	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS && seen < most;
+	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS && seen < wanted;
 	     i = np_hist_next(h, i + 1)) {
-		uint64_t n = h->cell[i] < most - seen ? h->cell[i] : most - seen;
+		uint64_t n = h->cell[i] < wanted - seen ? h->cell[i] : wanted - seen;
 
-		if (i == NP_HIST_CELLS - 1) {
+		if (i == NP_HIST_CELLS - 1) { /* the cell of infinite times */
 			return (double)INFINITY;
 		}
 		sum += (double)n * np_hist_middle(i);
@@ -146,7 +147,7 @@ np_hist_mean_of(const struct np_hist *h, double share)
 uint64_t
 np_hist_by_time(const struct np_hist *h, double share)
 {
-	double left = share * (double)h->sum;
+	double left = share * (double)h->sum; /* ns still to be found, from the longest time down */
 
 	for (unsigned i = np_hist_cell(h->max) + 1; i-- > np_hist_cell(h->min);) {
 		left -= (double)h->cell[i] * np_hist_middle(i);
@@ -159,7 +160,8 @@ np_hist_by_time(const struct np_hist *h, double share)
 
 /*
  * The number of records above a percentile is binomial. At most `few` are above it with a
- * probability of 1 in 40, and `many` or more with the same. For large n by the normal distribution.
+ * probability of `tail` (-1: no number is so rare), and `many` or more with the same. If its
+ * variance is above `exact`, by the normal distribution with its quantile z.
  */
 bool
 np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t *high)
@@ -191,10 +193,11 @@ np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t 
 size_t
 np_hist_us(double ns, char *out, size_t size)
 {
+	/* fmin() makes NAN 1e18: the cast needs a number that fits. */
 	unsigned cell = np_hist_cell(ns < 1 ? 1 : (uint64_t)fmin(ns, 1e18));
-	/* unit: the power of ten, in ns, that covers a cell. */
+	/* unit: ns, the power of ten to which the time is rounded: at least the cell's width. */
 	double unit = 1, width = (double)(cell_top(cell) - np_hist_bottom(cell) + 1);
-	int digits = 3, n;
+	int digits = 3, n; /* decimals of a microsecond */
 
 	while (unit < width) {
 		unit *= 10;
@@ -226,11 +229,12 @@ np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out)
 		return;
 	}
 	out->mean = (double)h->sum / (double)out->count;
-	/* Standard deviation of the records, each taken at the middle of its cell. */
+	/* Each record is taken at the middle of its cell. */
 	for (unsigned i = np_hist_next(h, 0); i < NP_HIST_CELLS; i = np_hist_next(h, i + 1)) {
 		double off = np_hist_middle(i) - out->mean;
 
 		squares += off * off * (double)h->cell[i];
 	}
+	/* Equal times have none, though they may lie off the middle of their cell. */
 	out->stddev = h->min == h->max ? 0 : sqrt(squares / (double)out->count);
 }

@@ -1,7 +1,8 @@
 /*
- * Latency histogram, log-linear as HdrHistogram: 1024 cells per power of two, so that a value is
- * kept to better than 0.1 %, from 1 ns to 39 hours. All memory is taken by np_hist_new(); recording
- * neither allocates nor branches on the range. One writer; merge after it has ended.
+ * Latency histogram in ns, log-linear as HdrHistogram: 1024 cells per power of two, so that a value
+ * is kept to better than 0.1 %, from 1 ns to 39 hours. All memory is taken by np_hist_new();
+ * recording neither allocates nor branches on the range. One writer, without locks: other threads
+ * read and merge after it has ended.
  */
 #ifndef NP_STATS_HIST_H
 #define NP_STATS_HIST_H
@@ -11,34 +12,35 @@
 #include <stdint.h>
 
 enum {
-	NP_HIST_HALF_BITS = 10,
-	NP_HIST_TOP_BITS = 47, /* longer times count as 2^47 - 1 ns; max keeps them exactly */
+	NP_HIST_HALF_BITS = 10, /* 2^10 cells for each power of two */
+	NP_HIST_TOP_BITS = 47,  /* longer times count as 2^47 - 1 ns; max keeps them exactly */
 	NP_HIST_CELLS = (NP_HIST_TOP_BITS - NP_HIST_HALF_BITS + 1) << NP_HIST_HALF_BITS
 };
 
 struct np_hist {
-	uint64_t sum, min, max; /* ns; exact */
-	uint64_t cell[NP_HIST_CELLS];
+	uint64_t sum, min, max;       /* ns; exact. Empty: min is UINT64_MAX, max is 0 */
+	uint64_t cell[NP_HIST_CELLS]; /* how many times were recorded in each */
 };
 
 /* An empty histogram with its pages touched, or NULL without memory. Release with free(). */
 struct np_hist *np_hist_new(void);
 
-/* Forget all that was recorded. */
+/* Make it empty again, as at the end of the warm-up. */
 void np_hist_clear(struct np_hist *h);
 
-/* The cell that counts a value. */
+/* The cell that counts a time: all times with the same highest 11 bits, or one below 2048 ns. */
 static inline unsigned
 np_hist_cell(uint64_t ns)
 {
 	uint64_t v = ns >> NP_HIST_TOP_BITS ? (UINT64_C(1) << NP_HIST_TOP_BITS) - 1 : ns;
-	/* |1024 makes values of few bits fall into the linear part without a branch. */
+	/* | 1024: small values get a shift of 0 without a branch, and clz() is never given 0. */
 	unsigned top = 63U - (unsigned)__builtin_clzll(v | (UINT64_C(1) << NP_HIST_HALF_BITS));
 	unsigned shift = top - NP_HIST_HALF_BITS;
 
 	return (shift << NP_HIST_HALF_BITS) + (unsigned)(v >> shift);
 }
 
+/* Record one time. Only for the writer. */
 static inline void
 np_hist_record(struct np_hist *h, uint64_t ns)
 {
@@ -52,7 +54,7 @@ np_hist_record(struct np_hist *h, uint64_t ns)
 	}
 }
 
-/* Record `n` infinite times: in the top cell, as NP_HIST_NEVER, and in no sum. */
+/* Record `n` requests without a response as infinite times: in the top cell, but not in `sum`. */
 #define NP_HIST_NEVER ((UINT64_C(1) << NP_HIST_TOP_BITS) - 1)
 void np_hist_record_never(struct np_hist *h, uint64_t n);
 
@@ -65,7 +67,7 @@ uint64_t np_hist_bottom(unsigned cell);
 /* The first cell from `cell` on that is not empty; NP_HIST_CELLS: there is none. */
 unsigned np_hist_next(const struct np_hist *h, unsigned cell);
 
-/* How many times were recorded. */
+/* The number of records. */
 uint64_t np_hist_count(const struct np_hist *h);
 
 /* Add all of `from` to `into`. */
@@ -85,12 +87,10 @@ void np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out);
  */
 uint64_t np_hist_percentile(const struct np_hist *h, double share);
 
-/* The value of the record with that rank, from 1, in sorted order. */
+/* The value of the record with that rank in sorted order, from 1; if there is none, the largest. */
 uint64_t np_hist_ranked(const struct np_hist *h, uint64_t rank);
 
-/*
- * The mean of the smallest records, `share` (0..1) of all; INFINITY if one of them is infinite, NAN
- * for an empty histogram.
+/* The mean of the smallest `share` (0..1) of all records; INFINITY if one is infinite; NAN: none.
  */
 double np_hist_mean_of(const struct np_hist *h, double share);
 
@@ -101,14 +101,15 @@ double np_hist_mean_of(const struct np_hist *h, double share);
 uint64_t np_hist_by_time(const struct np_hist *h, double share);
 
 /*
- * The 95 % confidence interval of a percentile, for independent records of any distribution (David,
- * Nagaraja: Order Statistics, 3rd edition, 7.1). False: there are too few records.
+ * The 95 % confidence interval, *low to *high ns, of the percentile of `share` (0..1), for
+ * independent records of any distribution (David, Nagaraja: Order Statistics, 3rd edition, 7.1).
+ * False: there are too few records.
  */
 bool np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t *high);
 
 /*
- * Write a time as microseconds, with the digits that a histogram keeps: three or four significant
- * ones; "never" if infinite, "-" for NAN. Returns the length as snprintf(3) does.
+ * Write a time in ns as microseconds, with the digits that a histogram keeps: three or four
+ * significant ones; "never" if infinite, "-" for NAN. Returns the length as snprintf(3) does.
  */
 size_t np_hist_us(double ns, char *out, size_t size);
 

@@ -13,34 +13,38 @@ enum {
 	FIT = 48       /* knots that show how a clock ran before and after a change of path */
 };
 
-static const double least_ns = 4000, step_ns = 50000, path_ns = 20000;
+static const double least_alike_ns = 4000; /* sums that differ by less are always equal */
+static const double least_step_ns = 50000; /* a clock that jumps by less was not set */
+static const double least_path_ns = 20000; /* changes of a path's sum to report */
 
-/* A transaction in which nothing waited. */
+/* A transaction in which nothing waited: it shows the difference of the clocks. */
 struct knot {
-	double at, clock; /* when, and half of the difference of its delays */
+	double at;    /* when: ns since the first transaction */
+	double clock; /* far clock less near clock: half of the difference of its delays, in ns */
 	int path;
 	bool set; /* a clock was set between the knot before and this one */
 };
 
-/* A path is a run of windows with the same smallest sum. */
+/* All in ns. "Sum": of a transaction's delays. A path: a run of windows with one smallest sum. */
 struct work {
-	size_t count, windows, knots;
+	size_t count, windows, knots; /* count: transactions */
 	double sum_min[WINDOWS];
 	int path[WINDOWS];     /* of each window; -1: none, something always waited */
 	double level[WINDOWS]; /* smallest sum of each path */
-	double shift[WINDOWS]; /* by which each path changes half the difference */
+	double shift[WINDOWS]; /* of each path: what its asymmetry adds to knot.clock */
 	int paths;
 	double alike; /* sums that differ by less are equal */
 	struct knot *knot;
 };
 
+/* The window of transaction i: all have about as many. */
 static size_t
 window_of(const struct work *w, size_t i)
 {
 	return i * w->windows / w->count;
 }
 
-/* Do equal windows begin here, enough to be a path? */
+/* Do enough windows with equal smallest sums begin at i to be a path? */
 static bool
 is_flat(const struct work *w, size_t i)
 {
@@ -56,11 +60,11 @@ is_flat(const struct work *w, size_t i)
 	return high - low <= w->alike;
 }
 
-/* Find the paths, and the path of each window. */
+/* Find the paths, in order of time, and the path of each window. */
 static void
 find_paths(struct work *w)
 {
-	int now = -1;
+	int now = -1; /* the current path */
 
 	for (size_t i = 0; i < w->windows; i++) {
 		if (now >= 0 && fabs(w->sum_min[i] - w->level[now]) <= w->alike) {
@@ -98,23 +102,24 @@ last_of(const struct work *w, int path)
 	return last;
 }
 
-/* Find transactions whose sum is that of their path, in which nothing waited. */
+/* Find the transactions in which nothing waited: their sum is that of their path. */
 static void
 find_knots(struct work *w, const int64_t *when_ns, const double *there, const double *back)
 {
 	size_t last = last_of(w, 0);
-	int path = 0; /* paths are numbered in order of time */
+	int path = 0;
 
 	for (size_t i = 0; i < w->count; i++) {
 		size_t in = window_of(w, i);
 		double sum = there[i] + back[i];
-		bool rests = w->path[in] == path && sum <= w->sum_min[in];
+		bool is_least = w->path[in] == path && sum <= w->sum_min[in];
 
+		/* The path changes within its last window or the next, at the new one's sum. */
 		if (in >= last && path + 1 < w->paths &&
 		    (in > last + 1 || fabs(sum - w->level[path + 1]) <= w->alike)) {
 			last = last_of(w, ++path);
 		}
-		if (rests || fabs(sum - w->level[path]) <= w->alike) {
+		if (is_least || fabs(sum - w->level[path]) <= w->alike) {
 			w->knot[w->knots++] =
 			    (struct knot){ (double)(when_ns[i] - when_ns[0]),
 					   (there[i] - back[i]) / 2, path, false };
@@ -154,7 +159,7 @@ line_at(const struct knot *k, size_t from, size_t to, double at)
 	return l.y + (l.xx > 0 ? l.xy / l.xx : 0) * (at - l.x);
 }
 
-/* In knots [from, to): the end of the first run without a step, and the begin of the last. */
+/* The end of the run of knots without a step that begins at `from`; at most `to`. */
 static size_t
 until_step(const struct knot *k, size_t from, size_t to)
 {
@@ -166,6 +171,7 @@ until_step(const struct knot *k, size_t from, size_t to)
 	return i;
 }
 
+/* The first knot of the run without a step that ends before `to`; `from` or later. */
 static size_t
 since_step(const struct knot *k, size_t from, size_t to)
 {
@@ -177,11 +183,11 @@ since_step(const struct knot *k, size_t from, size_t to)
 	return i;
 }
 
-/* When the path changes the clock runs on: its apparent jump is the shift of the path. */
+/* Find each path's shift: the clocks run on, so that a jump between two paths is asymmetry. */
 static void
 join_paths(struct work *w)
 {
-	size_t begin = 0;
+	size_t begin = 0; /* of the knots of the path before */
 
 	for (size_t i = 1; i < w->knots; i++) {
 		size_t end = i;
@@ -196,6 +202,7 @@ join_paths(struct work *w)
 		}
 		begin = since_step(w->knot, i - begin > FIT ? i - FIT : begin, i);
 		at = (w->knot[i - 1].at + w->knot[i].at) / 2;
+		/* The new line less the old one, where they meet. */
 		w->shift[path] = w->shift[w->knot[i - 1].path] +
 				 line_at(w->knot, i, until_step(w->knot, i, end), at) -
 				 line_at(w->knot, begin, i, at);
@@ -210,7 +217,7 @@ join_paths(struct work *w)
 static double
 clock_between(const struct knot *a, const struct knot *b, double at, double seen)
 {
-	if (b->set) {
+	if (b->set) { /* no line leads across a step: take the knot whose clock is nearer */
 		return fabs(seen - a->clock) < fabs(seen - b->clock) ? a->clock : b->clock;
 	}
 	return b->at > a->at && at > a->at
@@ -222,7 +229,7 @@ clock_between(const struct knot *a, const struct knot *b, double at, double seen
 static double
 clock_outside(const struct work *w, double at)
 {
-	enum { NEXT = 16 };
+	enum { NEXT = 16 }; /* knots */
 	bool before = at <= w->knot[0].at;
 	size_t from = before || w->knots < NEXT ? 0 : w->knots - NEXT;
 	size_t to = before && w->knots > NEXT ? NEXT : w->knots;
@@ -231,12 +238,12 @@ clock_outside(const struct work *w, double at)
 		      : line_at(w->knot, since_step(w->knot, from, to), to, at);
 }
 
-/* Subtract the clock from all delays, and then the smallest delay of each direction. */
+/* Take the clocks' difference out of all delays, and then subtract each direction's smallest. */
 static void
 remove_clock(const struct work *w, const int64_t *when_ns, double *there, double *back)
 {
 	double least[2] = { (double)INFINITY, (double)INFINITY };
-	size_t k = 0;
+	size_t k = 0; /* the last knot until now */
 
 	for (size_t i = 0; i < w->count; i++) {
 		double at = (double)(when_ns[i] - when_ns[0]), clock;
@@ -274,7 +281,7 @@ conclude(struct work *w, const int64_t *when_ns, double *there, double *back, st
 
 		/* A clock may be 500 ppm fast, and be slewed by another 500 (adjtimex(2)). */
 		if (w->knot[i].path == w->knot[i - 1].path &&
-		    fabs(by) > step_ns + 4 * w->alike + 1e-3 * after) {
+		    fabs(by) > least_step_ns + 4 * w->alike + 1e-3 * after) {
 			w->knot[i].set = true;
 			out->steps++;
 			out->step_ns = fabs(by) > fabs(out->step_ns) ? by : out->step_ns;
@@ -302,9 +309,10 @@ conclude(struct work *w, const int64_t *when_ns, double *there, double *back, st
 	out->skew = xx > 0 ? xy / xx : 0;
 	out->first_ns = clock_outside(w, 0);
 	out->last_ns = clock_outside(w, (double)(when_ns[w->count - 1] - when_ns[0]));
+	/* How the smallest sum is divided between the directions is not known: half of it. */
 	out->slack_ns = (w->level[best] + w->alike) / 2 + (w->paths > 1 ? w->alike : 0);
 	for (int p = 1; p < w->paths; p++) {
-		out->paths += fabs(w->level[p] - w->level[p - 1]) >= path_ns;
+		out->paths += fabs(w->level[p] - w->level[p - 1]) >= least_path_ns;
 	}
 	for (int way = 0; way < 2; way++) {
 		double sign = way == 0 ? 1 : -1;
@@ -346,7 +354,7 @@ np_oneway(size_t count, const int64_t *when_ns, double *there_ns, double *back_n
 		differ[i - 1] = fabs(w->sum_min[i] - w->sum_min[i - 1]);
 	}
 	qsort(differ, w->windows - 1, sizeof(differ[0]), np_by_size);
-	w->alike = fmax(least_ns, 4 * differ[(w->windows - 1) / 2]);
+	w->alike = fmax(least_alike_ns, 4 * differ[(w->windows - 1) / 2]); /* the median */
 	find_paths(w);
 	conclude(w, when_ns, there_ns, back_ns, out);
 	free(w->knot);

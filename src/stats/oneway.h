@@ -19,7 +19,7 @@ enum { NP_ONEWAY_LEAST = 32 }; /* transactions */
 struct np_oneway {
 	/* Far clock less near clock at the first and the last request, in ns, +- slack_ns. */
 	double first_ns, last_ns, slack_ns;
-	double skew;       /* ns a ns, on average */
+	double skew;       /* ns a ns by which the far clock gains on the near one, on average */
 	uint32_t steps;    /* how often one of the clocks was set */
 	double step_ns;    /* the largest of these steps, far less near */
 	uint32_t paths;    /* how often the path changed */
@@ -27,10 +27,10 @@ struct np_oneway {
 };
 
 /*
- * Takes `count` transactions, ordered by when_ns, at which the request was sent. there_ns: time of
- * its receipt by the far clock less that of its sending by the near clock; back_ns: the same of the
- * response. Replaces them by the delays above the smallest of each direction. False: fewer than
- * NP_ONEWAY_LEAST, or no memory.
+ * Takes `count` transactions in the order of when_ns, when the request was sent by the near clock.
+ * there_ns: its receipt by the far clock less its sending by the near clock; back_ns: the receipt
+ * of the response by the near clock less its sending by the far clock. Replaces these by the delays
+ * above the smallest of each direction. False: fewer than NP_ONEWAY_LEAST, or no memory.
  */
 bool np_oneway(size_t count, const int64_t *when_ns, double *there_ns, double *back_ns,
 	       struct np_oneway *out);

@@ -44,8 +44,9 @@ np_metric_next(int id)
 		return id + 2;
 	}
 	if (np_metrics[id].end == NP_METRIC_FAR) {
-		return id + 1;
+		return id + 1; /* the block's last row */
 	}
+	/* The last near figure: go back to the first, which the first far one follows. */
 	while (in_block(id - 2, block)) {
 		id -= 2;
 	}
@@ -130,6 +131,7 @@ np_record_measured(const struct np_record *r, enum np_metric_id id)
 	return np_record_get_text(r, id)[0] != '\0';
 }
 
+/* Does the metric's conversion print hexadecimal? */
 static bool
 in_hex(enum np_metric_id id)
 {
@@ -225,7 +227,7 @@ np_record_times(struct np_record *r, const char *which, const struct np_hist *h)
 				     np_hist_percentile(h, strtod(statistic + 1, NULL) / 100));
 		} else if (strcmp(statistic, "min") == 0 || strcmp(statistic, "max") == 0) {
 			np_record_us(r, id, statistic[1] == 'i' ? s.min : s.max);
-		} else {
+		} else { /* "mean", "stddev" */
 			double ns = statistic[0] == 'm' ? s.mean : s.stddev;
 
 			np_record_real(r, id, isnan(ns) ? -1 : ns / 1000);
@@ -275,22 +277,22 @@ np_record_format(const struct np_record *r, enum np_metric_id id, char *out, siz
 
 /* ---- Rows of the table, and percentiles ---- */
 
-/* The number of a percentile: a bit, one more for connect times, and millionths of a percent. */
+/* The id of a percentile: a bit, one more for connect times, and millionths of a percent. */
 enum {
 	PERCENTILE = 1 << 28,
 	CONNECT = 1 << 27,
-	MILLIONTHS = 1000000,
-	WHOLE = 100000000,
-	DIGITS = 6
+	MILLIONTHS = 1000000, /* of 1 % */
+	WHOLE = 100000000,    /* millionths of 100 % */
+	DIGITS = 6            /* decimals of a percentage */
 };
 
 static const char prefix[] = "P", suffix[] = "_LATENCY", connect_prefix[] = "CONNECT_P";
 
-/* Read a number such as "99.9", followed by `rest`, in millionths. -1: not a percentile. */
+/* Read a percentage such as "99.9", followed by `rest`, as millionths. -1: not a percentile. */
 static int
 read_percent(const char *text, const char *rest)
 {
-	int millionths = 0, digits = 0;
+	int millionths = 0, digits = 0; /* whole percents at first; then one decimal at a time */
 
 	if (!isdigit((unsigned char)*text)) {
 		return -1;
@@ -340,19 +342,21 @@ np_figure_is_percentile(int id)
 	return id >= PERCENTILE;
 }
 
+/* Is the percentile one of connect times? Else of latencies. */
 static bool
 of_connect(int id)
 {
 	return (id & CONNECT) != 0;
 }
 
+/* A percentile's percentage, in millionths of 1 %. */
 static int
 millionths_of(int id)
 {
 	return id & (CONNECT - 1);
 }
 
-/* Write "99.9": without zeros at the end, but at least `least` decimals. */
+/* Write a percentile's percentage, "99.9": without zeros at the end, but `least` decimals. */
 static void
 put_percent(int id, int least, char out[NP_FIGURE_NAME])
 {
@@ -370,6 +374,7 @@ put_percent(int id, int least, char out[NP_FIGURE_NAME])
 	}
 }
 
+/* Write a percentile's name, such as "P99.9_LATENCY", with at least `least` decimals. */
 static void
 put_name(int id, int least, char text[NP_FIGURE_NAME])
 {
@@ -438,6 +443,7 @@ enum np_metric_collect
 np_figure_collect(int id)
 {
 	if (np_figure_is_percentile(id)) {
+		/* --ramp always takes connect times. */
 		return of_connect(id) ? NP_COLLECT_NONE : NP_COLLECT_LATENCY;
 	}
 	return np_metrics[id].collect;
@@ -453,7 +459,7 @@ np_figure_percentile(const struct np_figures *f, int id)
 	if (count == 0) {
 		return -1;
 	}
-	/* By integers, without rounding errors: 99.99 % of 10,000 are exactly 9,999. */
+	/* count * millionths / whole, rounded up: in integers, without overflow or rounding. */
 	return (double)np_hist_ranked(h, count / whole * millionths +
 					     (count % whole * millionths + whole - 1) / whole);
 }

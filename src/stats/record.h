@@ -45,7 +45,7 @@ enum np_subject {
 	NP_SUBJECTS
 };
 
-/* Whose figure it is: of the test, or of one end. */
+/* What a figure is of: the whole test, this end, or the far end. */
 enum np_metric_end { NP_METRIC_ALONE, NP_METRIC_NEAR, NP_METRIC_FAR };
 
 struct np_metric {
@@ -87,9 +87,8 @@ np_metric_of(enum np_metric_id near, bool far)
 }
 
 /*
- * The next figure in netperf's order, which all lists have; the first one is 0. NP_METRICS: there
- * are no more. And the name of the figure at a place in that order, from 0; NULL: there are no
- * more.
+ * The figure after `id` in netperf's order, that of all lists; it begins with 0. NP_METRICS: there
+ * are no more. And the name of the figure at a place in that order, from 0; NULL: no more.
  */
 int np_metric_next(int id);
 const char *np_metric_name_at(size_t place);
@@ -97,7 +96,7 @@ const char *np_metric_name_at(size_t place);
 /* The heading of a subject. */
 const char *np_subject_title(enum np_subject subject);
 
-/* The metric of that name in any case; -1 when there is none. */
+/* The metric of that name, in upper or lower case; -1 when there is none. */
 int np_metric_find(const char *name);
 
 /*
@@ -110,14 +109,14 @@ void np_record_real(struct np_record *r, enum np_metric_id id, double v);
 void np_record_char(struct np_record *r, enum np_metric_id id, char v);
 void np_record_text(struct np_record *r, enum np_metric_id id, const char *v);
 
-/* Set a time in ns as microseconds. An infinite one (NP_HIST_NEVER) is printed as NP_NEVER_WORD. */
+/* Set a time in ns as microseconds, whole ones of an INT. NP_HIST_NEVER prints NP_NEVER_WORD. */
 #define NP_NEVER_WORD "inf"
 void np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns);
 bool np_record_is_never(const struct np_record *r, enum np_metric_id id);
 
 /*
- * Set the figures of a histogram by its name in the table, such as "latency": rows from
- * latency.p99, .min, .max, .mean, .stddev. Without times they are 0, and marked.
+ * Set the rows that are from a histogram, by its name there: "latency" for latency.p99, .min, .max,
+ * .mean, .stddev. If h is empty they are 0, and marked. Infinite times make .mean and .stddev -1.
  */
 void np_record_times(struct np_record *r, const char *which, const struct np_hist *h);
 
@@ -188,22 +187,22 @@ struct np_figures {
 /* Room for the longest name and its NUL. */
 enum { NP_FIGURE_NAME = 48 };
 
-/* The figure of that name in any case; -1 when there is none. */
+/* The figure of that name, in upper or lower case; -1 when there is none. */
 int np_figure_find(const char *name);
 
 /* Is it a percentile, and not a row of the metric table? */
 bool np_figure_is_percentile(int id);
 
-/* Its name: the metric's own, or, for a percentile, `text`. */
+/* Its name: the metric's own, or that of a percentile, written to `text`. */
 const char *np_figure_name(int id, char text[NP_FIGURE_NAME]);
 
-/* Line 0 to 3 of its column heads. */
+/* Line 0 to 3 of its column heads, which may be written to `text`. */
 const char *np_figure_head(int id, int line, char text[NP_FIGURE_NAME]);
 
-/* All column heads up to the first empty one, joined by blanks, as for -o. */
+/* The lines of its column heads up to the first empty one, joined by blanks, as for -o. */
 void np_figure_title(int id, char *out, size_t size);
 
-/* What has to be collected during the test. */
+/* What has to be collected during the test to know it. */
 enum np_metric_collect np_figure_collect(int id);
 
 /* A percentile in nanoseconds; -1: there are no times. */

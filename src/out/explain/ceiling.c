@@ -6,7 +6,6 @@
 #include "base/text.h"
 #include "out/explain/rules.h"
 
-/* The share of the link's rate that can be payload. */
 double
 np_payload_share(const struct np_facts_of_test *f, const struct np_encap *encap)
 {
@@ -38,7 +37,7 @@ turns_of(const struct np_explain_input *in)
 	return in->request > 0 || in->response > 0 ? NP_TURNS_TCP_CRR : NP_TURNS_TCP_CC;
 }
 
-/* A count of the sender's kernel, else of the capture at either end (wire. in doc/evidence.md). */
+/* A count of the sender's kernel, else of its capture (`out`), else of the receiver's (`in`). */
 static double
 sent_count(const struct np_facts_of_test *f, const char *kernels, const char *out, const char *in)
 {
@@ -54,6 +53,7 @@ where_it_went(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 {
 	double per_packet = f->encap.framing.header + f->encap.framing.rest +
 			    np_ceiling_ip_header(&f->encap) + 20 + (f->encap.timestamps ? 12 : 0);
+	/* What the link could carry in the time, headers included; and its payload. */
 	double link_bytes = f->rate_bps * f->seconds / 8, most_bytes = c->most * f->seconds / 8;
 	double again = sent_count(f, "tcp.retransmitted_bytes", "wire.out.retransmitted_bytes",
 				  "wire.in.retransmitted_bytes");
@@ -80,6 +80,7 @@ where_it_went(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 		  np_known(c->small_segments);
 }
 
+/* Add a part of the ceiling, if it is not negligible. */
 static void
 part(char *text, double share, const char *what)
 {
@@ -125,7 +126,7 @@ np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *out)
 	part(text, c->retransmits, "retransmitted");
 	part(text, c->small_segments, "headers of small segments");
 	part(text, c->acks, "ACKs beside data");
-	if (c->lost > 1) {
+	if (c->lost > 1) { /* more than the link carries: rather as a share of what was sent */
 		part(text, 1 - f->in->throughput_bps / f->in->sent_bps, "lost after sending");
 	} else {
 		part(text, c->lost, "lost");
@@ -158,6 +159,7 @@ np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 	if (in->transactions) {
 		uint32_t in_flight = in->in_flight > 0 ? in->in_flight : 1;
 
+		/* A token bucket delays no packet of a transaction: only the average is limited. */
 		c->most = np_ceiling_turns(&f->encap, turns_of(in), in->request, in->response,
 					   f->rate_bps, 0, f->bucket ? UINT32_MAX : in_flight);
 		c->reached = (in->per_second + in->beside) / c->most;
@@ -170,6 +172,7 @@ np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 		      ? fmin(in->throughput_bps, np_bag_number(f->rx, "udp.receive_span_bps"))
 		      : in->throughput_bps;
 	c->reached = (arrived + in->beside) / c->most;
+	/* The evidence is that of the first session. */
 	if (!isnan(c->most) && in->sessions < 2 && !in->messages) {
 		where_it_went(f, c);
 	}

@@ -6,8 +6,7 @@
 /*
  * By Little's law: with L bytes in flight on average, at a rate of R, each byte takes L / R. In
  * flight to the receiver are bytes that were sent for the first time, but not received in order; in
- * flight back are those received, but not acknowledged. The receiver's count is interpolated to the
- * times of the transmitter's samples.
+ * flight back are those received, but not acknowledged, at the times of the transmitter's samples.
  */
 
 enum {
@@ -35,6 +34,7 @@ struct receiver {
 	size_t next; /* first sample after the time of the last received_by() */
 };
 
+/* Find the lists of both ends. False: one is missing, or has samples of some connections only. */
 static bool
 find_samples(const struct np_bag *tx, const struct np_bag *rx, struct transmitter *a,
 	     struct receiver *b)
@@ -50,7 +50,7 @@ find_samples(const struct np_bag *tx, const struct np_bag *rx, struct transmitte
 	       find_list(rx, "tcp.samples.bytes_received", b->t.count, &b->received);
 }
 
-/* Bytes received at time t, which rises from call to call. False: outside of the samples. */
+/* Interpolate the bytes received at time t, which rises from call to call. False: no samples. */
 static bool
 received_by(struct receiver *b, double t, double *bytes)
 {
@@ -76,6 +76,7 @@ struct way {
 	double sum, squares; /* of bytes in flight over all samples */
 };
 
+/* Add a sample of the bytes in flight, `since_s` after the one before, or the first. */
 static void
 add(struct way *w, double bytes, double since_s, bool first)
 {
@@ -85,7 +86,7 @@ add(struct way *w, double bytes, double since_s, bool first)
 	w->squares += bytes * bytes;
 }
 
-/* Two standard errors of the mean of bytes in flight. */
+/* Two standard errors of the mean of bytes in flight, by n samples. */
 static double
 error_of(const struct way *w, size_t n)
 {
@@ -140,8 +141,7 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 	if (n < LEAST || took <= 0 || all <= 0) {
 		return;
 	}
-	/* The delay of a direction is its bytes in flight, integrated over time, divided by the
-	 * bytes received. Its error is that of the mean bytes in flight, divided by the rate. */
+	/* By Little's law; the error is that of the mean bytes in flight, divided by the rate. */
 	error = stamp_s + fmax(error_of(&data, n), error_of(&acks, n)) * took / all;
 	there = data.byte_seconds / all;
 	back = acks.byte_seconds / all;

@@ -22,7 +22,7 @@ np_thread_crowded(const struct np_thread_facts *t)
 
 /*
  * On a crowded processor less waiting is enough: acknowledgements that are received there are late,
- * too. A thread that hardly runs only wakes up late, and needs no more of a processor.
+ * too. A thread that hardly runs (NP_RUNS) only wakes up late, and needs no more of a processor.
  */
 bool
 np_thread_starved(const struct np_thread_facts *t)
@@ -44,7 +44,7 @@ np_cpu_words(const struct np_thread_facts *t, const char *which)
 			    which, np_share_words(t->empty).text);
 		return w;
 	}
-	if (!(t->late >= NP_WAITS_HOG)) {
+	if (!(t->late >= NP_WAITS_HOG)) { /* its waits do not matter, or are not known */
 		np_text_add(w.text, sizeof(w.text), 0, "the %s process was busy %s of one CPU",
 			    which, np_share_words(t->cpu).text);
 		return w;
@@ -69,7 +69,7 @@ np_thread_throttled(const struct np_thread_facts *t)
 bool
 np_thread_stalled(const struct np_thread_facts *t)
 {
-	return !np_thread_throttled(t) && t->stalled >= NP_STALLED;
+	return !np_thread_throttled(t) && t->stalled >= NP_STALLED; /* a quota stops it, too */
 }
 
 bool
@@ -90,19 +90,21 @@ np_reader_words(const struct np_facts_of_test *f)
 	return w;
 }
 
+/* What the transmitting process does, for sentences. */
 static const char *
-sender(const struct np_facts_of_test *f)
+sending_word(const struct np_facts_of_test *f)
 {
 	return f->in->transactions ? "requesting" : "sending";
 }
 
+/* The same for the other end. */
 static const char *
-reader(const struct np_facts_of_test *f)
+reading_word(const struct np_facts_of_test *f)
 {
 	return f->in->transactions ? "responding" : "reading";
 }
 
-/* The rate that was possible if the cause had all the time, not only that share. */
+/* The rate to expect of a thread that is busy all the time, not only that share. NAN: not known. */
 static double
 at_full_time(const struct np_facts_of_test *f, double share)
 {
@@ -147,18 +149,19 @@ judge_quota(const struct np_thread_facts *t, const char *which, enum np_limit li
 void
 np_rule_sender_quota(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_quota(&f->sender, sender(f), NP_LIMIT_SENDER_QUOTA, v);
+	judge_quota(&f->sender, sending_word(f), NP_LIMIT_SENDER_QUOTA, v);
 }
 
 void
 np_rule_reader_quota(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_quota(&f->reader, reader(f), NP_LIMIT_READER_QUOTA, v);
+	judge_quota(&f->reader, reading_word(f), NP_LIMIT_READER_QUOTA, v);
 	if (keeps_up_with_datagrams(f)) {
 		v->score = 0;
 	}
 }
 
+/* Stops fill buffers and shut windows, so they score above these. */
 static void
 judge_stall(const struct np_thread_facts *t, const char *which, enum np_limit limit,
 	    struct np_verdict *v)
@@ -174,13 +177,13 @@ judge_stall(const struct np_thread_facts *t, const char *which, enum np_limit li
 void
 np_rule_sender_stalled(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_stall(&f->sender, sender(f), NP_LIMIT_SENDER_STALLED, v);
+	judge_stall(&f->sender, sending_word(f), NP_LIMIT_SENDER_STALLED, v);
 }
 
 void
 np_rule_reader_stalled(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_stall(&f->reader, reader(f), NP_LIMIT_READER_STALLED, v);
+	judge_stall(&f->reader, reading_word(f), NP_LIMIT_READER_STALLED, v);
 	if (keeps_up_with_datagrams(f)) {
 		v->score = 0;
 	}
@@ -193,6 +196,7 @@ as_asked(double rate, double asked)
 	return rate >= NP_ASKED * asked && rate <= NP_WITHIN * asked;
 }
 
+/* The rate is that of -q, which the kernel paces. */
 void
 np_rule_pacing(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -205,7 +209,7 @@ np_rule_pacing(const struct np_facts_of_test *f, struct np_verdict *v)
 	v->allows = f->pacing_bps;
 }
 
-/* The application sends less than it could: by -b and -w, or because it sleeps. */
+/* The application sends less than it could: by -b and -w, by --rate, or because it sleeps. */
 void
 np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -216,6 +220,7 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 
 	if (as_asked(rate, f->writes_bps)) {
 		np_decide(v, NP_LIMIT_APPLICATION,
+			  /* With loss, more would not arrive. */
 			  f->in->datagrams && f->lost_share >= NP_LOSSY_UDP ? 0.8 : 0.988,
 			  rate / f->writes_bps,
 			  "limited by the sending application: %s %s, of which %s was reached; it "
@@ -234,7 +239,7 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 	if (isnan(f->sender.idle) || np_thread_waits(&f->sender)) {
 		score = 0;
 	} else if (f->sender.pausing >= NP_BLOCKED && score > 0) {
-		share = score = f->sender.pausing;
+		share = score = f->sender.pausing; /* asleep by choice: the surest figure */
 	}
 	np_decide(
 	    v, NP_LIMIT_APPLICATION, score, share,
@@ -243,6 +248,7 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 	    np_share_words(f->sender.idle).text, np_share_words(share).text);
 }
 
+/* The receiver reads no more than -b and -w let it. */
 void
 np_rule_slow_reads(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -265,14 +271,14 @@ waits_for_quota(const struct np_thread_facts *t)
 }
 
 /*
- * The score of an end whose thread waits for a processor, in transactions: there the times of both
- * ends and of the path add up, and it must be the longest of them.
+ * The score, in transactions, of an end with a thread that waits for a processor: the times of both
+ * ends and of the path add up there, and its time must be about the longest of them.
  */
 static double
 waits_in_turn(const struct np_facts_of_test *f, const struct np_thread_facts *t,
 	      const struct np_thread_facts *other)
 {
-	double path = f->min_rtt_us * f->in->per_second / 1e6;
+	double path = f->min_rtt_us * f->in->per_second / 1e6; /* share of the time on the path */
 
 	return t->late >= NP_WAITS && t->late >= 0.7 * np_known(other->late) && !t->spins &&
 		       !(path > t->late)
@@ -280,7 +286,7 @@ waits_in_turn(const struct np_facts_of_test *f, const struct np_thread_facts *t,
 		   : 0;
 }
 
-/* Samples usually find unread data at the receiver. */
+/* Samples usually find unread data at the receiver, more than a segment that just arrived. */
 static bool
 is_left_unread(const struct np_facts_of_test *f)
 {
@@ -291,7 +297,7 @@ double
 np_sender_cpu_score(const struct np_facts_of_test *f)
 {
 	double s = np_thread_busy(&f->sender);
-	/* For much of the time it had no data in flight, and did not wait for a processor. */
+	/* For much of the time it had no data in flight for another reason than its processor. */
 	bool rests = 1 - f->busy - np_known(f->sender.wait) >= 0.4;
 	/* It sleeps because its buffer is full, or reordering keeps its window small. */
 	bool is_held_up = f->sender.idle >= NP_SLEEPS &&
@@ -299,7 +305,7 @@ np_sender_cpu_score(const struct np_facts_of_test *f)
 			   (f->in_vain >= NP_IN_VAIN && f->again >= NP_LOSSY * f->segments));
 
 	if (waits_for_quota(&f->sender) && f->sender.cpu < NP_BUSY) {
-		return 0;
+		return 0; /* np_rule_sender_quota() names it */
 	}
 	if (f->in->transactions) {
 		return fmax(np_above(s, NP_BUSY, 0.97), waits_in_turn(f, &f->sender, &f->reader));
@@ -319,7 +325,7 @@ np_reader_cpu_score(const struct np_facts_of_test *f)
 	double s = np_thread_busy(&f->reader);
 
 	if (waits_for_quota(&f->reader) && f->reader.cpu < NP_BUSY) {
-		return 0;
+		return 0; /* np_rule_reader_quota() names it */
 	}
 	if (f->in->transactions) {
 		return fmax(np_above(s, NP_BUSY, 0.96), waits_in_turn(f, &f->reader, &f->sender));
@@ -328,7 +334,7 @@ np_reader_cpu_score(const struct np_facts_of_test *f)
 		return np_above(s, NP_BUSY, 0.96); /* nothing else can be the limit */
 	}
 	if (is_left_unread(f) && np_thread_starved(&f->reader)) {
-		return 0.7 + 0.25 * f->reader.wait;
+		return 0.7 + 0.25 * f->reader.wait; /* more, the longer it waits */
 	}
 	/* A reader that keeps its queue empty holds up no sender. */
 	return f->inq_waits >= NP_UNREAD     ? np_above(s, NP_BUSY, 0.9) + 0.08 * f->inq_waits
@@ -336,6 +342,7 @@ np_reader_cpu_score(const struct np_facts_of_test *f)
 					     : 0;
 }
 
+/* The sending or requesting process needs more time of a processor. */
 void
 np_rule_sender_cpu(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -346,7 +353,7 @@ np_rule_sender_cpu(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 	np_decide(v, NP_LIMIT_SENDER_CPU, score, np_thread_busy(&f->sender),
 		  "limited by the %s CPU: %s", f->in->transactions ? "client's" : "sender's",
-		  np_cpu_words(&f->sender, sender(f)).text);
+		  np_cpu_words(&f->sender, sending_word(f)).text);
 	v->allows = at_full_time(f, np_thread_busy(&f->sender));
 	if (np_thread_busy(&f->reader) >= NP_BUSY) {
 		np_explain_add(v->doubts, "the receiver was busy, too: %s",
@@ -362,7 +369,7 @@ reader_sleeps(const struct np_facts_of_test *f)
 	       (f->inq_waits >= NP_UNREAD || (f->reader.idle >= 0.7 && f->inq_left >= 0.8));
 }
 
-/* Is the window small because the reader is slow: for lack of a processor, or by choice? */
+/* Judge a small window if it is due to the reader, which lacks a processor or sleeps by choice. */
 static void
 window_by_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -385,6 +392,7 @@ window_by_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
+/* The receiving process: a small window due to it, its processor's time, or sleep by choice. */
 void
 np_rule_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -392,12 +400,12 @@ np_rule_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 			      isnan(f->reader.cpu);
 
 	if (f->rwnd >= NP_WINDOW) {
-		if (!is_other_cause) {
+		if (!is_other_cause) { /* else another rule names it */
 			window_by_reader(f, v);
 		}
 		return;
 	}
-	/* The window is unknown, or a large buffer has not filled yet. */
+	/* The window is unknown or open: a large buffer may not have filled yet. */
 	np_decide(v, NP_LIMIT_RECEIVER_CPU, np_reader_cpu_score(f), np_thread_busy(&f->reader),
 		  "limited by the %s CPU: %s", f->in->transactions ? "daemon's" : "receiver's",
 		  np_reader_words(f).text);
@@ -416,6 +424,7 @@ np_rule_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
+/* Is the cause a busy processor? */
 static bool
 is_processor(enum np_limit limit)
 {

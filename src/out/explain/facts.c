@@ -45,18 +45,21 @@ moved(const struct np_bag *b, const char *name)
 	return isnan(v) && !isnan(number(b, "moved.seconds")) ? 0 : v;
 }
 
+/* The value; `otherwise` if it is not known. */
 static double
 or_else(double v, double otherwise)
 {
 	return isnan(v) ? otherwise : v;
 }
 
+/* A share, limited to 0..1: if it is from two clocks it may be a little outside. */
 static double
 clamp(double share)
 {
 	return share < 0 ? 0 : share > 1 ? 1 : share;
 }
 
+/* The median of values, which it sorts; NAN: of none. */
 static double
 median_of(double *values, size_t count)
 {
@@ -67,7 +70,7 @@ median_of(double *values, size_t count)
 	return values[count / 2];
 }
 
-/* Find lists of one sampler by name. Returns how many values they have; 0: one is missing. */
+/* Find lists of samples, all taken at the same times. Returns their length; 0: one is missing. */
 static size_t
 find_lists(const struct np_bag *b, const char *const *names, size_t lists, struct np_bag_item *list)
 {
@@ -122,6 +125,7 @@ judge_samples(struct np_facts_of_test *f)
 	}
 	for (size_t i = 0; i < count; i++) {
 		double unacked = np_bag_value(&s[UNACKED], i);
+		/* Open: there is room for two more segments. */
 		bool window_open = (unacked + 2) * mss <= np_bag_value(&s[WINDOW], i);
 		bool cwnd_open = unacked + 2 <= 0.9 * np_bag_value(&s[CWND], i);
 		bool all_sent = np_bag_value(&s[NOTSENT], i) < 2 * mss;
@@ -165,6 +169,7 @@ find_outages(struct np_facts_of_test *f)
 	double still = 0, current = 0, all, mss = number(f->tx, "tcp.mss");
 	size_t first = 0;
 	struct np_bag_item p[LISTS], sent;
+	/* Of datagrams the lists T and BYTES, before UNACKED. */
 	size_t count = f->in->datagrams ? find_lists(f->rx, datagrams, UNACKED, p)
 					: find_lists(f->tx, tcp, LISTS, p);
 	/* As a whole window may be acknowledged at once, progress may pause for two round trips. */
@@ -192,6 +197,7 @@ find_outages(struct np_facts_of_test *f)
 		double step = np_bag_value(&p[T], i) - np_bag_value(&p[T], i - 1);
 
 		current = stopped ? current + step : 0;
+		/* Count all of a pause once it exceeds `least`. */
 		if (current > least) {
 			still += current - step > least ? step : current;
 			f->still_s = fmax(f->still_s, current);
@@ -230,10 +236,7 @@ relative_spread(const struct np_bag *b)
 	return middle > 0 ? off / middle : (double)NAN;
 }
 
-/*
- * A thread of the engine `spin` always uses a whole processor. It needs it only if its calls rarely
- * find nothing to do.
- */
+/* A thread of the engine `spin` always runs, but has time to spare if many calls find nothing. */
 static void
 look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 {
@@ -485,6 +488,7 @@ look_at_softirq(struct np_facts_of_test *f)
 	}
 }
 
+/* Did the test's packets go over this end's loopback device? */
 static bool
 over_loopback(const struct np_bag *b)
 {
@@ -581,6 +585,7 @@ look_at_rate(struct np_facts_of_test *f)
 static double
 foreign_at(const struct np_facts_of_test *f, const struct np_bag *b, bool out)
 {
+	/* The interface's rate, or a shaper's or policer's on it. */
 	double own_bps = is_virtual(b) ? (double)NAN : number(b, "host.nic.speed_mbps") * 1e6;
 
 	own_bps = fmin(own_bps, number(b, out ? "tc.out.rate_bps" : "tc.in.rate_bps"));
@@ -609,7 +614,7 @@ look_at_link(struct np_facts_of_test *f)
 			       .options = of_either(f, "mptcp.fallback") > 0 ? 0 : f->in->options,
 			       .framing = NP_FRAMING_ETHERNET,
 			       .message_header = f->in->packet_header };
-	/* The far end's value may be anything. */
+	/* Not if the far end sent an impossible value. */
 	f->mtu = np_ceiling_possible(&f->encap) ? f->encap.mtu : (double)NAN;
 	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
 	look_at_rate(f);
@@ -617,6 +622,7 @@ look_at_link(struct np_facts_of_test *f)
 	if (f->subflows > 1 && f->in->link_rate_bps <= 0) {
 		f->rate_bps = 0; /* each may use a link of its own */
 	}
+	/* The ends agreed on clearly smaller segments. The kernel's MSS leaves out time stamps. */
 	if (mss > 0 && f->mtu >= mss && mss + TIMESTAMPS < np_ceiling_segment(&f->encap)) {
 		f->encap.mss = (uint32_t)mss + (f->encap.timestamps ? TIMESTAMPS : 0);
 	}
@@ -624,7 +630,7 @@ look_at_link(struct np_facts_of_test *f)
 		f->encap.tls_send = (uint32_t)tls_send;
 	}
 	/* Other traffic in the direction of the data; of transactions in both directions. */
-	drops = number(f->rx, "tc.in.drops") > 0;
+	drops = number(f->rx, "tc.in.drops") > 0; /* these would look like traffic of others */
 	bytes = fmax(foreign_at(f, f->tx, true), drops ? 0 : foreign_at(f, f->rx, false));
 	if (f->in->transactions) {
 		bytes = fmax(bytes, fmax(foreign_at(f, f->tx, false), foreign_at(f, f->rx, true)));
@@ -662,6 +668,7 @@ static void
 look_at_turns(struct np_facts_of_test *f)
 {
 	double all = f->in->link_rate_bps, lab = of_either(f, "host.nic.link_rate_bps");
+	/* Each end's shaper, else the link that netlab made. */
 	double near = or_else(number(f->tx, "host.nic.qdisc.rate_bps"), lab);
 	double far = or_else(number(f->rx, "host.nic.qdisc.rate_bps"), lab);
 
@@ -697,13 +704,14 @@ look_at_delay(struct np_facts_of_test *f)
 	}
 	np_delay_of(f->tx, f->rx, &d);
 	if (!(d.error_us <= 0.25 * (d.there_us + d.back_us))) {
-		return;
+		return; /* also if the delays are not known */
 	}
 	f->there_us = d.there_us;
 	f->back_us = d.back_us;
 	f->delay_error_us = d.error_us;
 	if (f->in->transactions) {
 		np_delay_of(f->rx, f->tx, &responses);
+		/* The response carries the acknowledgement, after the far end's time. */
 		f->far_us = fmax(d.back_us - responses.there_us, 0);
 		f->back_us = responses.there_us;
 	}

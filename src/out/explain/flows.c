@@ -1,6 +1,7 @@
 /*
  * Several flows: do they share a cause, or do some have their own? Slow flows are found by their
- * rates. A property that the slow ones have, and the others lack, is their own cause.
+ * rates. A property that the slow ones have, and the others lack, is their own cause. Throughout:
+ * f, the facts of the test; w, what was found of its flows.
  */
 #include <math.h>
 #include <stdio.h>
@@ -9,8 +10,6 @@
 #include "base/text.h"
 #include "out/explain/rules.h"
 #include "stats/confidence.h"
-
-/* Throughout: f, the facts of the test; w, what was found of its flows. */
 
 /* Figures by which slow flows may differ from others: offsets in a row. */
 enum {
@@ -22,12 +21,14 @@ enum {
 
 enum { KEYS = 1024 }; /* most threads, or processors, that are told apart */
 
+/* A mean; NAN: of no values. */
 static double
 mean_of(const struct np_flow_mean *m)
 {
 	return m->count > 0 ? m->sum / m->count : (double)NAN;
 }
 
+/* Add a value, if it is known. */
 static void
 add_to_mean(struct np_flow_mean *m, double v)
 {
@@ -65,6 +66,7 @@ figure_at(const struct np_explain_flow *row, size_t figure)
 	return *(const double *)(const void *)((const char *)row + figure);
 }
 
+/* Is the flow slow, and if slow flows were found to have a mark, has it that? */
 static bool
 is_slow(const struct np_flows_found *w, const struct np_explain_flow *row)
 {
@@ -157,9 +159,9 @@ own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, doubl
 {
 	double slow = loss_of(&w->slow), rest = loss_of(&w->rest);
 	double expected = rest * w->slow.segments;
-	double by_chance = 4 * sqrt(expected + 1);
+	double by_chance = 4 * sqrt(expected + 1); /* four standard deviations */
 
-	*above = sqrt(slow * fmax(rest, slow / 16));
+	*above = sqrt(slow * fmax(rest, slow / 16)); /* the geometric mean; rest may be 0 */
 	return slow >= NP_LOSSY && slow >= NP_TIMES_LOSS * rest && rest < 10 * NP_LOSSY &&
 	       w->slow.again - expected >= by_chance + w->slow.count && loss_slows(f, w) &&
 	       separates(f, w, LOSS, *above);
@@ -187,10 +189,7 @@ threshold_between(const struct np_flow_mean *a, const struct np_flow_mean *b)
 	return sqrt(mean_of(a) * mean_of(b));
 }
 
-/*
- * Find causes of the slow flows themselves. From then on only flows with the first one are slow:
- * the others got a low rate by chance.
- */
+/* Find causes of the slow flows themselves. Then only flows with the first one found are slow. */
 static void
 look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
@@ -219,7 +218,7 @@ look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 		w->mark = HELD;
 		w->above = 0.7 * held;
 	}
-	group(f, w);
+	group(f, w); /* again: flows without the mark have a low rate by chance */
 }
 
 /* Flows by a key: the thread that drove them, or the processor that received their packets. */
@@ -298,7 +297,7 @@ starved_alone(const struct np_facts_of_test *f, const struct table *t)
 	for (int i = 0; i < KEYS; i++) {
 		struct np_explain_thread one = thread_at(f, i);
 		char name[64];
-		double taken;
+		double taken; /* busy share of the thread's processor */
 
 		snprintf(name, sizeof(name), "cpu.%d.idle", one.on);
 		taken = 1 - np_bag_number(f->in->near, name);
@@ -436,6 +435,7 @@ np_flows_correct(const struct np_flows_found *w, struct np_facts_of_test *f)
 	}
 }
 
+/* A flow's rate in words. */
 static struct np_word
 rate_of(const struct np_facts_of_test *f, double rate)
 {

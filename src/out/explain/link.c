@@ -28,8 +28,7 @@ np_link_score(const struct np_facts_of_test *f)
 
 /*
  * Does receiving packets take all the time of a processor, or all that other threads leave? Packets
- * then wait, which looks like a queue on the path. Not if a busy sender on the same machine may do
- * that work, in its calls.
+ * then wait, as in a queue on the path. Not if a busy sender on the same machine may do that work.
  */
 double
 np_softirq_score(const struct np_facts_of_test *f)
@@ -38,6 +37,7 @@ np_softirq_score(const struct np_facts_of_test *f)
 				np_thread_starved(&f->sender) || f->sender.spins)) {
 		return 0;
 	}
+	/* crowd: others use the rest of that processor; not a reader that only spins. */
 	return f->softirq >= NP_SOFTIRQ ? 0.8 + f->softirq - NP_SOFTIRQ
 	       : f->softirq >= 0.6 && f->softirq_crowd >= 0.9 && !f->reader.spins ? 0.77
 										  : 0;
@@ -55,6 +55,7 @@ np_softirq_words(const struct np_facts_of_test *f)
 	return w;
 }
 
+/* The link, or a known shaper on the sender's interface, is full. */
 void
 np_rule_link(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -80,7 +81,7 @@ np_rule_link(const struct np_facts_of_test *f, struct np_verdict *v)
 			       "segments carry %u bytes (MSS), less than the MTU of %.0f allows",
 			       (unsigned)np_ceiling_segment(&f->encap), f->mtu);
 	}
-	/* No more can have been in queues than the ends' buffers hold. */
+	/* Bytes above the ceiling: no more can have been in queues than the ends' buffers hold. */
 	queued = (1 - 1 / f->reached) * f->in->throughput_bps * f->seconds / 8;
 	if (f->reached > 1.005 && !f->in->transactions && queued <= buffers) {
 		np_explain_add(
@@ -144,6 +145,7 @@ np_rule_policer(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
+/* The receiver's processors dropped packets, or one was busy with receiving them. */
 void
 np_rule_softirq(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -171,7 +173,7 @@ np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double sender = np_sender_cpu_score(f), reader = np_reader_cpu_score(f);
 	double softirq = np_softirq_score(f), score = fmax(fmax(sender, reader), softirq);
-	struct np_encap usual = f->encap;
+	struct np_encap usual = f->encap; /* the same with Ethernet's MTU */
 	struct np_bag_item acked;
 	size_t samples = np_bag_list(f->tx, "tcp.samples.bytes_acked", 0, &acked);
 	double ever = samples > 0 ? np_bag_value(&acked, samples - 1)
@@ -199,6 +201,7 @@ np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 			  np_share_words(f->reached).text);
 		return;
 	}
+	/* Of the processor that limits, and just above the score of that processor's own rule. */
 	by = score <= sender   ? np_cpu_words(&f->sender, "sending")
 	     : score <= reader ? np_reader_words(f)
 			       : np_softirq_words(f);

@@ -1,7 +1,8 @@
 /*
  * The rules that say what limits a test. A rule scores how well a cause fits the figures: below
- * NP_ENOUGH it does not hold. An unknown figure is NAN, with which comparisons are false. If
- * possible a rule also says what rate its cause alone would have allowed.
+ * NP_ENOUGH it does not hold. Fixed scores, such as 0.988, only decide which of the causes that
+ * hold is named first. An unknown figure is NAN, with which comparisons are false. If possible a
+ * rule also says what rate its cause alone would have allowed.
  */
 #ifndef NP_OUT_EXPLAIN_RULES_H
 #define NP_OUT_EXPLAIN_RULES_H
@@ -31,7 +32,7 @@ struct np_word np_segments_words(double segments);
 /* A share in percent, with enough digits not to look like none or all. */
 struct np_word np_share_words(double share);
 
-/* Add a part to a text, after "; ". */
+/* Add a part to a text, after "; " if it has any; a part that does not fit is left out. */
 void np_explain_add(char text[NP_EXPLAIN_TEXT], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -67,7 +68,7 @@ double np_measured(const struct np_facts_of_test *f);
 
 /* ---- The ends ---- */
 
-/* Running, or ready to run. */
+/* The share of its time in which it was running, or ready to run. */
 double np_thread_busy(const struct np_thread_facts *t);
 
 /*
@@ -102,7 +103,8 @@ double np_link_score(const struct np_facts_of_test *f);
 /* The transmitter's own queueing discipline held packets back throughout. */
 bool np_holds_back(const struct np_facts_of_test *f);
 
-/* If processors limit a stream, say what its calls cost, and which size needs fewer. */
+/* If a processor limits a TCP or UNIX stream, say what its calls cost, and which size needs fewer.
+ */
 void np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out);
 
 np_rule np_rule_sender_quota, np_rule_reader_quota, np_rule_sender_stalled, np_rule_reader_stalled,

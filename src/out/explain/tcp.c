@@ -9,6 +9,7 @@ np_rule_send_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	bool samples_say_more = f->outq_full > np_known(f->sndbuf);
 	double share = samples_say_more ? f->outq_full : f->sndbuf;
+	/* A sender that never sleeps, or sleeps by choice, is not held up. */
 	bool holds = share >= NP_SNDBUF && f->sender.idle >= 0.15 && !(f->sender.pausing >= share);
 
 	np_decide(v, NP_LIMIT_SEND_BUFFER, holds ? 0.4 + 0.58 * share : 0, share,
@@ -42,8 +43,7 @@ path_has_queue(const struct np_facts_of_test *f)
 
 /*
  * The rate that loss alone allows: RFC 8312 section 5, of CUBIC, which is never slower than Reno
- * (section 4.2). Not for round trips of microseconds, where timers and processors decide how soon a
- * segment is retransmitted.
+ * (section 4.2). NAN for round trips of microseconds, where timers and processors decide.
  */
 static double
 loss_allows(const struct np_facts_of_test *f)
@@ -75,7 +75,7 @@ loss_score(const struct np_facts_of_test *f)
 			   : 0;
 	}
 	if (score < 0.98 && f->sender.cpu >= 0.97) {
-		score *= 0.8;
+		score *= 0.8; /* its processor limits, too */
 	}
 	if (!f->by_loss && f->loss < NP_LOSS_BBR) {
 		score *= 0.7;
@@ -96,6 +96,7 @@ loss_score(const struct np_facts_of_test *f)
 		   : score;
 }
 
+/* Loss keeps a stream's congestion window small. */
 void
 np_rule_loss(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -124,10 +125,7 @@ np_rule_loss(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/*
- * Does the path reorder? DSACK (RFC 2883) reports retransmissions of segments that had arrived; far
- * more reports than retransmissions mean that the network duplicates.
- */
+/* Does the path reorder? DSACK (RFC 2883) reports retransmissions of segments that had arrived. */
 static bool
 is_reordered(const struct np_facts_of_test *f)
 {
@@ -135,10 +133,12 @@ is_reordered(const struct np_facts_of_test *f)
 	bool ends_may_reorder = !(f->sender.idle >= NP_SLEEPS) || !(f->reader.idle >= NP_SLEEPS) ||
 				np_thread_stalled(&f->sender) || np_thread_stalled(&f->reader);
 
+	/* With more reports than retransmissions the network duplicates. */
 	return !ends_may_reorder && f->in_vain >= NP_IN_VAIN && f->in_vain <= NP_WITHIN &&
 	       f->reordered > 0 && f->again >= NP_LOSSY * f->segments;
 }
 
+/* Reordered segments look lost, which keeps the congestion window small. */
 void
 np_rule_reordering(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -153,7 +153,7 @@ np_rule_reordering(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/* A queue on the path: of data or of acknowledgements. */
+/* Judge a queue: of acknowledgements, in the sender's shaper, or of data on the path. */
 static void
 path_with_a_queue(const struct np_facts_of_test *f, double score, struct np_verdict *v)
 {
@@ -193,8 +193,8 @@ void
 np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = 0, pace = f->paces_bps / f->in->throughput_bps;
-	bool sleeps = f->sender.idle >= 0.3; /* else its processor may be the cause */
-	bool fills_buffer = f->outq_full >= 0.4;
+	bool sleeps = f->sender.idle >= 0.3;     /* else its processor may be the cause */
+	bool fills_buffer = f->outq_full >= 0.4; /* then the send buffer limits */
 
 	if (path_has_queue(f) && !is_reordered(f) && sleeps && !(f->rwnd >= NP_WINDOW) &&
 	    !fills_buffer) {
@@ -313,7 +313,7 @@ np_rule_receive_window(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 	np_rule_reader(f, &reader);
 	if (reader.score >= NP_ENOUGH) {
-		return;
+		return; /* that rule names the cause */
 	}
 	/* The reader keeps up, so the buffer, or something else, limits the window. */
 	if (why != NULL) {

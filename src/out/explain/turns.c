@@ -19,6 +19,7 @@ each_us(const struct np_facts_of_test *f)
 						      : (double)NAN;
 }
 
+/* The round trip limits whenever nothing else does: a low score that always holds. */
 void
 np_rule_turns(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -54,7 +55,7 @@ np_rule_turns_paced(const struct np_facts_of_test *f, struct np_verdict *v)
 	v->allows = f->pace_per_s;
 }
 
-/* The share of one direction's capacity that its messages use. */
+/* The share of one direction's capacity that its messages of `bytes` use; NAN: no known rate. */
 static double
 direction_use(const struct np_facts_of_test *f, double rate_bps, uint32_t bytes)
 {
@@ -78,7 +79,7 @@ np_rule_turns_direction(const struct np_facts_of_test *f, struct np_verdict *v)
 	/* It takes most of a transaction, or the link is full but for pauses of TCP. */
 	bool mostly = most >= (f->in->in_flight <= 1 ? NP_STATION : NP_FULL_MOSTLY) &&
 		      most <= NP_WITHIN && f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
-	/* With equal rates both ways np_rule_link says the same. */
+	/* With equal rates both ways np_rule_link() also holds: it goes first. */
 	double score = f->rate_out_bps > 0 && f->rate_out_bps <= f->rate_back_bps &&
 			       f->rate_back_bps <= f->rate_out_bps
 			   ? 0.97
@@ -97,7 +98,7 @@ np_rule_turns_direction(const struct np_facts_of_test *f, struct np_verdict *v)
 	v->allows = most > 0 ? np_measured(f) / most : (double)NAN;
 }
 
-/* Large messages form a queue on the path, as a stream does. */
+/* Judge whether large messages (`which`) form a queue on the path, as a stream does. */
 static void
 turns_queue(const struct np_facts_of_test *f, double rtt_us, double least_us, const char *which,
 	    struct np_verdict *v)
@@ -113,6 +114,7 @@ turns_queue(const struct np_facts_of_test *f, double rtt_us, double least_us, co
 		  np_time_words(each).text);
 }
 
+/* Large responses or requests wait in a queue; those below two segments form none. */
 void
 np_rule_turns_queue(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -129,7 +131,7 @@ void
 np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double lost = f->in->datagrams ? np_bag_number(f->tx, "flow.requests_lost") : f->timeouts;
-	double flows = f->in->in_flight > 0 ? f->in->in_flight : 1;
+	double flows = f->in->in_flight > 0 ? f->in->in_flight : 1; /* the others do not wait */
 	double waited = f->in->datagrams ? lost * REQUEST_TIMEOUT_S
 					 : (lost - f->syn_timeouts) * TCP_RTO_S +
 					       f->syn_timeouts * SYN_TIMEOUT_S;
@@ -152,7 +154,7 @@ np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 		  np_share_words(share).text);
 }
 
-/* The part that takes most of a transaction, by the time stamps of both ends (--stations). */
+/* Judge the part that takes most of a transaction, by stamps of both ends (--stations), if any. */
 static bool
 by_stamps(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 {
@@ -185,7 +187,7 @@ by_stamps(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 	return false;
 }
 
-/* Where a long transaction spends its time, by the samples of both ends. */
+/* Judge where a long transaction spends its time, by stamps, or samples of both ends, if known. */
 static bool
 by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 {
@@ -214,7 +216,7 @@ by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 	return false;
 }
 
-/* Round trips of a message in slow start, which begins with ten segments. */
+/* Round trips of a message in slow start: ten segments in the first, and twice as many in each. */
 static double
 rounds(const struct np_facts_of_test *f, uint32_t bytes)
 {
@@ -231,7 +233,7 @@ least_us(const struct np_facts_of_test *f)
 	       (has_rtt ? rounds(f, f->in->request) + rounds(f, f->in->response) : 1);
 }
 
-/* Both ends wait to receive, and have nothing to read: the messages are in a queue on the path. */
+/* Both ends wait to receive, and have little to read: the messages are in a queue on the path. */
 static bool
 waits_on_path(const struct np_facts_of_test *f, double each, double least, struct np_verdict *v)
 {
@@ -239,6 +241,7 @@ waits_on_path(const struct np_facts_of_test *f, double each, double least, struc
 	double times = f->in->datagrams && f->in->in_flight > 1 ? NP_QUEUE_TIMES : NP_TURN_TIMES;
 	double bytes = fmin(f->in->request, f->in->response) + OVERHEAD;
 	double unread = f->in->datagrams ? fmax(np_known(f->inq), np_known(f->near_inq)) : 0;
+	/* TCP_RR: np_rule_turns_queue() judges that, by round trips. */
 	bool holds = least > 0 && each >= times * least && each - least >= LONGER_US &&
 		     !(np_link_score(f) > 0) && f->sender.blocked >= NP_BLOCKED &&
 		     f->reader.blocked >= NP_BLOCKED && unread <= 0.25 * bytes * f->in->in_flight &&

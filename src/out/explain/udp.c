@@ -3,6 +3,7 @@
 
 #include "out/explain/rules.h"
 
+/* A full receive buffer dropped at least half of what was lost. */
 void
 np_rule_udp_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -40,10 +41,11 @@ add_unassembled(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
+/* Datagrams were lost elsewhere: in the sender's queue, to a rate on the path, or at random. */
 void
 np_rule_datagrams_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double beyond = f->lost - f->own_drops;
+	double beyond = f->lost - f->own_drops; /* lost after leaving the sender's queue */
 	bool holds = f->lost_share >= NP_LOSSY_UDP;
 	double random = 1 / (1 - f->lost_share); /* mean burst of loss if losses are random */
 
