@@ -243,7 +243,7 @@ np_open_lost(struct np_worker *w, uint64_t n)
 static uint64_t
 finished(const struct np_worker *w)
 {
-	return np_seen(&w->count->transactions) + np_seen(&w->count->lost);
+	return np_get(&w->count->transactions) + np_get(&w->count->lost);
 }
 
 /* np_load_kind.waits: a begun request has no answer yet, or a last one is still to be sent. */

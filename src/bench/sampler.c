@@ -48,8 +48,8 @@ np_sampler_answer(struct np_worker *w)
 	}
 	memset(s, 0, sizeof(*s));
 	np_sample_add(s, w->run->plan, w->conn, w->conns);
-	s->bytes = np_seen(&w->count->sent) + np_seen(&w->count->received);
-	s->transactions = np_seen(&w->count->transactions);
+	s->bytes = np_get(&w->count->sent) + np_get(&w->count->received);
+	s->transactions = np_get(&w->count->transactions);
 	atomic_store_explicit(&w->sampler.state, NP_SAMPLER_READY, memory_order_release);
 }
 

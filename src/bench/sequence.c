@@ -369,7 +369,7 @@ np_sequence_put(const struct np_run *run, struct np_bag *into)
 		return;
 	}
 	NP_EACH_WORKER (w, run) {
-		sends += np_seen(&w->count->sends);
+		sends += np_get(&w->count->sends);
 		for (uint32_t i = 0; i < w->conns && w->sequence != NULL; i++) {
 			np_sequence_add(&all, &w->sequence[i]);
 		}

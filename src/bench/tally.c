@@ -15,7 +15,7 @@ np_counts_of(const struct np_run *run)
 	struct np_counts sum = { .sent = 0 };
 
 	NP_EACH_WORKER (w, run) {
-		np_counts_see(&sum, w->count);
+		np_counts_read(&sum, w->count);
 	}
 	return sum;
 }
@@ -195,9 +195,9 @@ take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
 
 		*row++ = (struct np_worker_result){
 			.flows = w->conns,
-			.sent = np_seen(&w->count->sent),
-			.received = np_seen(&w->count->received),
-			.transactions = np_seen(&w->count->transactions),
+			.sent = np_get(&w->count->sent),
+			.received = np_get(&w->count->received),
+			.transactions = np_get(&w->count->transactions),
 			.began_ns = start_ns != 0 ? (int64_t)np_excess(w->began_ns, start_ns) : 0,
 			.ended_ns = start_ns != 0 ? (int64_t)(w->left_ns - start_ns) : 0,
 			.user_us = known ? w->use.user_us : -1,

@@ -94,11 +94,11 @@ static void
 forget_counts(struct np_worker *w)
 {
 	if (w->load.is_open || (w->codec & NP_C_WINDOW) != 0) {
-		np_show(&w->count->failed, 0);
-		np_show(&w->count->duplicated, 0);
-		np_show(&w->count->late, 0);
-		np_show(&w->count->stray, 0);
-		np_show(&w->count->surplus, 0);
+		np_set(&w->count->failed, 0);
+		np_set(&w->count->duplicated, 0);
+		np_set(&w->count->late, 0);
+		np_set(&w->count->stray, 0);
+		np_set(&w->count->surplus, 0);
 		return;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
@@ -134,8 +134,8 @@ was_reached(const struct np_worker *w)
 	const struct np_plan *p = w->run->plan;
 
 	return p->pattern->transactions || p->pattern->connection_test
-		   ? np_seen(&w->count->transactions) > 0
-		   : np_seen(&w->count->sends) > 0 && np_now() - w->began_ns >= FIRST_MS * NP_MSEC;
+		   ? np_get(&w->count->transactions) > 0
+		   : np_get(&w->count->sends) > 0 && np_now() - w->began_ns >= FIRST_MS * NP_MSEC;
 }
 
 void
@@ -185,12 +185,12 @@ np_worker_mark(struct np_worker *w)
 void
 np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives)
 {
-	uint64_t done = np_seen(&w->count->transactions);
+	uint64_t done = np_get(&w->count->transactions);
 
-	np_show(&w->count->sends, sends);
-	np_show(&w->count->receives, receives);
-	np_show(&w->count->sent, sends * w->send_size);
-	np_show(&w->count->received, done * w->recv_size);
+	np_set(&w->count->sends, sends);
+	np_set(&w->count->receives, receives);
+	np_set(&w->count->sent, sends * w->send_size);
+	np_set(&w->count->received, done * w->recv_size);
 }
 
 void

@@ -181,7 +181,7 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 	bool is_marked = !run->plan->active && np_sequence_wanted(run->plan);
 
 	NP_EACH_WORKER (w, run) {
-		warm_up += np_seen(&w->count->ignored); /* `did` includes them */
+		warm_up += np_get(&w->count->ignored); /* `did` includes them */
 	}
 	if (!run->plan->transport->connected && did > warm_up && pad > NP_SEC / 2 && !is_marked) {
 		pad = NP_SEC / 2; /* there is no close to wait for */
@@ -236,7 +236,7 @@ await_count(struct control *c, uint64_t now)
 		return NP_NEVER; /* the client is watched on the control connection */
 	}
 	NP_EACH_WORKER (w, run) {
-		done += np_seen(&w->count->transactions);
+		done += np_get(&w->count->transactions);
 	}
 	silent = unchanged_ns(&c->seen, done, now, any_load_pauses(run));
 	if (warmed_up ? done + 2ULL * run->conns >= count && silent >= NP_SEC : done >= count) {
@@ -278,7 +278,7 @@ fit_timeout(const struct control *c, struct np_worker *w, uint64_t now)
 	if (w->timeout_ns != run->round_trips_ns) {
 		return true; /* it is done, a late response made it longer, or -e is longer */
 	}
-	if (np_seen(&w->count->transactions) == 0) {
+	if (np_get(&w->count->transactions) == 0) {
 		return false;
 	}
 	w->timeout_ns = np_min(np_max(run->plan->timeout_ms * NP_MSEC, 2 * (now - since)),
@@ -308,7 +308,7 @@ interrupt_late_workers(struct control *c, uint64_t now)
 	}
 	NP_EACH_WORKER (w, c->d->run) {
 		struct response_wait *p = &c->waits[w - c->d->run->worker];
-		uint64_t lost = np_seen(&w->count->lost), moved = np_counters_activity(w->count);
+		uint64_t lost = np_get(&w->count->lost), moved = np_counters_activity(w->count);
 		bool is_missed = p->kicked_ns != 0 && lost == p->kicked_lost;
 
 		if (np_team_phase_of(c->team, w) != NP_LOOPING) {

@@ -61,7 +61,7 @@ explain_failure(struct np_worker *w, int error)
 	const char *peer = run->end.peer.len != 0 ? NP_ADDR_STR(&run->end.peer) : "the far end";
 	/* The far end of a counted stream closes when it has the last message. */
 	bool has_all = w->budget != UINT64_MAX && !run->plan->pattern->transactions &&
-		       np_seen(&w->count->sent) + w->send_size >= w->budget;
+		       np_get(&w->count->sent) + w->send_size >= w->budget;
 
 	if (np_stopped(run->stop) || w->err.code != NP_OK ||
 	    ((error == ECONNRESET || error == EPIPE) && has_all)) {

@@ -42,14 +42,14 @@ struct np_counts {
 
 /* Set a counter. Only for the writer. */
 static inline void
-np_show(_Atomic uint64_t *shown, uint64_t total)
+np_set(_Atomic uint64_t *shown, uint64_t total)
 {
 	atomic_store_explicit(shown, total, memory_order_relaxed);
 }
 
 /* The value of a counter, for any thread. */
 static inline uint64_t
-np_seen(const _Atomic uint64_t *shown)
+np_get(const _Atomic uint64_t *shown)
 {
 	return atomic_load_explicit(shown, memory_order_relaxed);
 }
@@ -58,7 +58,7 @@ np_seen(const _Atomic uint64_t *shown)
 static inline void
 np_counters_clear(struct np_counters *c)
 {
-#define NP_COUNTER(name) np_show(&c->name, 0);
+#define NP_COUNTER(name) np_set(&c->name, 0);
 	NP_COUNTERS(NP_COUNTER)
 #undef NP_COUNTER
 }
@@ -67,15 +67,15 @@ np_counters_clear(struct np_counters *c)
 static inline uint64_t
 np_counters_activity(const struct np_counters *c)
 {
-	return np_seen(&c->receives) + np_seen(&c->ignored) + np_seen(&c->transactions) +
-	       np_seen(&c->sends);
+	return np_get(&c->receives) + np_get(&c->ignored) + np_get(&c->transactions) +
+	       np_get(&c->sends);
 }
 
 /* Add a worker's current values to a snapshot. */
 static inline void
-np_counts_see(struct np_counts *sum, const struct np_counters *c)
+np_counts_read(struct np_counts *sum, const struct np_counters *c)
 {
-#define NP_COUNTER(name) sum->name += np_seen(&c->name);
+#define NP_COUNTER(name) sum->name += np_get(&c->name);
 	NP_COUNTERS(NP_COUNTER)
 #undef NP_COUNTER
 }
@@ -93,9 +93,9 @@ np_counts_add(struct np_counts *sum, const struct np_counts *c)
 static inline uint64_t
 np_add(_Atomic uint64_t *shown, uint64_t n)
 {
-	uint64_t total = np_seen(shown) + n;
+	uint64_t total = np_get(shown) + n;
 
-	np_show(shown, total);
+	np_set(shown, total);
 	return total;
 }
 

@@ -61,8 +61,8 @@ counted(const struct np_run *run)
 {
 	const struct np_counters *c = run->worker->count;
 
-	return run->plan->pattern->transactions ? np_seen(&c->transactions)
-						: np_seen(&c->sent) + np_seen(&c->received);
+	return run->plan->pattern->transactions ? np_get(&c->transactions)
+						: np_get(&c->sent) + np_get(&c->received);
 }
 
 static int

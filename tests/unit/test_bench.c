@@ -30,19 +30,19 @@ small_count(const struct np_bench *b)
 static uint64_t
 sent(const struct end *e)
 {
-	return np_seen(&e->run.worker->count->sent);
+	return np_get(&e->run.worker->count->sent);
 }
 
 static uint64_t
 received(const struct end *e)
 {
-	return np_seen(&e->run.worker->count->received);
+	return np_get(&e->run.worker->count->received);
 }
 
 static uint64_t
 transactions(const struct end *e)
 {
-	return np_seen(&e->run.worker->count->transactions);
+	return np_get(&e->run.worker->count->transactions);
 }
 
 static uint64_t
@@ -261,7 +261,7 @@ check_counts(const struct ends *e, int64_t length)
 		assert_true(sent(lead) >= (uint64_t)length);
 		assert_true(sent(lead) < (uint64_t)length + lead->run.worker->send_size);
 		assert_arrived(b, received(follow), sent(lead));
-		assert_true(np_seen(&follow->run.worker->count->receives) > 0);
+		assert_true(np_get(&follow->run.worker->count->receives) > 0);
 		return;
 	}
 	assert_int_equal(transactions(&e->client), length);
@@ -272,7 +272,7 @@ check_counts(const struct ends *e, int64_t length)
 	if (b->pattern->sized) {
 		assert_int_equal(sent(&e->client), length * e->client.plan.request);
 		assert_int_equal(received(&e->client), length * e->client.plan.response);
-		assert_true(np_seen(&e->client.run.worker->count->receives) >= (uint64_t)length);
+		assert_true(np_get(&e->client.run.worker->count->receives) >= (uint64_t)length);
 	}
 }
 
@@ -536,8 +536,8 @@ TEST(every_call_of_a_stream_is_timed_when_asked)
 		ends_open(&e, b, AF_INET, -small_count(b), time_calls);
 		ends_run(&e, 0);
 		assert_int_equal(recorded(&e.client),
-				 np_seen(&e.client.run.worker->count->sends) +
-				     np_seen(&e.client.run.worker->count->receives));
+				 np_get(&e.client.run.worker->count->sends) +
+				     np_get(&e.client.run.worker->count->receives));
 		ends_free(&e);
 	}
 }

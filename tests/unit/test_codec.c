@@ -76,7 +76,7 @@ both_wait(const struct np_bench *b, void (*change)(struct np_plan *p))
 	waited = lead->worker->load.paced_ns > 0;
 	assert_true(lead->worker->load.paced_ns <= lead->window.ended_ns - lead->window.started_ns);
 	if (b->pattern->transactions) {
-		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), OPERATIONS);
+		assert_int_equal(np_get(&e.client.run.worker->count->transactions), OPERATIONS);
 		waited = waited && e.server.run.worker->load.paced_ns > 0;
 		np_hist_summarise(lead->worker->hist, &s);
 		assert_int_equal(s.count, OPERATIONS);
@@ -88,7 +88,7 @@ both_wait(const struct np_bench *b, void (*change)(struct np_plan *p))
 					1);
 		}
 	} else {
-		assert_int_equal(np_seen(&lead->worker->count->sends), OPERATIONS);
+		assert_int_equal(np_get(&lead->worker->count->sends), OPERATIONS);
 	}
 	ends_free(&e);
 	return waited;
@@ -166,8 +166,8 @@ TEST(a_pause_is_no_lost_response)
 	end_join(&e);
 	pthread_join(thread, NULL);
 	assert_int_equal(e.run.err.code, NP_OK);
-	assert_int_equal(np_seen(&e.run.worker->count->lost), 0);
-	assert_int_equal(np_seen(&e.run.worker->count->transactions), SLOW_ANSWERS);
+	assert_int_equal(np_get(&e.run.worker->count->lost), 0);
+	assert_int_equal(np_get(&e.run.worker->count->transactions), SLOW_ANSWERS);
 }
 
 /* ---- Buffers ---- */
@@ -224,13 +224,13 @@ run_extras(const struct np_bench *b, int family, void (*change)(struct np_plan *
 		assert_int_equal(e.client.allocated, 0);
 		assert_int_equal(e.server.allocated, 0);
 	}
-	assert_int_equal(np_seen(&e.client.run.worker->count->sent),
-			 np_seen(&e.server.run.worker->count->received));
-	assert_int_equal(np_seen(&e.client.run.worker->count->received),
-			 np_seen(&e.server.run.worker->count->sent));
+	assert_int_equal(np_get(&e.client.run.worker->count->sent),
+			 np_get(&e.server.run.worker->count->received));
+	assert_int_equal(np_get(&e.client.run.worker->count->received),
+			 np_get(&e.server.run.worker->count->sent));
 	if (b->pattern->transactions) {
-		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), length);
-		assert_int_equal(np_seen(&e.server.run.worker->count->transactions), length);
+		assert_int_equal(np_get(&e.client.run.worker->count->transactions), length);
+		assert_int_equal(np_get(&e.server.run.worker->count->transactions), length);
 	}
 }
 
@@ -341,12 +341,12 @@ TEST(spliced_bytes_are_counted_and_not_copied)
 		ends_run(&e, 0);
 		from = b->near_role == NP_LEAD ? &e.client.run : &e.server.run;
 		to = from == &e.client.run ? &e.server.run : &e.client.run;
-		assert_true(np_seen(&from->worker->count->sent) >= 3000000);
-		assert_int_equal(np_seen(&to->worker->count->received),
-				 np_seen(&from->worker->count->sent));
-		assert_true(np_seen(&to->worker->count->receives) > 0);
+		assert_true(np_get(&from->worker->count->sent) >= 3000000);
+		assert_int_equal(np_get(&to->worker->count->received),
+				 np_get(&from->worker->count->sent));
+		assert_true(np_get(&to->worker->count->receives) > 0);
 		np_hist_summarise(to->worker->hist, &s);
-		assert_int_equal(s.count, np_seen(&to->worker->count->receives));
+		assert_int_equal(s.count, np_get(&to->worker->count->receives));
 		assert_memory_equal(to->worker->recv_ring.slots->buf, "netperf", 7);
 		assert_int_equal(e.client.allocated, 0);
 		assert_int_equal(e.server.allocated, 0);
@@ -377,7 +377,7 @@ TEST(without_a_pipe_it_is_received_the_common_way)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 	assert_int_equal(rc, 0);
 	assert_true(np_run_hung_up(&e.run));
-	assert_int_equal(np_seen(&e.run.worker->count->received), sizeof(text));
+	assert_int_equal(np_get(&e.run.worker->count->received), sizeof(text));
 	assert_string_equal(e.run.worker->recv_ring.slots->buf, text);
 }
 

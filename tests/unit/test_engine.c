@@ -80,9 +80,8 @@ take_steps(const char *bench, int role, uint64_t steps, struct null_calls *calls
 	if (e.run.side->settle != NULL) {
 		e.run.side->settle(e.run.worker);
 	}
-	assert_int_equal(np_seen(&e.run.worker->count->sent),
-			 calls->sent * e.run.worker->send_size);
-	assert_int_equal(np_seen(&e.run.worker->count->received),
+	assert_int_equal(np_get(&e.run.worker->count->sent), calls->sent * e.run.worker->send_size);
+	assert_int_equal(np_get(&e.run.worker->count->received),
 			 calls->arrived * e.run.worker->recv_size);
 }
 
@@ -129,14 +128,13 @@ run_pair(const char *bench, int64_t length)
 	s = &e.server.run;
 	ends_run(&e, 0);
 	assert_int_equal(e.client.drive.cause, NP_BY_LOOP);
-	assert_int_equal(np_seen(&c->worker->count->sent), np_seen(&s->worker->count->received));
-	assert_int_equal(np_seen(&c->worker->count->received), np_seen(&s->worker->count->sent));
+	assert_int_equal(np_get(&c->worker->count->sent), np_get(&s->worker->count->received));
+	assert_int_equal(np_get(&c->worker->count->received), np_get(&s->worker->count->sent));
 	if (c->plan->pattern->transactions) {
-		assert_int_equal(np_seen(&c->worker->count->transactions), length);
-		assert_int_equal(np_seen(&s->worker->count->transactions), length);
+		assert_int_equal(np_get(&c->worker->count->transactions), length);
+		assert_int_equal(np_get(&s->worker->count->transactions), length);
 	} else {
-		assert_true(np_seen(&c->worker->count->sent) +
-				np_seen(&c->worker->count->received) >=
+		assert_true(np_get(&c->worker->count->sent) + np_get(&c->worker->count->received) >=
 			    (uint64_t)length);
 	}
 	assert_int_equal(e.client.allocated, 0);
@@ -181,9 +179,9 @@ check_calls(const struct np_run *run, unsigned nudges)
 	if (np_engine_of(run->plan)->calls == NULL) {
 		return;
 	}
-	assert_int_equal(counted(run, NP_E_SENT), np_seen(&w->count->sends));
-	assert_in_range(counted(run, NP_E_RECEIVED), np_seen(&w->count->receives),
-			np_seen(&w->count->receives) + 3 + nudges);
+	assert_int_equal(counted(run, NP_E_SENT), np_get(&w->count->sends));
+	assert_in_range(counted(run, NP_E_RECEIVED), np_get(&w->count->receives),
+			np_get(&w->count->receives) + 3 + nudges);
 	assert_in_range(counted(run, NP_E_SEND_CALLS), 0, counted(run, NP_E_SENT));
 	assert_in_range(counted(run, NP_E_RECEIVE_CALLS), 0, counted(run, NP_E_RECEIVED));
 	assert_in_range(counted(run, NP_E_CUT), 0, counted(run, NP_E_SEND_CALLS));
@@ -209,12 +207,12 @@ run_datagrams(const char *bench, int64_t length)
 	c = &e.client.run;
 	s = &e.server.run;
 	ends_run(&e, 0);
-	assert_int_equal(np_seen(&c->worker->count->sent), np_seen(&s->worker->count->received));
-	assert_int_equal(np_seen(&c->worker->count->received), np_seen(&s->worker->count->sent));
-	assert_int_equal(np_seen(&c->worker->count->sends), np_seen(&s->worker->count->receives));
-	assert_int_equal(np_seen(&c->worker->count->transactions),
+	assert_int_equal(np_get(&c->worker->count->sent), np_get(&s->worker->count->received));
+	assert_int_equal(np_get(&c->worker->count->received), np_get(&s->worker->count->sent));
+	assert_int_equal(np_get(&c->worker->count->sends), np_get(&s->worker->count->receives));
+	assert_int_equal(np_get(&c->worker->count->transactions),
 			 c->plan->pattern->transactions ? length : 0);
-	assert_int_equal(np_seen(&c->worker->count->lost), 0);
+	assert_int_equal(np_get(&c->worker->count->lost), 0);
 	check_calls(c, 0);
 	check_calls(s, e.nudges);
 	assert_int_equal(e.client.allocated, 0);
@@ -354,11 +352,11 @@ run_twice(const struct np_engine *engine, uint32_t in_flight, bool ids)
 	end_hang_up(&e);
 	end_join(&e);
 	count = e.run.worker->count;
-	assert_int_equal(np_seen(&count->transactions), 100);
-	assert_int_equal(np_seen(&count->lost), 0);
+	assert_int_equal(np_get(&count->transactions), 100);
+	assert_int_equal(np_get(&count->lost), 0);
 	if (ids) {
-		assert_int_equal(np_seen(&count->sends), 100);
-		assert_in_range(np_seen(&count->duplicated), 100 - in_flight, 100);
+		assert_int_equal(np_get(&count->sends), 100);
+		assert_in_range(np_get(&count->duplicated), 100 - in_flight, 100);
 	}
 }
 
@@ -392,9 +390,9 @@ run_big_messages(const char *bench, const struct np_engine *engine)
 	e.client.plan.response = 2000000;
 	ends_make(&e);
 	ends_run(&e, 0);
-	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 7);
-	assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 7);
-	assert_true(np_seen(&e.client.run.worker->count->receives) > 7);
+	assert_int_equal(np_get(&e.client.run.worker->count->transactions), 7);
+	assert_int_equal(np_get(&e.server.run.worker->count->transactions), 7);
+	assert_true(np_get(&e.client.run.worker->count->receives) > 7);
 }
 
 /* ---- uring ---- */
@@ -454,9 +452,9 @@ TEST(responses_are_taken_while_there_is_no_room)
 		e.client.plan.far.sock.sndbuf = e.client.plan.far.sock.rcvbuf = 100000;
 		ends_make(&e);
 		ends_run(&e, 0);
-		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 9);
-		assert_int_equal(np_seen(&e.server.run.worker->count->transactions), 9);
-		assert_int_equal(np_seen(&e.client.run.worker->count->sends), 9);
+		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 9);
+		assert_int_equal(np_get(&e.server.run.worker->count->transactions), 9);
+		assert_int_equal(np_get(&e.client.run.worker->count->sends), 9);
 	}
 }
 
@@ -491,14 +489,14 @@ wait_for_nobody(const struct np_engine *engine, uint32_t in_flight)
 	end_start(&e);
 	assert_int_equal(sem_wait(&e.looping), 0);
 	for (uint64_t until = np_deadline(LONG_MS * NP_MSEC);
-	     np_seen(&e.run.worker->count->lost) < 3 && np_now() < until;) {
+	     np_get(&e.run.worker->count->lost) < 3 && np_now() < until;) {
 		usleep(1000);
 	}
-	assert_true(np_seen(&e.run.worker->count->lost) >= 3);
+	assert_true(np_get(&e.run.worker->count->lost) >= 3);
 	end_hang_up(&e);
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
-	assert_int_equal(np_seen(&e.run.worker->count->transactions), 0);
+	assert_int_equal(np_get(&e.run.worker->count->transactions), 0);
 }
 
 TEST(a_wait_for_events_is_ended)
@@ -960,7 +958,7 @@ keep_a_pace(const struct np_engine *engine, const char *bench)
 	ends_make(&e);
 	ends_run(&e, 0);
 	c = &e.client.run;
-	assert_int_equal(np_seen(&c->worker->count->transactions), 8);
+	assert_int_equal(np_get(&c->worker->count->transactions), 8);
 	window_ns = c->window.ended_ns - c->window.started_ns;
 	assert_true(window_ns >= 3 * 15 * NP_MSEC);
 	/* Waiting for the next burst is no part of a transaction; late bursts leave none. */
@@ -997,7 +995,7 @@ TEST(who_spins_paces_all_flows)
 	ends_run(&e, 0);
 	c = &e.client.run;
 	check_sum(c);
-	assert_int_equal(np_seen(&c->worker->count->transactions), 12 * FLOWS);
+	assert_int_equal(np_get(&c->worker->count->transactions), 12 * FLOWS);
 	assert_true(c->window.ended_ns - c->window.started_ns >= 5 * 10 * NP_MSEC);
 }
 
@@ -1018,7 +1016,7 @@ TEST(a_connection_that_is_over_holds_no_other)
 		e.client.plan.near.call.interval_us = 50000;
 		ends_make(&e);
 		ends_run(&e, 0);
-		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 3);
+		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 3);
 		assert_true(e.client.run.window.ended_ns - e.client.run.window.started_ns <
 			    5 * NP_SEC);
 		ends_free(&e);
@@ -1040,7 +1038,7 @@ TEST(who_is_answered_when_a_burst_is_due_passes_nobody)
 	ends_make(&e);
 	ends_run(&e, 0);
 	c = &e.client.run;
-	assert_int_equal(np_seen(&c->worker->count->transactions), 4000);
+	assert_int_equal(np_get(&c->worker->count->transactions), 4000);
 	for (uint32_t i = 0; i < c->conns; i++) {
 		assert_true(c->conn[i].transactions >= 4000 / c->conns / 2);
 	}
@@ -1073,7 +1071,7 @@ TEST(calls_of_several_keep_a_pace)
 		}
 		ends_open(&e, np_bench_find("UDP_RR"), AF_INET, -21, pace_one);
 		ends_run(&e, 0);
-		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 21);
+		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 21);
 		assert_true(e.client.run.window.ended_ns - e.client.run.window.started_ns >=
 			    8 * 10 * NP_MSEC);
 		ends_free(&e);

@@ -48,9 +48,9 @@ request(struct np_ids *ids, char bytes[8], uint64_t now_ns)
 static void
 assert_account(const struct np_ids *ids, uint64_t duplicated, uint64_t late, uint64_t stray)
 {
-	assert_int_equal(np_seen(&ids->count->duplicated), duplicated);
-	assert_int_equal(np_seen(&ids->count->late), late);
-	assert_int_equal(np_seen(&ids->count->stray), stray);
+	assert_int_equal(np_get(&ids->count->duplicated), duplicated);
+	assert_int_equal(np_get(&ids->count->late), late);
+	assert_int_equal(np_get(&ids->count->stray), stray);
 }
 
 static void
@@ -178,7 +178,7 @@ TEST(without_ids_order_tells)
 		}
 		assert_int_equal(np_ids_give_up(ids, UINT64_MAX, UINT64_MAX), depth - 1);
 		assert_false(np_ids_answers(ids, bytes, sizeof(bytes), &sent_ns));
-		assert_int_equal(np_seen(&counts.surplus), 1);
+		assert_int_equal(np_get(&counts.surplus), 1);
 	}
 }
 
@@ -302,7 +302,7 @@ run_against(struct responder *r, struct end *e, bool ids, uint32_t burst)
 	close(r->fd);
 	e->run.side->drain(e->run.worker);
 	assert_int_equal(e->run.err.code, NP_OK);
-	assert_int_equal(np_seen(&e->run.worker->count->transactions), 30);
+	assert_int_equal(np_get(&e->run.worker->count->transactions), 30);
 	return e->run.worker->count;
 }
 
@@ -316,8 +316,8 @@ TEST(a_duplicate_answers_nothing)
 		struct np_hist_summary times;
 
 		np_hist_summarise(e.run.worker->hist, &times);
-		assert_int_equal(np_seen(&c->duplicated), 1);
-		assert_int_equal(np_seen(&c->late) + np_seen(&c->stray) + np_seen(&c->lost), 0);
+		assert_int_equal(np_get(&c->duplicated), 1);
+		assert_int_equal(np_get(&c->late) + np_get(&c->stray) + np_get(&c->lost), 0);
 		assert_true(times.min >= (DELAY_MS - 1) * NP_MSEC);
 	}
 }
@@ -348,7 +348,7 @@ TEST(what_is_lost_in_a_warm_up_is_given_up_in_its_time)
 		end_join(&e);
 		pthread_join(r.thread, NULL);
 		close(r.fd);
-		done = np_seen(&e.run.worker->count->transactions);
+		done = np_get(&e.run.worker->count->transactions);
 	}
 	assert_true(done > 0);
 }
@@ -374,7 +374,7 @@ TEST(a_far_end_may_have_none)
 		e.run.end.peer = loopback(AF_INET, np_addr_port(&at));
 		assert_int_equal(np_drive(&e.drive, &e.err), NP_OK);
 		pthread_join(r.thread, NULL);
-		assert_int_equal(np_seen(&e.run.worker->count->transactions), 30);
+		assert_int_equal(np_get(&e.run.worker->count->transactions), 30);
 		close(r.fd);
 		np_run_free(&e.run);
 	}
@@ -386,8 +386,8 @@ TEST(without_ids_a_surplus_is_told)
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 	const struct np_counters *c = run_against(&r, &e, false, 0);
 
-	assert_int_equal(np_seen(&c->surplus), 1);
-	assert_int_equal(np_seen(&c->duplicated), 0);
+	assert_int_equal(np_get(&c->surplus), 1);
+	assert_int_equal(np_get(&c->duplicated), 0);
 }
 
 /* A busy machine may delay others beyond the time-out, too. */
@@ -398,11 +398,11 @@ TEST(what_is_lost_is_given_up)
 		FREED_BY(end_free) struct end e = { .rc = -1 };
 		const struct np_counters *c = run_against(&r, &e, true, burst);
 
-		assert_true(np_seen(&c->lost) >= 1);
-		assert_true(np_seen(&c->late) < np_seen(&c->lost));
-		assert_int_equal(np_seen(&c->sends), 30 + np_seen(&c->lost));
-		assert_int_equal(e.run.conn->sent, np_seen(&c->sent));
-		assert_int_equal(np_seen(&c->duplicated) + np_seen(&c->stray), 0);
+		assert_true(np_get(&c->lost) >= 1);
+		assert_true(np_get(&c->late) < np_get(&c->lost));
+		assert_int_equal(np_get(&c->sends), 30 + np_get(&c->lost));
+		assert_int_equal(e.run.conn->sent, np_get(&c->sent));
+		assert_int_equal(np_get(&c->duplicated) + np_get(&c->stray), 0);
 	}
 }
 
@@ -453,8 +453,8 @@ is_flooded(uint32_t burst)
 	close(flood.fd);
 	c = e.run.worker->count;
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-	assert_int_equal(np_seen(&c->transactions), 0);
-	return np_seen(&c->stray) > 0 && np_seen(&c->lost) > 0;
+	assert_int_equal(np_get(&c->transactions), 0);
+	return np_get(&c->stray) > 0 && np_get(&c->lost) > 0;
 }
 
 /* Strangers' messages are counted, requests are given up and the test ends in time all the same. */
@@ -475,7 +475,7 @@ TEST(swapped_responses_find_their_requests)
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 	const struct np_counters *c = run_against(&r, &e, true, 1);
 
-	assert_int_equal(np_seen(&c->duplicated) + np_seen(&c->late) + np_seen(&c->stray), 0);
+	assert_int_equal(np_get(&c->duplicated) + np_get(&c->late) + np_get(&c->stray), 0);
 }
 
 /* ---- Both ends ---- */
@@ -513,7 +513,7 @@ TEST(both_ends_use_them)
 		b = np_bag_new();
 		np_ids_put(&e.client.run, b);
 		np_ids_put(&e.server.run, b); /* has none */
-		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 500);
+		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 500);
 		assert_true(np_bag_number(b, "flow.id_bytes") == (i == 1 ? 1 : NP_IDS_WIDE));
 		assert_true(np_bag_number(b, "flow.responses_stray") == 0);
 		np_bag_free(b);

@@ -81,7 +81,7 @@ TEST(a_count_that_falls_short_is_told)
 
 		begin(&b, "TCP_MAERTS", rows[i].length);
 		b.d.cause = rows[i].cause;
-		np_show(&b.t.run.worker->count->received, rows[i].received);
+		np_set(&b.t.run.worker->count->received, rows[i].received);
 		if (rows[i].says[0] == '\0') {
 			assert_string_equal(judged(&b), "");
 		} else {

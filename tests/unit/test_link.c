@@ -225,9 +225,9 @@ TEST(small_messages_are_frames_of_the_least_size)
 	ends_make(&e);
 	ends_run(&e, 0);
 	assert_int_equal(e.client.run.worker->send_size, NP_ETH_LEAST);
-	assert_int_equal(np_seen(&e.client.run.worker->count->sends), 20);
-	assert_int_equal(np_seen(&e.server.run.worker->count->receives), 20);
-	assert_int_equal(np_seen(&e.server.run.worker->count->received), 20 * NP_ETH_LEAST);
+	assert_int_equal(np_get(&e.client.run.worker->count->sends), 20);
+	assert_int_equal(np_get(&e.server.run.worker->count->receives), 20);
+	assert_int_equal(np_get(&e.server.run.worker->count->received), 20 * NP_ETH_LEAST);
 }
 
 TEST(frames_are_numbered_where_datagrams_are)

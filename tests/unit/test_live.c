@@ -22,7 +22,7 @@ make(struct counting *c, uint64_t transactions)
 	c->worker.run = &c->run;
 	c->run.worker = &c->worker;
 	c->run.workers = 1;
-	np_show(&c->count.transactions, transactions);
+	np_set(&c->count.transactions, transactions);
 }
 
 static void

@@ -95,7 +95,7 @@ TEST(a_window_that_opens_first_does_not_wait_at_the_gate)
 	end_join(&e.server);
 	np_gate_free(gate);
 	assert_true(is_over);
-	assert_in_range(np_seen(&e.client.run.worker->count->received), 1000000, UINT64_MAX);
+	assert_in_range(np_get(&e.client.run.worker->count->received), 1000000, UINT64_MAX);
 }
 
 /* ---- Loss ---- */
@@ -171,10 +171,10 @@ run_with_loss(void (*change)(struct np_plan *p), uint64_t want)
 	assert_int_equal(given_up.too_early, 0);
 	c = e.run.worker->count;
 	assert_int_equal(e.run.err.code, NP_OK);
-	assert_int_equal(np_seen(&c->transactions), want);
+	assert_int_equal(np_get(&c->transactions), want);
 	assert_true(r.ignored > 0);
-	assert_true(np_seen(&c->lost) >= r.ignored);
-	assert_int_equal(np_seen(&c->sends), np_seen(&c->transactions) + np_seen(&c->lost));
+	assert_true(np_get(&c->lost) >= r.ignored);
+	assert_int_equal(np_get(&c->sends), np_get(&c->transactions) + np_get(&c->lost));
 	close(r.fd);
 }
 
@@ -209,7 +209,7 @@ TEST(many_late_answers_double_the_time_out_once)
 		assert_true(recvfrom(fd, request[i], sizeof(request[i]), 0,
 				     (struct sockaddr *)&from.sa, &from.len) > 0);
 	}
-	while (np_seen(&count->lost) < FLIGHT && !e.over) {
+	while (np_get(&count->lost) < FLIGHT && !e.over) {
 		poll(NULL, 0, 1);
 	}
 	for (int i = 0; i < FLIGHT; i++) {
@@ -217,7 +217,7 @@ TEST(many_late_answers_double_the_time_out_once)
 		       (const struct sockaddr *)&from.sa, from.len);
 	}
 	end_join(&e);
-	assert_true(np_seen(&count->late) > FLIGHT / 2);
+	assert_true(np_get(&count->late) > FLIGHT / 2);
 	assert_true(e.run.worker->timeout_ns <= 8 * TIMEOUT_MS * NP_MSEC);
 }
 
@@ -239,8 +239,8 @@ TEST(a_refused_datagram_is_a_lost_one)
 	end_join(&e);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-	assert_int_equal(np_seen(&e.run.worker->count->transactions), 0);
-	assert_in_range(np_seen(&e.run.worker->count->lost), 1, 15);
+	assert_int_equal(np_get(&e.run.worker->count->transactions), 0);
+	assert_in_range(np_get(&e.run.worker->count->lost), 1, 15);
 }
 
 /* Time without an answer is time of the test: a rate must not leave an outage out. */
@@ -259,7 +259,7 @@ TEST(an_outage_at_the_end_counts)
 	end_join(&e);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-	assert_true(np_seen(&e.run.worker->count->lost) > 0);
+	assert_true(np_get(&e.run.worker->count->lost) > 0);
 	assert_true(e.run.window.ended_ns - e.run.window.started_ns >= 500 * NP_MSEC);
 }
 
@@ -293,9 +293,9 @@ TEST(a_request_under_way_at_the_end_was_sent)
 		end_start(&e);
 		end_join(&e);
 		assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-		assert_int_equal(np_seen(&e.run.worker->count->transactions), 0);
-		assert_int_equal(np_seen(&e.run.worker->count->sends), 1);
-		assert_int_equal(np_seen(&e.run.worker->count->sent), e.run.worker->send_size);
+		assert_int_equal(np_get(&e.run.worker->count->transactions), 0);
+		assert_int_equal(np_get(&e.run.worker->count->sends), 1);
+		assert_int_equal(np_get(&e.run.worker->count->sent), e.run.worker->send_size);
 		np_run_close(&e.run);
 		pthread_join(thread, NULL);
 	}
@@ -378,9 +378,9 @@ TEST(a_file_that_shrinks_is_an_error_and_what_was_sent_counts)
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_LOOP);
 	assert_int_equal(e.run.err.sys, EIO);
-	assert_int_equal(np_seen(&w->count->sent), 6500);
+	assert_int_equal(np_get(&w->count->sent), 6500);
 	assert_int_equal(w->conn->sent, 6500);
-	assert_int_equal(np_seen(&w->count->sends), 7);
+	assert_int_equal(np_get(&w->count->sends), 7);
 	assert_int_equal(w->conn->number, 7);
 	pthread_join(thread, NULL);
 	assert_int_equal(r.bytes, 6500);
@@ -431,7 +431,7 @@ TEST(a_mark_drops_no_answer)
 	((struct np_batch *)w->engine.state)->calls = &calls;
 	assert_int_equal(np_calls_drive(w), 0);
 	assert_int_equal(marked.left, marked.fetched);
-	assert_int_equal(np_seen(&w->count->transactions), marked.fetched);
+	assert_int_equal(np_get(&w->count->transactions), marked.fetched);
 }
 
 /* Behind a warm-up that could not send for a while no more is due than in the window. */
@@ -546,7 +546,7 @@ TEST(connections_that_come_to_nothing_are_survived)
 	close(fd);
 	end_join(&e);
 	assert_int_equal(e.run.err.code, NP_OK);
-	assert_int_equal(np_seen(&e.run.worker->count->transactions), 1);
+	assert_int_equal(np_get(&e.run.worker->count->transactions), 1);
 }
 
 TEST(a_server_takes_another_port_when_its_own_is_in_use)

@@ -575,7 +575,7 @@ run_numbered(int family, void (*change)(struct np_plan *p))
 	assert_number(sender, "udp.sent", FEW);
 	assert_bag(receiver, "udp.", "sent=%d foreign=0", FEW);
 	assert_number(receiver, "udp.received",
-		      (double)np_seen(&e.server.run.worker->count->receives));
+		      (double)np_get(&e.server.run.worker->count->receives));
 	assert_bag(receiver, "udp.", "unique=%d lost=0", FEW);
 }
 

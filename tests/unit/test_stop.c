@@ -198,7 +198,7 @@ TEST(data_after_the_results_count)
 	close(far);
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_LOOP);
-	assert_int_equal(np_seen(&e.run.worker->count->received), 14);
+	assert_int_equal(np_get(&e.run.worker->count->received), 14);
 }
 
 TEST(waiting_for_a_connection_has_an_end)
@@ -235,7 +235,7 @@ TEST(what_a_stopped_sender_sent_in_part_is_counted)
 		assert_stops(&e);
 		np_run_close(&e.run);
 		far = accepted_from(mute);
-		assert_int_equal(read_all(far), np_seen(&e.run.worker->count->sent));
+		assert_int_equal(read_all(far), np_get(&e.run.worker->count->sent));
 	}
 }
 

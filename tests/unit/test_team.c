@@ -57,9 +57,9 @@ check_workers(const struct np_run *run, uint32_t threads)
 			received += w->conn[i].received;
 			transactions += w->conn[i].transactions;
 		}
-		assert_int_equal(sent, np_seen(&w->count->sent));
-		assert_int_equal(received, np_seen(&w->count->received));
-		assert_int_equal(transactions, np_seen(&w->count->transactions));
+		assert_int_equal(sent, np_get(&w->count->sent));
+		assert_int_equal(received, np_get(&w->count->received));
+		assert_int_equal(transactions, np_get(&w->count->transactions));
 		assert_true(w->began_ns >= run->window.started_ns);
 		assert_true(w->left_ns <= run->window.ended_ns);
 		next += w->conns;

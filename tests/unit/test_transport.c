@@ -33,7 +33,7 @@ address(int family, const char *host)
 static uint64_t
 transactions(const struct end *e)
 {
-	return np_seen(&e->run.worker->count->transactions);
+	return np_get(&e->run.worker->count->transactions);
 }
 
 /* ---- Masks ---- */
@@ -166,8 +166,8 @@ run_both(struct ends *e, const struct np_bench *b, int family, void (*change)(st
 	if (b->pattern->transactions) {
 		assert_int_equal(transactions(&e->client), 25);
 	} else {
-		assert_int_equal(np_seen(&e->client.run.worker->count->sent),
-				 np_seen(&e->server.run.worker->count->received));
+		assert_int_equal(np_get(&e->client.run.worker->count->sent),
+				 np_get(&e->server.run.worker->count->received));
 	}
 }
 
@@ -384,8 +384,8 @@ TEST(a_client_may_be_done_before_the_kernel_decrypts)
 	ends_run(&e, 0);
 	slow_port = 0;
 	fail_if(e.server.run.err.code != NP_OK, "%s", e.server.run.err.msg);
-	assert_int_equal(np_seen(&e.client.run.worker->count->sent),
-			 np_seen(&e.server.run.worker->count->received));
+	assert_int_equal(np_get(&e.client.run.worker->count->sent),
+			 np_get(&e.server.run.worker->count->received));
 }
 
 /* ---- Priority and type of service ---- */
@@ -635,10 +635,10 @@ run_service(struct service *s, const char *name, uint64_t length)
 	c = e.run.worker->count;
 	fail_if(e.run.err.code != NP_OK, "%s: %s", name, e.run.err.msg);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
-	moved = transactions(&e) > 0 || np_seen(&c->sent) + np_seen(&c->received) > 0;
+	moved = transactions(&e) > 0 || np_get(&c->sent) + np_get(&c->received) > 0;
 	if (!s->datagram && !s->generates) {
 		/* Time may be up between a request and its response, which a reset may overtake. */
-		assert_in_range(np_seen(&c->sent) - s->received, 0,
+		assert_in_range(np_get(&c->sent) - s->received, 0,
 				b->pattern->transactions ? e.run.worker->send_size : 0);
 	}
 	assert_int_equal(s->empty, 0);
@@ -766,7 +766,7 @@ TEST(every_connection_is_upgraded_at_both_ends)
 		atomic_store(&upgrades, 0);
 		open_upgraded(&e, &b, &t, tests[i].name, mark_upgrade);
 		ends_run(&e, 0);
-		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 5);
+		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 5);
 		assert_int_equal(atomic_load(&upgrades), tests[i].upgrades);
 	}
 }
@@ -788,7 +788,7 @@ TEST(an_upgrade_that_fails_ends_the_test_in_its_words)
 		end_join(&e.server);
 		assert_int_equal(e.client.run.err.code, NP_EPEER);
 		assert_non_null(strstr(e.client.run.err.msg, "no handshake"));
-		assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 0);
+		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 0);
 	}
 }
 
@@ -813,7 +813,7 @@ TEST(a_listener_that_checks_peers_accepts_none_by_default)
 	ends_open(&e, &b, AF_INET, -5, NULL);
 	assert_int_equal(e.server.run.end.sources.count, 1);
 	ends_run(&e, 0);
-	assert_int_equal(np_seen(&e.client.run.worker->count->transactions), 5);
+	assert_int_equal(np_get(&e.client.run.worker->count->transactions), 5);
 }
 
 /* A size of 64 bits of its own, within what a stranger may take of the kernel's memory. */

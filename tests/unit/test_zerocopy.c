@@ -251,10 +251,10 @@ TEST(nothing_is_left_in_the_kernel)
 	assert_int_equal(sem_wait(&e.looping), 0);
 	taken = accept(silent, NULL, NULL);
 	for (uint64_t until = np_deadline(LONG_MS * NP_MSEC);
-	     np_seen(&w->count->sends) < 2 && np_now() < until;) {
+	     np_get(&w->count->sends) < 2 && np_now() < until;) {
 		usleep(1000);
 	}
-	assert_true(np_seen(&w->count->sends) >= 2);
+	assert_true(np_get(&w->count->sends) >= 2);
 	end_hang_up(&e);
 	end_join(&e);
 	np_run_read_closing(&e.run); /* before the kernel forgets it */

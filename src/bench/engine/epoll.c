@@ -158,7 +158,7 @@ open_next(struct loop *l, struct np_conn *c)
 		int fd;
 
 		if (l->leads_with == NP_OPEN &&
-		    np_seen(&w->count->transactions) + l->open >= w->budget) {
+		    np_get(&w->count->transactions) + l->open >= w->budget) {
 			c->need = NP_OVER; /* the open ones use up the budget */
 			return true;
 		}

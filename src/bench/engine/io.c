@@ -50,7 +50,7 @@ np_io_ends_all(const struct np_worker *w)
 		return true;
 	}
 	return (p->role == NP_LEAD || p->pattern->connection_test) &&
-	       np_seen(&w->count->transactions) >= w->budget;
+	       np_get(&w->count->transactions) >= w->budget;
 }
 
 bool

@@ -208,7 +208,7 @@ static uint64_t
 budget_left(const struct uring *u)
 {
 	const struct np_worker *w = u->w;
-	uint64_t begun = np_seen(&w->count->transactions) + w->in_flight + u->flying;
+	uint64_t begun = np_get(&w->count->transactions) + w->in_flight + u->flying;
 
 	if ((w->codec & NP_C_MANY) == 0 || w->budget == UINT64_MAX || w->load.is_open) {
 		return UINT64_MAX;
@@ -249,7 +249,7 @@ receives_in_row(const struct uring *u)
 	if (!w->steps->answers) { /* a requester */
 		return (w->codec & NP_C_MANY) != 0 ? UINT32_MAX : 1;
 	}
-	left = w->budget - np_seen(&w->count->transactions);
+	left = w->budget - np_get(&w->count->transactions);
 	return left < u->chain ? (uint32_t)left : u->chain;
 }
 

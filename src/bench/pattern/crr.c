@@ -398,7 +398,7 @@ connect_settle(struct np_worker *w)
 		w->last_ns = c->since_ns > w->last_ns ? c->since_ns : w->last_ns;
 	}
 	np_worker_settle(w, sends, receives + w->more);
-	np_show(&w->count->sent, sends * (w->send_size - state->token));
+	np_set(&w->count->sent, sends * (w->send_size - state->token));
 }
 
 /* np_side.leave: add up what add_tcp_info() read, if it did, in run->closing. */
@@ -640,7 +640,7 @@ NP_SYNC_LOOP(accept_sync, accept_steps)
 static void
 accept_settle(struct np_worker *w)
 {
-	uint64_t done = w->recv_size > 0 ? np_seen(&w->count->transactions) : 0; /* cc: no calls */
+	uint64_t done = w->recv_size > 0 ? np_get(&w->count->transactions) : 0; /* cc: no calls */
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		w->conn[i].sent = w->conn[i].transactions * w->send_size;

@@ -41,7 +41,7 @@ settle(struct np_worker *w, uint64_t sends)
 		}
 		c->received = c->transactions * w->recv_size;
 	}
-	np_worker_settle(w, sends, np_seen(&w->count->transactions) + w->more);
+	np_worker_settle(w, sends, np_get(&w->count->transactions) + w->more);
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ held_by_others(const struct np_worker *w, const struct np_conn *c)
 static enum np_need
 send_more(struct np_worker *w, struct np_conn *c)
 {
-	uint64_t begun = np_seen(&w->count->transactions) + w->in_flight;
+	uint64_t begun = np_get(&w->count->transactions) + w->in_flight;
 
 	if ((w->codec & NP_C_PACE) != 0 && begun < w->budget && w->budget - begun <= w->conns) {
 		begun += held_by_others(w, c);
@@ -74,7 +74,7 @@ send_more(struct np_worker *w, struct np_conn *c)
 static uint64_t
 request_ahead(const struct np_worker *w, const struct np_conn *c)
 {
-	uint64_t begun = np_seen(&w->count->transactions) + w->in_flight, left, room;
+	uint64_t begun = np_get(&w->count->transactions) + w->in_flight, left, room;
 
 	if ((w->codec & NP_C_MANY) == 0) {
 		return 1;
@@ -237,7 +237,7 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 static __attribute__((noinline)) enum np_need
 next_of_share(struct np_worker *w, struct np_conn *c)
 {
-	uint64_t done = np_seen(&w->count->transactions);
+	uint64_t done = np_get(&w->count->transactions);
 
 	/* in_flight still has this connection's next one. */
 	if ((w->codec & NP_C_SHARE) != 0 && done + w->in_flight > w->budget) {
@@ -445,9 +445,9 @@ request_drain(struct np_worker *w)
 {
 	struct np_counters *count = w->count;
 	const struct np_run *run = w->run;
-	uint64_t done = np_seen(&count->transactions), ms = 0;
-	uint64_t in_flight = np_seen(&count->sends) - done - np_seen(&count->lost);
-	uint64_t responses = np_seen(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
+	uint64_t done = np_get(&count->transactions), ms = 0;
+	uint64_t in_flight = np_get(&count->sends) - done - np_get(&count->lost);
+	uint64_t responses = np_get(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
 	struct pollfd more = { .fd = w->conn->fd, .events = POLLIN };
 
 	if (np_delivers(w->run->plan->transport) || w->conn->fd < 0) {
@@ -476,7 +476,7 @@ request_drain(struct np_worker *w)
 		}
 	}
 	if (w->id.width == 0) {
-		np_show(&count->surplus, responses > in_flight ? responses - in_flight : 0);
+		np_set(&count->surplus, responses > in_flight ? responses - in_flight : 0);
 	}
 }
 
@@ -545,7 +545,7 @@ NP_SYNC_LOOP(respond_sync, respond_steps)
 static void
 respond_settle(struct np_worker *w)
 {
-	settle(w, np_seen(&w->count->transactions));
+	settle(w, np_get(&w->count->transactions));
 	np_stamps_end(w);
 }
 
@@ -568,7 +568,7 @@ answer_repeats(struct np_worker *w)
 	struct pollfd p = { .fd = w->conn->fd, .events = POLLIN };
 	char *in = w->recv_ring.slots->buf, *out = w->send_ring.slots->buf;
 
-	if (!ends_at_count(w->run->plan) || np_seen(&w->count->transactions) < w->budget) {
+	if (!ends_at_count(w->run->plan) || np_get(&w->count->transactions) < w->budget) {
 		return;
 	}
 	while (!np_stopped(&w->stop) && np_now() < until && poll(&p, 1, MOMENT_MS) > 0) {

@@ -74,8 +74,8 @@ transmit_file_sync(struct np_worker *w)
 {
 	struct np_conn *c = w->conn;
 	struct np_counters *count = w->count;
-	const uint64_t before = np_seen(&count->sends);
-	uint64_t sent = np_seen(&count->sent), sends = before;
+	const uint64_t before = np_get(&count->sends);
+	uint64_t sent = np_get(&count->sent), sends = before;
 	enum np_need need = w->goes_on ? c->need : np_io_first_need(w, 0);
 
 	if (w->codec != NP_C_FILE) { /* an option adds to each call, such as -k */
@@ -93,8 +93,8 @@ transmit_file_sync(struct np_worker *w)
 		}
 		sent += (size_t)n;
 		c->sent += (size_t)n;
-		np_show(&count->sent, sent);
-		np_show(&count->sends, ++sends);
+		np_set(&count->sent, sent);
+		np_set(&count->sends, ++sends);
 		if (__builtin_expect(sent >= w->budget, 0)) {
 			need = NP_OVER;
 		}

@@ -106,7 +106,7 @@ transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int e
 static uint64_t
 transmit_ahead(const struct np_worker *w, const struct np_conn *c)
 {
-	uint64_t left = w->budget - np_seen(&w->count->sent);
+	uint64_t left = w->budget - np_get(&w->count->sent);
 	uint64_t messages = left / w->send_size + (left % w->send_size > 0);
 
 	return np_paced_row(w, c, messages);
@@ -220,7 +220,7 @@ cut(struct np_worker *w)
 		w->conn[i].sent -= w->conn[i].part; /* bytes in flight, see end_stream() */
 		left += w->conn[i].part;
 	}
-	np_show(&w->count->sent, np_seen(&w->count->sent) - left);
+	np_set(&w->count->sent, np_get(&w->count->sent) - left);
 	w->run->cut = true;
 	return true;
 }
@@ -382,7 +382,7 @@ end_stream(struct np_worker *w)
 
 	/* Without any response the path may be dead: do not report a time-out as an error. */
 	if (run->plan->pattern->transactions && np_stopped(&w->stop) &&
-	    np_seen(&w->count->transactions) == 0) {
+	    np_get(&w->count->transactions) == 0) {
 		(void)end_all(w, most_ns);
 		return;
 	}
