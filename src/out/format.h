@@ -42,8 +42,7 @@ void np_confidence_warn(FILE *out, double throughput, double local_cpu, double r
 /* netperf's ten lines of a histogram: eight decades from 1 us, ten cells each. */
 void np_histogram_print(FILE *out, const struct np_hist *h);
 
-/* --latency: a line of values in us ("-": none). headers: with column heads, and intervals below.
- */
+/* --latency: a line of values in us ("-": none). headers: with heads, and intervals below. */
 void np_times_print(FILE *out, const struct np_hist *h, bool headers);
 
 /* Print the selected figures, in the style of -o, -O or -k. headers: -P. */

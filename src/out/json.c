@@ -71,12 +71,12 @@ unsigned_integer(uint64_t v)
 
 /* Find or make the object for the last name of a path; *path becomes that name. NULL: none. */
 static json_t *
-find_parent(json_t *o, const char **path, char between)
+find_parent(json_t *o, const char **path, char separator)
 {
 	char name[NP_BAG_NAME + 1];
 	const char *end;
 
-	for (; (end = strchr(*path, between)) != NULL && json_is_object(o); *path = end + 1) {
+	for (; (end = strchr(*path, separator)) != NULL && json_is_object(o); *path = end + 1) {
 		json_t *outer = o;
 
 		snprintf(name, sizeof(name), "%.*s", (int)(end - *path), *path);

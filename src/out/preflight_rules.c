@@ -391,7 +391,7 @@ judge_tcp_options(const struct view *v, struct state *s)
 
 /* Is that much data in flight enough for the bandwidth-delay product? `bytes` is the setting. */
 static bool
-judge_memory(const struct view *v, double bytes, double data, bool always_limits, struct state *s)
+judge_memory(const struct view *v, double bytes, double data, bool by_default, struct state *s)
 {
 	double rtt_s = v->rtt_s > 0 ? v->rtt_s : GUESSED_US / 1e6;
 	double allows_bps = data * 8 / rtt_s;
@@ -402,16 +402,16 @@ judge_memory(const struct view *v, double bytes, double data, bool always_limits
 		return false;
 	}
 	return found(s,
-		     allows_bps >= wanted_bps           ? NP_PREFLIGHT_OK
-		     : v->rate_bps > 0 && always_limits ? NP_PREFLIGHT_WARN
-							: NP_PREFLIGHT_LOOK,
+		     allows_bps >= wanted_bps        ? NP_PREFLIGHT_OK
+		     : v->rate_bps > 0 && by_default ? NP_PREFLIGHT_WARN
+						     : NP_PREFLIGHT_LOOK,
 		     "%.0f bytes: enough for %s at %.3g ms RTT%s%s%s", bytes,
 		     rate_text(allows_bps, rate), rtt_s * 1e3, v->rtt_s > 0 ? "" : " (assumed)",
 		     v->rate_bps > 0 ? ", the link has " : "",
 		     v->rate_bps > 0 ? rate_text(v->rate_bps, of) : "");
 }
 
-/* Limits every test. Includes overhead, as much as the data (tcp(7), tcp_adv_win_scale). */
+/* Limits tests without -s and -S. Half of it is overhead (tcp(7), tcp_adv_win_scale). */
 static bool
 judge_tcp_memory(const struct view *v, struct state *s)
 {

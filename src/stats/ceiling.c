@@ -84,7 +84,7 @@ tcp_headers(const struct np_encap *e)
 	return np_ceiling_ip_header(e) + TCP_BASE + tcp_options(e);
 }
 
-/* Bytes on the wire of a packet, IP header included: of struct np_framing. */
+/* Bytes on the wire of a packet of that many bytes, IP header included. */
 static uint64_t
 wire_bytes(const struct np_encap *e, uint32_t packet)
 {
@@ -177,7 +177,7 @@ np_ceiling_fragments(const struct np_encap *e, uint32_t size)
 	return (body + each - 1) / each;
 }
 
-/* Divides as np_ceiling_fragments() does. */
+/* In as many packets as np_ceiling_fragments() says. */
 uint64_t
 np_ceiling_datagram_cost(const struct np_encap *e, uint32_t size)
 {
@@ -269,7 +269,7 @@ add_part(struct np_ceiling_exchange *x, const char *name, uint64_t packets, uint
 	}
 }
 
-/* Bytes on the wire of a packet of TCP, or of SCTP with one chunk, with so many payload bytes. */
+/* Bytes on the wire of a packet of TCP, or of SCTP with one chunk, with that payload in bytes. */
 static uint64_t
 packet_cost(const struct np_encap *e, bool sctp, uint32_t payload)
 {
@@ -344,8 +344,7 @@ np_ceiling_exchange(const struct np_encap *e, enum np_turns test, uint32_t reque
 	} else {
 		add_connection(x, e, test == NP_TURNS_TCP_CRR, request, response);
 	}
-	/* Packets in a row in one direction share a turn, also with the next transaction's first.
-	 */
+	/* Packets in a row in one direction share a turn, also with the next transaction's. */
 	for (uint32_t i = 0; i < x->parts; i++) {
 		const struct np_ceiling_part *p = &x->part[i];
 

@@ -42,16 +42,16 @@ struct np_counts {
 
 /* Set a counter. Only for the writer. */
 static inline void
-np_set(_Atomic uint64_t *shown, uint64_t total)
+np_set(_Atomic uint64_t *counter, uint64_t total)
 {
-	atomic_store_explicit(shown, total, memory_order_relaxed);
+	atomic_store_explicit(counter, total, memory_order_relaxed);
 }
 
 /* The value of a counter, for any thread. */
 static inline uint64_t
-np_get(const _Atomic uint64_t *shown)
+np_get(const _Atomic uint64_t *counter)
 {
-	return atomic_load_explicit(shown, memory_order_relaxed);
+	return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
 /* Reset all to 0. Only for the writer. */
@@ -91,11 +91,11 @@ np_counts_add(struct np_counts *sum, const struct np_counts *c)
 
 /* Add to a counter, and return the total. Only for the writer: it needs no locked addition. */
 static inline uint64_t
-np_add(_Atomic uint64_t *shown, uint64_t n)
+np_add(_Atomic uint64_t *counter, uint64_t n)
 {
-	uint64_t total = np_get(shown) + n;
+	uint64_t total = np_get(counter) + n;
 
-	np_set(shown, total);
+	np_set(counter, total);
 	return total;
 }
 

@@ -90,8 +90,7 @@ uint64_t np_hist_percentile(const struct np_hist *h, double share);
 /* The value of the record with that rank in sorted order, from 1; if there is none, the largest. */
 uint64_t np_hist_ranked(const struct np_hist *h, uint64_t rank);
 
-/* The mean of the smallest `share` (0..1) of all records; INFINITY if one is infinite; NAN: none.
- */
+/* The mean of the smallest `share` (0..1) of all records; INFINITY if one is; NAN: no records. */
 double np_hist_mean_of(const struct np_hist *h, double share);
 
 /*

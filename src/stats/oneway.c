@@ -217,7 +217,7 @@ join_paths(struct work *w)
 static double
 clock_between(const struct knot *a, const struct knot *b, double at, double seen)
 {
-	if (b->set) { /* no line leads across a step: take the knot whose clock is nearer */
+	if (b->set) { /* no line leads across a step: take the nearer clock */
 		return fabs(seen - a->clock) < fabs(seen - b->clock) ? a->clock : b->clock;
 	}
 	return b->at > a->at && at > a->at

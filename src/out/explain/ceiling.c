@@ -154,7 +154,7 @@ np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 		return;
 	}
 	if (in->messages && in->connections) {
-		return; /* there is no formula for these */
+		return; /* SCTP associations of a transaction each: there is no formula */
 	}
 	if (in->transactions) {
 		uint32_t in_flight = in->in_flight > 0 ? in->in_flight : 1;
@@ -167,7 +167,7 @@ np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 	}
 	c->most = f->rate_bps * np_payload_share(f, &f->encap);
 	c->most = c->most > 0 ? c->most : (double)NAN; /* datagrams of 0 bytes carry nothing */
-	/* Datagrams that a queue delivers after the test make the time longer. */
+	/* What a queue delivers after the end exceeds the test's time: use the receiver's. */
 	arrived = in->datagrams
 		      ? fmin(in->throughput_bps, np_bag_number(f->rx, "udp.receive_span_bps"))
 		      : in->throughput_bps;

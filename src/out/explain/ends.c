@@ -97,7 +97,7 @@ sending_word(const struct np_facts_of_test *f)
 	return f->in->transactions ? "requesting" : "sending";
 }
 
-/* The same for the other end. */
+/* What the receiving process does, for sentences. */
 static const char *
 reading_word(const struct np_facts_of_test *f)
 {
@@ -297,7 +297,7 @@ double
 np_sender_cpu_score(const struct np_facts_of_test *f)
 {
 	double s = np_thread_busy(&f->sender);
-	/* For much of the time it had no data in flight for another reason than its processor. */
+	/* For much of the time it had no data in flight, for another reason than its processor. */
 	bool rests = 1 - f->busy - np_known(f->sender.wait) >= 0.4;
 	/* It sleeps because its buffer is full, or reordering keeps its window small. */
 	bool is_held_up = f->sender.idle >= NP_SLEEPS &&

@@ -108,8 +108,7 @@ struct np_facts_of_test {
 	double policed;   /* packets that tc rules of the receiver's device dropped */
 	double own_drops; /* packets that the transmitter's queueing discipline dropped */
 	double qdisc_overlimits;
-	double
-	    spread; /* mean deviation of rates between samples from their median, divided by it */
+	double spread; /* mean deviation of rates between samples from their median, as a share */
 
 	/* Flags and numbers of the above, here to save padding. */
 	bool by_loss;      /* its congestion control reacts to loss */

@@ -279,7 +279,7 @@ log_choose(double n, double k)
 	return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1);
 }
 
-/* Would slow flows chosen at random rarely have so few keys? */
+/* Would slow flows chosen at random rarely have so few keys? By the numbers of ways to choose. */
 static bool
 is_significant(const struct np_flows_found *w, const struct table *t)
 {
@@ -578,7 +578,7 @@ sent_only(const struct np_facts_of_test *f)
 	       !(f->lost_share < NP_LOSSY_UDP);
 }
 
-/* Nothing tells the slow ones from the others. */
+/* Say what is known of flows if nothing explains their rates. */
 static void
 say_unclear(const struct np_facts_of_test *f, const struct np_flows_found *w, char *text)
 {

@@ -103,8 +103,7 @@ double np_link_score(const struct np_facts_of_test *f);
 /* The transmitter's own queueing discipline held packets back throughout. */
 bool np_holds_back(const struct np_facts_of_test *f);
 
-/* If a processor limits a TCP or UNIX stream, say what its calls cost, and which size needs fewer.
- */
+/* If a processor limits a byte stream, say what its calls cost, and which size needs fewer. */
 void np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out);
 
 np_rule np_rule_sender_quota, np_rule_reader_quota, np_rule_sender_stalled, np_rule_reader_stalled,

@@ -19,7 +19,7 @@ each_us(const struct np_facts_of_test *f)
 						      : (double)NAN;
 }
 
-/* The round trip limits whenever nothing else does: a low score that always holds. */
+/* The round trip limits if nothing else does: a low score that holds in any closed loop. */
 void
 np_rule_turns(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -216,7 +216,7 @@ by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 	return false;
 }
 
-/* Round trips of a message in slow start: ten segments in the first, and twice as many in each. */
+/* Round trips of a message in slow start: ten segments in the first, doubled in each other. */
 static double
 rounds(const struct np_facts_of_test *f, uint32_t bytes)
 {
