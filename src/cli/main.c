@@ -280,33 +280,39 @@ run_trial(struct session *s, struct np_trial_result *one, struct np_err *err)
 	return rc;
 }
 
-/* Repeat the test as needed. *one: the last iteration; *record: of the last one with figures. */
+/*
+ * Repeat the test as needed, with the results alternately in two[0] and two[1]. *newest: of the
+ * last iteration. *one: of the last one with figures, which points into itself and can't be copied.
+ */
 static int
-repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result *one,
-	     struct np_record *record, struct np_err *err)
+repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result two[2],
+	     struct np_trial_result **newest, struct np_trial_result **one, struct np_err *err)
 {
 	struct np_err why; /* *err must keep the trial's */
 	int rc, taken;
 
 	do {
+		struct np_trial_result *r = *one == &two[0] ? &two[1] : &two[0];
+
+		*newest = r;
 		if (repeat->plan.clean_s > 0) {
 			s->cli.plan.length = np_repeat_next_s(repeat);
 			s->cli.plan.length_less_ms = 0; /* whole seconds */
 		}
-		np_trial_result_free(one);
+		np_trial_result_free(r);
 		np_progress_iteration(s->progress, repeat->done + 1);
-		rc = run_trial(s, one, err);
-		if (rc != NP_OK && !one->out.measured) {
+		rc = run_trial(s, r, err);
+		if (rc != NP_OK && !r->out.measured) {
 			return rc;
 		}
-		*record = one->record;
+		*one = r;
 		np_progress_pause(s->progress, stderr);
 		s->limited |=
-		    np_show_iteration(&s->interim, s->client.watch.every_ns != 0, &one->out);
-		s->surplus += one->out.tally.count.surplus;
-		np_document_iteration(s->document, &one->out, record, rc == NP_OK);
-		np_repeat_add_clean(repeat, record, one->out.clean);
-		taken = np_repeat_add(repeat, record, one->out.tally.hist, &why);
+		    np_show_iteration(&s->interim, s->client.watch.every_ns != 0, &r->out);
+		s->surplus += r->out.tally.count.surplus;
+		np_document_iteration(s->document, &r->out, &r->record, rc == NP_OK);
+		np_repeat_add_clean(repeat, &r->record, r->out.clean);
+		taken = np_repeat_add(repeat, &r->record, r->out.tally.hist, &why);
 		np_progress_resume(s->progress, stderr);
 		if (rc == NP_OK && taken != NP_OK) {
 			*err = why;
@@ -322,18 +328,19 @@ measure(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
 	struct np_repeat repeat = { .done = 0 };
-	struct np_trial_result one = { .out = { .measured = false } };
-	struct np_record record;
+	struct np_trial_result two[2] = { { .out = { .measured = false } } };
+	struct np_trial_result *newest = NULL, *one = NULL;
 	int rc;
 
 	np_cli_plan_repeats(cli, &repeat.plan);
-	rc = repeat_trial(s, &repeat, &one, &record, err);
+	rc = repeat_trial(s, &repeat, two, &newest, &one, err);
 	np_progress_end(s->progress);
 	if (rc != NP_OK && repeat.done > 0) {
-		np_show_partial(s->partial, sizeof(s->partial), &one.out, &cli->plan, repeat.done);
+		np_show_partial(s->partial, sizeof(s->partial), &newest->out, &cli->plan,
+				repeat.done);
 	}
 	if (repeat.done > 0) {
-		tell_result(s, &repeat, &one.out, &record);
+		tell_result(s, &repeat, &one->out, &one->record);
 		fflush(stdout);
 		if (s->surplus > 0) {
 			fprintf(stderr,
@@ -342,14 +349,14 @@ measure(struct session *s, struct np_err *err)
 				cli->bench.name, s->surplus, s->surplus == 1 ? "" : "s",
 				np_ids_why_none(&cli->plan));
 		}
-		np_show_refused(stderr, cli, &one.out);
+		np_show_refused(stderr, cli, &one->out);
 		np_show_clean(stderr, cli, &repeat);
 		/* The table of --human has it, and selected figures may. */
 		np_cli_beside_show(s->beside,
 				   s->out != NULL && s->look.style != NP_STYLE_HUMAN &&
 				       cli->output.selectors == NULL,
 				   stderr);
-		np_cli_tell_evidence(cli, &one.out, repeat.done, rc == NP_OK, s->document, stderr);
+		np_cli_tell_evidence(cli, &one->out, repeat.done, rc == NP_OK, s->document, stderr);
 	}
 	np_capture_free(s->client.collect.capture);
 	s->client.collect.capture = NULL;
@@ -361,7 +368,8 @@ measure(struct session *s, struct np_err *err)
 	if (rc != NP_OK) {
 		np_fail_in(err, cli->bench.name);
 	}
-	np_trial_result_free(&one);
+	np_trial_result_free(&two[0]);
+	np_trial_result_free(&two[1]);
 	np_repeat_free(&repeat);
 	return rc;
 }

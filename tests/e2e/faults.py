@@ -5,6 +5,7 @@ exit status and one line on stderr that says what failed. What was measured unti
 import json
 import os
 import re
+import select
 import signal
 import socket
 import struct
@@ -173,6 +174,34 @@ def interrupt_waiting(bed: Bed) -> str:
         got = client.finish(60)
     assert got.rc, f"status {got.rc}"
     return check_error(got, "interrupted", status=got.rc, limit=MOMENT + 1)
+
+
+def relay_one_test(front: socket.socket, port: int) -> None:
+    """Pass on a control connection until the client asks for a second test."""
+    with front.accept()[0] as client, socket.create_connection(("127.0.0.1", port)) as server:
+        last, reported = time.monotonic(), False
+        while True:
+            for source in select.select([client, server], [], [], 60)[0]:
+                data = source.recv(1 << 16)
+                if not data or (reported and source is client):
+                    return
+                # What the daemon sends after the silence of a test is its results.
+                reported = reported or (source is server and time.monotonic() - last > 0.3)
+                last = time.monotonic()
+                (server if source is client else client).sendall(data)
+
+
+def later_iteration(bed: Bed) -> str:
+    """An iteration fails before it has figures: those of the previous one are printed, with its texts."""
+    with socket.create_server(("127.0.0.1", 0)) as front:
+        thread = threading.Thread(target=relay_one_test, args=(front, bed.port), daemon=True)
+        thread.start()
+        got = lib.run(bed.client("-l", "0.5", "-P", "0", "-i", "3,3", "--", "-k", "THROUGHPUT,LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL",
+                                 port=front.getsockname()[1]), timeout=60)
+        thread.join(60)
+    known = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    assert f"LOCAL_CONG_CONTROL={known}\nREMOTE_CONG_CONTROL={known}\n" in got.out, got
+    return lib.error_line(got, "netperf", "it covers 1 whole iteration")
 
 
 def wait_in_line(bed: Bed) -> str:
@@ -663,6 +692,7 @@ def patient(bed: Bed) -> Iterator[Case]:
     yield "-N: a service that does not close", partial(without_close, "TCP_STREAM", True)
     yield "-N: a service that does not read", partial(without_close, "TCP_STREAM", False)
     yield "peer: silent, interrupted", partial(interrupt_waiting, bed)
+    yield "a later iteration fails", partial(later_iteration, bed)
     if not lib.QUICK:
         yield "peer: silent, but in its queue", partial(wait_in_line, bed)
 
