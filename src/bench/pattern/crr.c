@@ -340,7 +340,7 @@ connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 			state->elsewhere_at = c->transactions;
 		}
 		if (now - state->elsewhere_ns < NP_ELSEWHERE_S * NP_SEC) {
-			c->number -= c->need != NP_SEND; /* the request was counted as sent */
+			c->number -= need != NP_SEND; /* the request was counted as sent */
 			c->is_void = true;
 			return NP_CLOSE;
 		}
