@@ -65,7 +65,8 @@ ns_metrics_print(FILE *out, const void *view)
 
 	put(&m, "start_time_seconds", "When the daemon started, in Unix time.",
 	    (double)s->started_at_s);
-	put(&m, "connections_total", "Control connections accepted.", (double)s->connections);
+	put(&m, "connections_total", "Connections accepted at the control port.",
+	    (double)s->connections);
 	put(&m, "sessions_total", "Sessions begun.", (double)s->sessions);
 	put(&m, "sessions_killed_total",
 	    "Sessions that ran too long and were ended, or that a signal ended.",
