@@ -225,7 +225,8 @@ def rules(c: Case) -> Case:
         off(*["warm"] * c.stream, "beside", "ramp", "frozen", "frozen_s", "down", "down_s")
     if "-k" in c.look and ("zerocopy" in c.engine or c.test == "TCP_SENDFILE") or "--wire" in c.look and (c.unix or c.test.startswith("MPTCP")):
         off("look")
-    if c.call and ("zerocopy" in c.engine or c.test == "TCP_SENDFILE" or c.udp or c.unix or c.connects or (c.stream and c.rate)):
+    if c.call and ("zerocopy" in c.engine or c.test == "TCP_SENDFILE" or c.udp or c.unix or c.connects or (c.stream and c.rate)) or (
+            c.call == "-I" and "uring" in c.engine):
         off("call")
     if c.stations and (c.connects or c.unix or c.test.startswith("MPTCP") or c.flows > 1 or c.rate or c.burst or c.engine):
         off("stations")
