@@ -26,20 +26,24 @@ answer(struct ns_admit *a, uint32_t code, int error, np_layout *layout, const vo
 	a->has_reply = true;
 }
 
+uint32_t
+ns_reply_code(uint32_t code)
+{
+	if (code == NP_CPU_CALIBRATE) {
+		return code;
+	}
+	/* Clients up to 2.3 look at NP_DEBUG_OK. */
+	return code == NP_DEBUG_ON || code == NP_DEBUG_OFF ? NP_DEBUG_OK : code + 1;
+}
+
 /* Refuse a request of that code: *why is for the log, its errno and the text for the client. */
 static enum ns_admission
 refuse(struct ns_admit *a, uint32_t code, const struct np_err *why, const char *text)
 {
 	struct np_why m = { .magic = NP_WHY_MAGIC };
-	uint32_t reply = code + 1; /* netperf's rule, and its two exceptions */
 
-	if (code == NP_CPU_CALIBRATE) {
-		reply = code;
-	} else if (code == NP_DEBUG_ON || code == NP_DEBUG_OFF) {
-		reply = NP_DEBUG_OK; /* clients up to 2.3 look at it */
-	}
 	snprintf(m.text, sizeof(m.text), "%s", text);
-	answer(a, reply, why->sys, np_why_layout, &m);
+	answer(a, ns_reply_code(code), why->sys, np_why_layout, &m);
 	return conclude(a, NS_ADMIT_REFUSED);
 }
 

@@ -50,6 +50,9 @@ enum ns_admission {
 enum ns_admission
 ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], struct np_err *why);
 
+/* The code of the answer to a request: netperf's rule and its two exceptions. */
+uint32_t ns_reply_code(uint32_t code);
+
 /* Would that message be compared with the secret? That is delayed if a client tried too often. */
 bool ns_admit_tries(const struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE]);
 

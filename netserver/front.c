@@ -91,7 +91,7 @@ static void
 refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char *words)
 {
 	struct np_head asked = np_frame_head(c->chan.in);
-	struct np_head head = { .code = asked.code + 1, .word = ns_refusals[why].sys };
+	struct np_head head = { .code = ns_reply_code(asked.code), .word = ns_refusals[why].sys };
 	struct np_why body = { .magic = NP_WHY_MAGIC };
 	uint8_t frame[NP_FRAME_SIZE];
 
