@@ -370,7 +370,9 @@ int
 np_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions, struct np_err *err)
 {
 	const struct np_engine *engine = np_engine_of(&cli->plan);
-	uint32_t threads = sessions > 1 ? sessions : np_plan_workers(&cli->plan);
+	/* --both has a session each way anyway. */
+	bool one_flow_each = sessions > (cli->plan.both ? 2 : 1);
+	uint32_t threads = one_flow_each ? sessions : sessions * np_plan_workers(&cli->plan);
 	uint32_t cpus = np_cpus_usable();
 
 	if (sessions > 1 && cli->plan.spread) {
@@ -379,14 +381,13 @@ np_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
 				"(leave it out, or use Plumbline's netserver)",
 				sessions);
 	}
-	/* --both has a session each way anyway. */
-	if (sessions > (cli->plan.both ? 2 : 1) && cli->rate > 0) {
+	if (one_flow_each && cli->rate > 0) {
 		return np_usage(err,
 				"--rate: not with the %u sessions that this netserver needs (leave "
 				"--flows out, or use Plumbline's netserver)",
 				sessions);
 	}
-	if (sessions > (cli->plan.both ? 2 : 1)) {
+	if (one_flow_each) {
 		fprintf(stderr,
 			"netperf: %s: %u sessions at once, of one flow each: the far end is as "
 			"many processes of the netserver at %s\n",

@@ -118,6 +118,9 @@ def crowded_is_said(port: int) -> str:
     assert got.rc == 0 and got.out, got
     said = lib.run(lib.command(port, "-t", "TCP_RR", "-l", "-10", "--engine", "spin,"), timeout=PATIENCE)
     assert f"{threads} threads" in got.err and "processors" in got.err and not said.err, (got, said)
+    both = lib.run(lib.command(port, "-t", "TCP_STREAM", "-l", "-10000", "--both", "--flows", str(threads), "--threads",
+                               str(threads), "--engine", "spin,"), timeout=PATIENCE)
+    assert f"{2 * threads} threads" in both.err, both     # of two sessions
     return got.err.strip()
 
 
