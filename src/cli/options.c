@@ -784,7 +784,10 @@ set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 	return NP_OK;
 }
 
-/* Read bits a second (2.5gbit: sets *bits), or a count with powers of 1000 in any case (10M). */
+/*
+ * Read bits a second (2.5gbit: sets *bits), or operations a second with powers of 1000 in any case
+ * (10M). The caller compares them with NP_RATE_MAX.
+ */
 static int
 parse_rate(const char *word, size_t length, double *rate, bool *bits, struct np_err *err)
 {
@@ -795,11 +798,11 @@ parse_rate(const char *word, size_t length, double *rate, bool *bits, struct np_
 	for (char *c = text; *c != '\0'; c++) {
 		*c = (char)tolower((unsigned char)*c);
 	}
-	*bits = np_parse_rate(text, rate) == 0;
+	*bits = length < sizeof(text) && np_parse_rate(text, rate) == 0;
 	if (*bits) {
 		return NP_OK;
 	}
-	if (length >= sizeof(text) || np_parse_count(text, &n) != 0) { /* text may be cut */
+	if (length >= sizeof(text) || np_parse_count(text, &n) != 0) {
 		return np_usage(err, "%.*s is not a rate (try 2000, 10M, 2.5gbit)",
 				length < 40 ? (int)length : 40, word);
 	}

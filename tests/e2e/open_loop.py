@@ -28,6 +28,7 @@ NEVER = (1 << 47) - 1
 REFUSED = (
     ("--rate 0", ("--rate", "1 to 10000000")),
     ("--rate many", ("--rate", "many")),
+    ("--rate 1.0000000000000000000000000gbitXYZ -t TCP_STREAM", ("--rate", "is not a rate")),
     ("--rate 100 --arrivals seldom", ("seldom", "constant, poisson or burst:K")),
     ("--rate 100 --arrivals burst:1", ("burst:1", "burst:K")),
     ("--arrivals poisson", ("--arrivals", "--rate")),
