@@ -410,7 +410,10 @@ take_early(const struct np_run *run, int fd, const struct np_handed *h)
 	}
 }
 
-/* np_endpoint_take() by a message of the daemon (np_handed). ENOTCONN: there will be none. */
+/*
+ * np_endpoint_take(): receive the next data socket from the daemon (struct np_handed). -1: errno is
+ * the daemon's reason; ENOTCONN: it gave none, or has ended.
+ */
 static int
 take_handed(struct np_run *run, int flags)
 {
@@ -423,6 +426,7 @@ take_handed(struct np_run *run, int flags)
 		return -1;
 	}
 	if (n != (ssize_t)sizeof(h) || fd < 0) {
+		np_fds_close(fd);
 		errno = n == (ssize_t)sizeof(h) && h.error != 0 ? h.error : ENOTCONN;
 		return -1;
 	}
@@ -435,7 +439,7 @@ take_handed(struct np_run *run, int flags)
 	if (h.blocks != ((flags & SOCK_NONBLOCK) == 0)) {
 		np_sock_block(fd, !h.blocks);
 	}
-	/* In connection tests the client does not wait for it (NP_TOKEN_PASSED). */
+	/* In connection tests the client does not wait for this answer (NP_TOKEN_PASSED). */
 	if (run->terms->tokens && !run->plan->pattern->connection_test) {
 		np_token_say(fd, NP_TOKEN_TAKEN);
 	}
