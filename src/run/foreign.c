@@ -132,10 +132,13 @@ udp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	return !isnan(sends + receives + sent + received);
 }
 
-/* Put how much of an interface's bytes was foreign: 0 within tolerance, unread if it is unclear. */
+/*
+ * Put how much of an interface's bytes was foreign: 0 within tolerance, unread if it is unclear.
+ * Packets that this end dropped may be the test's or others', hence `least` and `most` bytes.
+ */
 static void
-put(struct np_bag *bag, const struct np_own *own, double edge, const char *bytes_name,
-    const char *packets_name, const char *name)
+put_foreign(struct np_bag *bag, const struct np_own *own, double edge, const char *bytes_name,
+	    const char *packets_name, const char *name)
 {
 	double bytes = np_bag_number(bag, bytes_name), packets = np_bag_number(bag, packets_name);
 	double least, most, tolerance;
@@ -154,7 +157,7 @@ put(struct np_bag *bag, const struct np_own *own, double edge, const char *bytes
 		np_bag_unread(bag, "the packets dropped at this end may belong to the test", "%s",
 			      name);
 	} else {
-		np_bag_int(bag, least < tolerance + own->unsure ? 0 : (int64_t)least, "%s", name);
+		np_bag_int(bag, (int64_t)least, "%s", name);
 	}
 }
 
@@ -186,6 +189,8 @@ np_foreign_put(struct np_bag *bag, const struct np_link *link, double edge)
 					    .unsure = out.unsure + in.unsure,
 					    .dropped = out.dropped + in.dropped };
 	}
-	put(bag, &out, edge, "moved.nic.tx_bytes", "moved.nic.tx_packets", "foreign.out_bytes");
-	put(bag, &in, edge, "moved.nic.rx_bytes", "moved.nic.rx_packets", "foreign.in_bytes");
+	put_foreign(bag, &out, edge, "moved.nic.tx_bytes", "moved.nic.tx_packets",
+		    "foreign.out_bytes");
+	put_foreign(bag, &in, edge, "moved.nic.rx_bytes", "moved.nic.rx_packets",
+		    "foreign.in_bytes");
 }

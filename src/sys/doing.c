@@ -221,10 +221,10 @@ np_doing_did(struct np_doing *d, struct np_thread_time *did)
 void
 np_doing_put(const struct np_doing *d, struct np_bag *into)
 {
-	if (d->why != 0) {
-		np_bag_unread(into, strerror(d->why), "thread.looks");
-	}
 	if (d->looks == 0) {
+		if (d->why != 0) {
+			np_bag_unread(into, strerror(d->why), "thread.looks");
+		}
 		return;
 	}
 	np_bag_int(into, (int64_t)d->looks, "thread.looks");

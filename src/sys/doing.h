@@ -40,7 +40,7 @@ void np_doing_look(struct np_doing *d, enum np_doing_what blocked);
 /* The thread's time since the last call, and d->cpu: where it ran last. False: not known. */
 bool np_doing_did(struct np_doing *d, struct np_thread_time *did);
 
-/* Put thread.looks and thread.seen_*, if samples were taken. */
+/* Put thread.looks and thread.seen_*; if no sample succeeded, why; if none was tried, nothing. */
 void np_doing_put(const struct np_doing *d, struct np_bag *into);
 
 /* Close the files. A zeroed struct is ignored. */

@@ -412,7 +412,7 @@ difference(const struct np_tc *from, const struct np_tc_item *now)
 	return d;
 }
 
-/* The smallest limit of a class and all classes above it. */
+/* The smallest limit of a class and all classes above it, in bits/s; 0: none has one. */
 static uint64_t
 class_rate(const struct np_tc *tc, const struct np_tc_item *c)
 {
@@ -424,12 +424,12 @@ class_rate(const struct np_tc *tc, const struct np_tc_item *c)
 		for (size_t i = 0; i < tc->count && up == NULL; i++) {
 			const struct np_tc_item *at = &tc->at[i];
 
-			up = at->is_class && at->in == c->in && at->handle == c->parent && at != c
-				 ? at
-				 : NULL;
+			up = at->is_class && at->in == c->in && at->handle == c->parent ? at : NULL;
 		}
 		c = up;
-		least = c != NULL && c->rate_bps < least ? c->rate_bps : least;
+		if (c != NULL && c->rate_bps > 0 && (least == 0 || c->rate_bps < least)) {
+			least = c->rate_bps;
+		}
 	}
 	return least;
 }
