@@ -17,9 +17,13 @@
 
 enum { FIRST_MS = 500 }; /* an error for the first datagrams of a stream arrives within that time */
 
-/* Set closes_ns: when the window closes. During a warm-up that is not known. */
+/*
+ * Set closes_ns: when the window closes. During a warm-up that is not known. The load does not pace
+ * after it: of an offered rate nothing is due then, and a receiver without flow control reads what
+ * is queued without pauses.
+ */
 static void
-set_end(struct np_worker *w)
+set_deadlines(struct np_worker *w)
 {
 	const struct np_run *run = w->run;
 	bool drains = run->plan->role == NP_FOLLOW && !np_delivers(run->plan->transport);
@@ -27,7 +31,7 @@ set_end(struct np_worker *w)
 	w->closes_ns = run->plan->warm_up_ms > 0 && !w->goes_on
 			   ? UINT64_MAX
 			   : np_window_closes(&run->window, run->window.started_ns);
-	if (w->load.kind == &np_load_offered || drains) { /* then nothing is due, or held */
+	if (w->load.kind == &np_load_offered || drains) {
 		w->load.until_ns = w->closes_ns;
 	}
 }
@@ -76,7 +80,7 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 		np_load_add(&w->load, &run->plan->near, run->plan->ramp > 0 ? 0 : w->conns,
 			    run->plan->role == NP_FOLLOW);
 	}
-	set_end(w);
+	set_deadlines(w);
 }
 
 uint64_t
@@ -178,7 +182,7 @@ np_worker_mark(struct np_worker *w)
 	}
 	w->budget = w->budget_after;
 	w->goes_on = true;
-	set_end(w);
+	set_deadlines(w);
 	return true;
 }
 
@@ -199,7 +203,8 @@ np_worker_end(struct np_worker *w)
 	for (uint32_t i = 0; i < w->conns && w->steps != NULL && w->steps->open != NULL; i++) {
 		int *fd = &w->conn[i].fd;
 
-		if (*fd >= 0 && !w->run->plan->active && np_conn_queued(&w->conn[i]) > NP_UNREAD) {
+		if (*fd >= 0 && !w->run->plan->active &&
+		    np_conn_queued(&w->conn[i]) > NP_LEFT_UNACKED) {
 			np_sock_reset(*fd);
 		} else if (*fd >= 0) {
 			np_sys_close(*fd);

@@ -249,10 +249,11 @@ bool np_worker_mark(struct np_worker *w);
 void np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives);
 
 /*
- * The window is over: close what the loop opened. A daemon leaves no more than NP_UNREAD bytes of a
- * connection to the kernel, which would keep them for minutes if the client does not read.
+ * The window is over: close what the loop opened. A daemon leaves no more than NP_LEFT_UNACKED
+ * bytes of a connection to the kernel, which would keep them for minutes if the client does not
+ * read.
  */
-enum { NP_UNREAD = 16 << 10 };
+enum { NP_LEFT_UNACKED = 16 << 10 };
 void np_worker_end(struct np_worker *w);
 
 /*
@@ -277,8 +278,9 @@ void np_worker_shut(struct np_worker *w);
 enum { NP_PART_S = 10 }; /* how long an end waits at the end of a test while nothing moves */
 
 /*
- * Make a ring, for a side's setup. `size` as asked for; in a stream without that, the size of the
- * socket buffer. Rings are as wide as netperf makes them.
+ * Make the ring of buffers for a side's setup, and set send_size or recv_size. size: bytes of a
+ * call; 0 or less: as many as the socket buffer has. stream: as many buffers as fill the socket
+ * buffer, and one more, as netperf. NP_EUNSUP: no -F zero-page with this plan.
  */
 int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);

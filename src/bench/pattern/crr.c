@@ -163,7 +163,10 @@ upgraded(struct np_worker *w, int fd)
 	return w->err.sys > 0 ? -w->err.sys : -EPROTO;
 }
 
-/* np_side.granted: put the token, if there is one, in front of what each connection sends first. */
+/*
+ * np_side.granted: each connection's first message begins with the token, if there is one; setup
+ * left room for it in the buffers. Connection tests have no ids.
+ */
 static void
 connect_granted(struct np_worker *w, bool ids)
 {
@@ -294,7 +297,8 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 		return NP_OPEN;
 	}
 	if (__builtin_expect(w->load.is_open, 0)) {
-		/* The engine begins what is due. c->before takes off sends outside the window. */
+		/* The engine begins what is due. c->before also has what was sent outside the
+		 * window. */
 		c->before += !np_open_answered(w, c, c->since_ns, now) && w->send_size > 0;
 		c->since_ns = now;
 		return NP_OPEN;
@@ -544,7 +548,7 @@ waits_for_close(const struct np_worker *w)
 {
 	const struct np_transport *t = w->run->plan->transport;
 
-	return w->send_size > NP_UNREAD && t->acked != NULL && t->ends.shut == NULL;
+	return w->send_size > NP_LEFT_UNACKED && t->acked != NULL && t->ends.shut == NULL;
 }
 
 /* The end of a connection in tests that read TCP_INFO, or wait for the client's close. */

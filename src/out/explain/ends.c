@@ -75,7 +75,7 @@ np_thread_stalled(const struct np_thread_facts *t)
 bool
 np_thread_waits(const struct np_thread_facts *t)
 {
-	return t->blocked >= NP_BLOCKED;
+	return t->blocked >= NP_MOSTLY_BLOCKED;
 }
 
 struct np_words
@@ -238,7 +238,7 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 	/* Not if it is unknown whether it slept, or if it was blocked in a send. */
 	if (isnan(f->sender.idle) || np_thread_waits(&f->sender)) {
 		score = 0;
-	} else if (f->sender.pausing >= NP_BLOCKED && score > 0) {
+	} else if (f->sender.pausing >= NP_MOSTLY_BLOCKED && score > 0) {
 		share = score = f->sender.pausing; /* asleep by choice: the surest figure */
 	}
 	np_decide(
@@ -415,7 +415,7 @@ np_rule_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 	if (v->score < NP_ENOUGH && reader_sleeps(f) &&
 	    (f->rwnd >= 0.2 || (f->tx == NULL && f->inq_waits >= NP_UNREAD) ||
-	     (np_thread_waits(&f->sender) && f->reader.pausing >= NP_BLOCKED))) {
+	     (np_thread_waits(&f->sender) && f->reader.pausing >= NP_MOSTLY_BLOCKED))) {
 		np_decide(
 		    v, NP_LIMIT_READER_SLOW, 0.8, f->reader.idle,
 		    "limited by the reader: it slept %s of the time while %s waited to be read",

@@ -167,7 +167,10 @@ np_rule_softirq(const struct np_facts_of_test *f, struct np_verdict *v)
 	v->allows = f->softirq >= NP_SOFTIRQ_NEXT ? np_measured(f) / f->softirq : (double)NAN;
 }
 
-/* A small MTU makes more packets, which use up the link or a processor sooner. */
+/*
+ * A path that drops large segments; or a small MTU, as more packets use up the link or a processor
+ * sooner.
+ */
 void
 np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -176,13 +179,14 @@ np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 	struct np_encap usual = f->encap; /* the same with Ethernet's MTU */
 	struct np_bag_item acked;
 	size_t samples = np_bag_list(f->tx, "tcp.samples.bytes_acked", 0, &acked);
-	double ever = samples > 0 ? np_bag_value(&acked, samples - 1)
-				  : np_bag_number(f->tx, "tcp.bytes_acked");
+	double acked_bytes = samples > 0 ? np_bag_value(&acked, samples - 1)
+					 : np_bag_number(f->tx, "tcp.bytes_acked");
 	struct np_words by;
 
 	usual.mtu = 1500;
-	/* Small segments pass, as the connection was made, but no data were ever acknowledged. */
-	if (f->again > 0 && ever <= f->connections && f->in->throughput_bps <= 0) {
+	/* Small segments pass: of each connection the SYN was acknowledged, as a byte, but no data.
+	 */
+	if (f->again > 0 && acked_bytes <= f->connections && f->in->throughput_bps <= 0) {
 		np_decide(v, NP_LIMIT_MTU, 0.995, 1,
 			  "limited by the MTU of the path: nothing was acknowledged, as small "
 			  "segments pass, and those of %.0f bytes do not",

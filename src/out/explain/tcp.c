@@ -208,7 +208,7 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 	/* BBR keeps queues short: it paces at the rate that it has measured. */
 	if (!f->by_loss && pace >= 0.7 && pace <= 1.6 && sleeps &&
-	    !(f->rwnd >= NP_WINDOW || fills_buffer || f->sender.pausing >= NP_BLOCKED)) {
+	    !(f->rwnd >= NP_WINDOW || fills_buffer || f->sender.pausing >= NP_MOSTLY_BLOCKED)) {
 		np_decide(v, NP_LIMIT_PATH, 0.8, pace,
 			  "limited by the rate of the path, as BBR has measured it: it paces at %s",
 			  np_rate_words(f->paces_bps).text);

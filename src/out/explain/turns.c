@@ -243,8 +243,9 @@ waits_on_path(const struct np_facts_of_test *f, double each, double least, struc
 	double unread = f->in->datagrams ? fmax(np_known(f->inq), np_known(f->near_inq)) : 0;
 	/* TCP_RR: np_rule_turns_queue() judges that, by round trips. */
 	bool holds = least > 0 && each >= times * least && each - least >= LONGER_US &&
-		     !(np_link_score(f) > 0) && f->sender.blocked >= NP_BLOCKED &&
-		     f->reader.blocked >= NP_BLOCKED && unread <= 0.25 * bytes * f->in->in_flight &&
+		     !(np_link_score(f) > 0) && f->sender.blocked >= NP_MOSTLY_BLOCKED &&
+		     f->reader.blocked >= NP_MOSTLY_BLOCKED &&
+		     unread <= 0.25 * bytes * f->in->in_flight &&
 		     (f->in->datagrams || f->in->connections);
 
 	if (holds) {
@@ -270,9 +271,9 @@ np_rule_turns_wait(const struct np_facts_of_test *f, struct np_verdict *v)
 	bool both_idle = f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
 	bool holds =
 	    may_be_idle && least > 0 && each >= NP_TURN_TIMES * least && each - least >= LONGER_US;
-	bool pauses = f->sender.pausing >= NP_BLOCKED;
+	bool pauses = f->sender.pausing >= NP_MOSTLY_BLOCKED;
 
-	if (holds && f->reader.pausing >= NP_BLOCKED) {
+	if (holds && f->reader.pausing >= NP_MOSTLY_BLOCKED) {
 		np_decide(v, NP_LIMIT_READER_SLOW, 0.8, f->reader.pausing,
 			  "limited by the responding process, which slept by choice for %s of the "
 			  "time: a transaction takes %s, a round trip %s",
