@@ -200,9 +200,9 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 	return NP_OK;
 }
 
-/* Set up the event loop, with all sockets that it waits for. */
+/* Set aside descriptors for sessions, set up epoll with all listeners, start the fork servers. */
 static int
-begin(struct ns_daemon *d, struct np_err *err)
+start_serving(struct ns_daemon *d, struct np_err *err)
 {
 	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
 
@@ -334,7 +334,7 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 	static const struct timespec none;
 	bool was_interrupted = true; /* a child may have ended already */
 	unsigned busy = 0;
-	int rc = begin(d, err), n = 0;
+	int rc = start_serving(d, err), n = 0;
 
 	while (rc == NP_OK && np_signalled(&d->signals) == 0) {
 		uint64_t next = tick(d, n > MANY_EVENTS, was_interrupted);

@@ -232,11 +232,11 @@ wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 }
 
 /*
- * The data connections of two clients of one address that send no token can't be told apart: the
- * clients connect one after the other. One that takes too long loses its turn.
+ * Let a test wait until another client of its address has made its data connections: those of
+ * clients that send no token can't be told apart. After HANDOVER_S it is refused.
  */
 static void
-wait_for_handover(struct ns_daemon *d, struct ns_session *s)
+defer_handover(struct ns_daemon *d, struct ns_session *s)
 {
 	uint64_t now = np_now();
 
@@ -293,7 +293,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 	}
 	limit_handover(d, &granted);
 	if (granted.handover.wanted && !ns_handover_make_free(d, s)) {
-		wait_for_handover(d, s);
+		defer_handover(d, s);
 		return;
 	}
 	if (granted.handover.wanted &&

@@ -67,7 +67,7 @@ np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 
 	w->send_size = s.call;
 	if (rc == NP_OK && np_fills_zeros(call)) {
-		const char *why = np_plan_no_zeros(run->plan); /* a daemon's first check */
+		const char *why = np_plan_no_zeros(run->plan); /* a client has checked it before */
 
 		return why == NULL
 			   ? np_ring_zero(&w->send_ring, call->send_align, call->send_offset, err)

@@ -152,15 +152,15 @@ np_run_connected(const struct np_run *run)
 
 /*
  * The first data connection, if the controller may look at it while the window is open; else -1.
- * Those of connection tests come and go, in a descriptor table of the worker; those of a ramp are
- * owned by the workers until they are done.
+ * Those of connection tests come and go, in a descriptor table of the worker; those that the
+ * daemon accepts of a ramp are owned by its workers until they are done.
  */
 static inline int
 np_run_lasting_fd(const struct np_run *run)
 {
-	bool comes = run->plan->ramp > 0 && !run->plan->active;
+	bool accepts_ramp = run->plan->ramp > 0 && !run->plan->active;
 
-	return run->plan->pattern->connection_test || comes ? -1 : run->conn->fd;
+	return run->plan->pattern->connection_test || accepts_ramp ? -1 : run->conn->fd;
 }
 
 /*

@@ -150,16 +150,17 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 }
 
 /*
- * Must netperf's daemon bind to `far`, the address that we send datagrams to? It may answer from
- * another one of its addresses: of an IPv6 network, or on this machine. Only an engine that
- * compares sources accepts these; for others the kernel filters by one address.
+ * Is the daemon to bind to `far`, the address that we send datagrams to? If not, it may answer from
+ * another one of its addresses: of the same IPv6 network, or any of this machine. Engines that
+ * compare sources accept those; for others connect(2) filters by one address. Tests
+ * beyond netperf's messages do not ask for it.
  */
 static bool
 must_bind_far(const struct np_plan *p, const struct np_addr *far)
 {
 	const struct np_sources one = { .at = { *far }, .count = 1, .networks = true };
 
-	/* Is there such a daemon, do datagrams come back, and has -H chosen no network? */
+	/* There is a daemon, datagrams come back, and -H has chosen no network. */
 	return !p->no_control && !p->transport->connected && p->transport->admit == NP_ADMIT_IP &&
 	       (p->role == NP_FOLLOW || p->pattern->transactions) && !np_engine_of(p)->compares &&
 	       np_plan_beyond(p) == NULL && p->far.sock.mask <= 0 &&

@@ -240,9 +240,10 @@ answer_transactions(struct question *q, FILE *out)
 	return true;
 }
 
-/* Print the answer, or return false with q->error set. */
+/* Print as JSON the most that the link can carry in that test, or return false with q->error set.
+ */
 static bool
-answer(struct question *q, FILE *out)
+print_ceiling(struct question *q, FILE *out)
 {
 	const struct np_bench *b = q->bench;
 
@@ -269,7 +270,7 @@ np_ceilings_answer(FILE *in, FILE *out)
 	while (getline(&line, &room, in) > 0) {
 		struct question q;
 
-		if (!parse_line(&q, line) || !answer(&q, out)) {
+		if (!parse_line(&q, line) || !print_ceiling(&q, out)) {
 			/* It may contain words of the question: make it a string of JSON. */
 			np_text_printable(q.error);
 			for (char *c = q.error; *c != '\0'; c++) {

@@ -218,7 +218,10 @@ np_show_interim_free(struct np_show_interim *s)
 	free(s->flow_rate);
 }
 
-/* Put each flow's work so far into flow_rate: of a run, or (NULL) of a tally. False: unknown. */
+/*
+ * Put each flow's work so far (np_cli_work()) into flow_rate, where show_interim() makes a rate of
+ * it: from the run or, if that is NULL, from the tally. False: it is not known of each flow.
+ */
 static bool
 note_flow_work(struct np_show_interim *s, const struct np_plan *p, const struct np_run *run,
 	       const struct np_tally *t)
@@ -303,7 +306,8 @@ void
 np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 		    uint64_t started_ns, uint64_t now_ns)
 {
-	((struct np_show_interim *)ctx)->flows = 0; /* not known, nor at the end */
+	/* The sum tells no rates of flows: neither here nor in the last interim result. */
+	((struct np_show_interim *)ctx)->flows = 0;
 	show_interim(ctx, whole, sum, false, started_ns, now_ns);
 }
 

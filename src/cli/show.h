@@ -42,7 +42,10 @@ void np_show_interim_free(struct np_show_interim *i);
 /* One interim result (np_watch.look); ctx: struct np_show_interim. */
 void np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 
-/* The same of several sessions (np_trial.look): the plan of all, and the sum of their counts. */
+/*
+ * The same of several sessions (np_trial.look): the plan of all, and the sum of their counts.
+ * started_ns: when the window opened (np_now()).
+ */
 void np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 			 uint64_t started_ns, uint64_t now_ns);
 

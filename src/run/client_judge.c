@@ -105,8 +105,9 @@ whole_segments_pass(const struct np_run *run)
 }
 
 /*
- * Were large segments lost, while the small ones of the control connection pass? Then some were
- * sent again, at this end or (by its results) at the far end.
+ * Nothing arrived, in either direction: were large segments lost, while the small ones of the
+ * control connection pass? Then this end has sent some again or is about to, or the far end's
+ * results say that it has.
  */
 static bool
 are_segments_too_large(const struct np_client_test *t)
@@ -114,19 +115,24 @@ are_segments_too_large(const struct np_client_test *t)
 	const struct np_plan *p = t->run.plan;
 	const struct np_closing *c = &t->run.closing;
 	const struct np_far *far = &t->out->far;
-	/* If the handshake lost a packet, TCP waits for 3 s before it sends data again. */
-	bool here = c->info.tcpi_unacked > 0 &&
-		    (c->info.tcpi_total_retrans > 0 || c->info.tcpi_rto >= 1000000);
-	/* A retransmission that fails again and again comes ever later, after the window. */
-	bool never = p->role == NP_FOLLOW && p->warm_up_ms >= LATE_START_MS &&
-		     c->info.tcpi_last_data_recv >= p->warm_up_ms + 1e3 * np_plan_time_s(p);
+	/* A lost SYN makes the first time-out 3 s: nothing may have been sent again yet. */
+	bool unacked_here = c->info.tcpi_unacked > 0 &&
+			    (c->info.tcpi_total_retrans > 0 || c->info.tcpi_rto >= 1000000);
+	/*
+	 * During a long warm-up the far end's retransmissions get so rare that the window may have
+	 * none. Then this receiver has not had any data since it connected.
+	 */
+	bool received_nothing =
+	    p->role == NP_FOLLOW && p->warm_up_ms >= LATE_START_MS &&
+	    c->info.tcpi_last_data_recv >= p->warm_up_ms + 1e3 * np_plan_time_s(p);
 	bool small =
 	    p->pattern->transactions && p->request <= NP_RACE_MSS && p->response <= NP_RACE_MSS;
 
 	/* far->retrans alone may be of the handshake: the far end must also have sent data. */
 	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS && !small &&
 	       !whole_segments_pass(&t->run) &&
-	       (here || never || ((far->sent > 0 || p->warm_up_ms > 0) && far->retrans > 0));
+	       (unacked_here || received_nothing ||
+		((far->sent > 0 || p->warm_up_ms > 0) && far->retrans > 0));
 }
 
 /*

@@ -100,7 +100,8 @@ below(const char *path, const char *top)
 	return strcmp(path + len, "/") == 0 ? "" : path + len;
 }
 
-/* Replace octal numbers, by which a list of mounts writes blanks and the like: "\040". */
+/* Decode the octal escapes of mountinfo in place ("\040" is a space); the kernel writes 3 digits.
+ */
 static void
 unescape(char *text)
 {

@@ -144,9 +144,9 @@ hold_back(struct loop *l, struct np_conn *c, int calls)
 }
 
 /*
- * Make or accept the next connection. True: try its next call at once, also while it is connecting.
- * False: come back when it is connected, because the next call, a half-close (-N) or a look at the
- * first connection's figures, would fail before.
+ * Make or accept the next connection; called again once it is connected. False: wait for that, as
+ * the next call needs an established connection: a half-close (no request, or -N), or reading
+ * TCP_INFO of the first connection. True: try its next call at once; also after an error.
  */
 static bool
 open_next(struct loop *l, struct np_conn *c)
@@ -165,7 +165,7 @@ open_next(struct loop *l, struct np_conn *c)
 		if (w->steps->open != NULL) {
 			fd = w->steps->open(w, SOCK_NONBLOCK);
 		} else if ((fd = np_endpoint_take(w->run, SOCK_NONBLOCK)) < 0) {
-			/* Of a ramp. EINVAL: another worker has shut down the listener, as the test
+			/* A ramp's. EINVAL: another worker has shut down the listener, as the test
 			 * is over. ECONNABORTED: try again. */
 			fd = errno == EINVAL ? -EAGAIN : errno == ECONNABORTED ? -EINTR : -errno;
 		}

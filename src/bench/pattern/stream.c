@@ -244,7 +244,10 @@ idle_deadline(const struct np_worker *w, uint64_t last_ns)
 	return np_min(np_deadline(idle_ns), last_ns);
 }
 
-/* Wait until the kernel has sent all data: 0 (also if abandoned), or -ETIMEDOUT: nothing moved. */
+/*
+ * Wait until the kernel has sent all data, and has dropped them: where it sends again, they are
+ * acknowledged then. 0: also if abandoned; -ETIMEDOUT: nothing moved.
+ */
 static int
 await_empty(struct np_worker *w)
 {
@@ -422,7 +425,10 @@ np_stream_transmit_finish(struct np_worker *w)
 			send_end_mark(w, 0);
 		}
 	} else if (p->active && p->transport->ends.shut_drops) {
-		/* First wait for all acknowledgements, then for the far end to read the data. */
+		/*
+		 * After the acknowledgements, leave the far end time to read: nothing tells when it
+		 * has, and shutting down would drop what it has not.
+		 */
 		(void)was_in_time(w, await_empty(w),
 				  "the far end did not acknowledge the end of the data");
 		end_window(w);
@@ -601,24 +607,24 @@ recv_left(struct np_worker *w, struct np_conn *c, char **buf)
 }
 
 /*
- * Count datagrams that are queued. For a client without an end mark, the time goes on until the
- * last one. Returns whether there were any, or end marks.
+ * Count the datagrams that are queued; stop at `until` (np_now()). As long as a client has seen no
+ * end mark, its window lasts until the last one. True: something was read, if only an end mark. On
+ * a connection that does not count: a closed one returns 0 bytes for ever.
  */
 static bool
 drain_queues(struct np_worker *w, uint64_t until)
 {
 	bool connected = w->run->plan->transport->connected, any = false;
-	uint32_t marks;
+	uint32_t marks_left;
 	char *buf;
 	ssize_t n;
 
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 
-		/* A closed connection returns 0 bytes, as an end mark, again and again. */
-		marks = connected ? MARKS_MAX : UINT32_MAX;
-		while (marks > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
-			marks -= n == 0;
+		marks_left = connected ? MARKS_MAX : UINT32_MAX;
+		while (marks_left > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
+			marks_left -= n == 0;
 			any |= n > 0 || !connected;
 			if ((w->codec & NP_C_WINDOW) != 0 && n > 0 &&
 			    !judge_datagram(w, c, buf, (size_t)n, np_now(), true)) {

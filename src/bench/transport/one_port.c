@@ -156,7 +156,7 @@ int
 np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
 	bool repeats = !run->plan->transport->connected; /* datagrams may get lost */
-	/* Twelve round trips more, as on a long path a connection may lose its token twice. */
+	/* round_trips_ns is two: on a long path the token may have to be sent three times. */
 	uint64_t elsewhere = np_deadline(NP_ELSEWHERE_S * NP_SEC + 6 * run->round_trips_ns);
 	uint64_t until = np_deadline(10 * NP_SEC), resend_ns = np_deadline(RESEND_MS * NP_MSEC);
 	uint64_t pause_ms = RESEND_MS;

@@ -20,7 +20,8 @@ int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err
 
 /*
  * For np_many_wait() at the active end: send the token on each socket until all are acknowledged. A
- * socket that reached another daemon behind the same address is made again, for NP_ELSEWHERE_S.
+ * socket that reached another daemon behind the same address is made again, for NP_ELSEWHERE_S and
+ * some round trips (NP_EPEER). Datagrams are sent again; after 10 s without an answer: NP_ETIME.
  */
 enum { NP_ELSEWHERE_S = 2 };
 int np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err);
