@@ -1,7 +1,10 @@
 #include "tests/lib/sockets.h"
 
+#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 
 #include "tests/lib/check.h"
 
@@ -178,4 +181,20 @@ pass_descriptors(int via, const void *bytes, size_t n, const int *fds, size_t co
 	passed.head.cmsg_len = CMSG_LEN(count * sizeof(int));
 	memcpy(CMSG_DATA(&passed.head), fds, count * sizeof(int));
 	return sendmsg(via, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+}
+
+bool
+own_network(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd;
+	bool up;
+
+	if (unshare(CLONE_NEWNET) != 0) {
+		return false;
+	}
+	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	up = ioctl(fd, SIOCSIFFLAGS, &lo) == 0;
+	close(fd);
+	return up;
 }

@@ -52,6 +52,9 @@ bool get_bytes(int fd, void *bytes, size_t n);
  */
 int lingering_socket(int seconds, int *listener);
 
+/* Enter a network namespace of its own: no test beside this one has its ports or frames. */
+bool own_network(void);
+
 /* Send bytes with descriptors, at most 8. False with errno, as sendmsg(2). */
 bool pass_descriptors(int via, const void *bytes, size_t n, const int *fds, size_t count);
 

@@ -1105,4 +1105,4 @@ TEST(a_list_of_engines_may_hold_anything)
 	assert_false(np_engine_next(b, &at, &told));
 }
 
-TEST_MAIN(np_drive_prepare())
+TEST_MAIN((own_network(), np_drive_prepare()))

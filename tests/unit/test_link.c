@@ -380,4 +380,4 @@ TEST(counts_of_more_than_32_bits_come_whole)
 	    np_dialect(NP_PLAN)->decode_results(np_dialect(NP_PLAN), frame, &far, &err), NP_EPEER);
 }
 
-TEST_MAIN(np_drive_prepare())
+TEST_MAIN((own_network(), np_drive_prepare()))

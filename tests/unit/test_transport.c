@@ -5,12 +5,9 @@
 #include "bench/bench.h"
 
 #include <errno.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <stdatomic.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -195,23 +192,6 @@ TEST(the_one_connection_has_a_host_of_its_own)
 }
 
 /* ---- Connecting ---- */
-
-/* A network of our own: no test beside this one has its ports. */
-static bool
-own_network(void)
-{
-	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
-	int fd;
-	bool up;
-
-	if (unshare(CLONE_NEWNET) != 0) {
-		return false;
-	}
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	up = ioctl(fd, SIOCSIFFLAGS, &lo) == 0;
-	close(fd);
-	return up;
-}
 
 /* A port at which nobody listens, and which nobody else is given. */
 static int
