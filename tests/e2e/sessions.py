@@ -173,7 +173,10 @@ def a_stream_each_way(port: int, sessions: int, test: str, *args: str) -> str:
 
 def datagrams_each_way_print_what_arrived(port: int) -> str:
     """For each direction, what was sent, and what the other end received."""
-    got = netperf(port, "-t", "UDP_STREAM", "--both", "-l", "1", "-P", "0", "--rate", "8M,4M", "--", "-m", "1000,1000")
+    for _ in range(5):      # on a busy machine less than the rate may be sent now and then, which is said
+        got = netperf(port, "-t", "UDP_STREAM", "--both", "-l", "1", "-P", "0", "--rate", "8M,4M", "--", "-m", "1000,1000")
+        if not got.err:
+            break
     assert got.rc == 0 and not got.err, got
     there, back, total = (list(map(float, got.out.split()[i:j])) for i, j in ((2, 4), (4, 6), (7, 8)))
     assert 7.5 < there[0] < 8.5 and 3.5 < back[0] < 4.5 and there[1] <= 1.01 * there[0] and back[1] <= 1.01 * back[0], got.out
