@@ -168,7 +168,7 @@ np_fds_receive(int over, void *bytes, size_t size, int *fds, size_t count, int f
 	struct msghdr m = { .msg_iov = &part,
 			    .msg_iovlen = 1,
 			    .msg_control = &passed,
-			    .msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+			    .msg_controllen = CMSG_LEN(count * sizeof(int)) };
 	ssize_t n = recvmsg(over, &m, flags | MSG_CMSG_CLOEXEC);
 	struct cmsghdr *c = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
 

@@ -18,6 +18,7 @@
 #include "base/units.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
+#include "tests/lib/sockets.h"
 
 /* ---- Errors ---- */
 
@@ -706,6 +707,27 @@ TEST(what_others_wrote_does_nothing_to_who_reads_it)
 	assert_int_equal(size, strlen("a?b?? 1\n") + NP_TEXT_LINE);
 	assert_memory_equal(line, "a?b?? 1\n000", 11);
 	free(line);
+}
+
+/* ---- Descriptors ---- */
+
+TEST(no_more_descriptors_are_received_than_have_a_place)
+{
+	int pair[2], both[2], fd, before, after;
+	char byte = 0;
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	both[0] = both[1] = pair[0];
+	assert_true(pass_descriptors(pair[0], &byte, 1, both, 2));
+	before = dup(pair[0]); /* the least number that is free */
+	close(before);
+	assert_int_equal(np_fds_receive(pair[1], &byte, 1, &fd, 1, 0), 1);
+	np_fds_close(fd);
+	after = dup(pair[0]);
+	assert_int_equal(after, before);
+	close(after);
+	close(pair[0]);
+	close(pair[1]);
 }
 
 /* ---- Limits ---- */
