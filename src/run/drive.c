@@ -222,14 +222,14 @@ await_own_end(struct control *c, uint64_t now)
 /*
  * The daemon's end of a connection test by count: its workers share the connections, and are done
  * when all have come. A warm-up does not end at the same moment at both ends: after one they are
- * done when about that many have come and no more do.
+ * done when about that many have come and no more do, even if a SYN was lost (a time-out of 1 s).
  */
 static uint64_t
 await_count(struct control *c, uint64_t now)
 {
 	const struct np_run *run = c->d->run;
-	uint64_t count = (uint64_t)-run->plan->length, done = 0, silent;
-	bool warmed_up = run->plan->warm_up_ms > 0;
+	uint64_t count = (uint64_t)-run->plan->length, done = 0;
+	bool warmed_up = run->plan->warm_up_ms > 0, is_over;
 
 	if (run->plan->length >= 0 || !run->plan->pattern->connection_test ||
 	    (run->workers < 2 && !warmed_up)) {
@@ -238,8 +238,14 @@ await_count(struct control *c, uint64_t now)
 	NP_EACH_WORKER (w, run) {
 		done += np_get(&w->count->transactions);
 	}
-	silent = unchanged_ns(&c->seen, done, now, any_load_pauses(run));
-	if (warmed_up ? done + 2ULL * run->conns >= count && silent >= NP_SEC : done >= count) {
+	is_over = done >= count;
+	if (warmed_up) {
+		uint64_t silent = unchanged_ns(&c->seen, activity(run), now, any_load_pauses(run));
+
+		is_over = done + 2ULL * run->conns >= count &&
+			  silent >= 2 * NP_SEC + 2 * run->round_trips_ns;
+	}
+	if (is_over) {
 		end_test(c, NP_BY_LOOP, NP_LEAVE);
 		return NP_NEVER;
 	}

@@ -73,6 +73,8 @@ KNOWN: "List[Known]" = [
           "more than 60 s of 1: what was queued was read at the pace"),
     Known({"test": "TCP_CRR", "seconds": 2.0, "rate": "100", "flows": 40, "delay": 50}, "5 due is rate by time",
           "5 of 100 unanswered: what was connecting at the end never sent its request"),
+    Known({"test": "TCP_CRR", "seconds": 0.3, "count": 5, "warm": 0.1, "delay": 600}, "10 it goes on",
+          "4 of 5, Connection refused: a second's silence was taken for the end"),
     Known({"warm": 1.0, "mbit": 10, "delay": 50, "frozen": "signal", "frozen_s": 0.5}, "8 nothing counts behind a signal",
           "11.6 of 10 Mbit/s"),
     Known({"test": "MPTCP_RR", "delay": 600, "late": 1500, "mute": True}, "10 it goes on",
