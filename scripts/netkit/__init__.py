@@ -33,8 +33,7 @@ class Interrupted(Exception):
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser that reports errors in one line. Shell completions are generated from it (scripts/mkdoc): an
-    action may have a member `values` that says what its argument can be."""
+    """Reports errors in one line. An action's member `values` says what scripts/mkdoc completes for its argument."""
 
     def error(self, message: str) -> NoReturn:
         print(f"{self.prog.split()[0]}: {message} (see {self.prog} --help)", file=sys.stderr)

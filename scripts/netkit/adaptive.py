@@ -1,6 +1,4 @@
-"""Chooses the next value of an axis to measure, so that straight lines between the measured values approximate the
-curve (netsweep --adaptive). Values are identified by their index in the plan.
-"""
+"""netsweep --adaptive: the next value to measure, by index in the plan, so that lines between values fit a curve."""
 
 import math
 import statistics
@@ -17,9 +15,8 @@ def of_runs(values: Sequence[float]) -> "Tuple[float, float]":
 
 
 def bend(before: Optional[float], slope: float, after: Optional[float], length: int) -> "Tuple[float, float]":
-    """How far a curve may be from the line between two adjacent points, and where, in steps from the first. A curve
-    that bends in one direction lies between that line and the extensions of its neighbouring lines, up to where these
-    meet. If there is only one neighbour, the curve is assumed to bend as much at the other end."""
+    """How far a curve may be from the line between adjacent points, and where, in steps from the first. If it bends in
+    one direction, the neighbouring lines bound it up to where they meet. A single one counts for both ends."""
     one = slope - before if before is not None else None
     other = after - slope if after is not None else None
     one, other = (other if one is None else one) or 0.0, (one if other is None else other) or 0.0
@@ -29,8 +26,7 @@ def bend(before: Optional[float], slope: float, after: Optional[float], length: 
 
 
 def next_value(count: int, known: Known, lost: "Collection[int]" = (), tolerance: float = TOLERANCE) -> Optional[int]:
-    """The index of the value to measure next, of `count`; None if the lines are close enough. Values in `lost` can't
-    be measured."""
+    """The index of the next value of `count`; None if the lines are close enough. `lost` values can't be measured."""
     for number in (round(part * (count - 1) / PARTS) for part in range(PARTS + 1)):
         if number not in known and number not in lost:
             return number

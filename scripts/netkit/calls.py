@@ -50,7 +50,6 @@ def known(found: "Dict[str, Any]") -> "Dict[str, Any]":
 
 
 def ended(done: machine.Done, file: "BinaryIO") -> Ended:
-    """The result of a process, with the document that netperf wrote into a file."""
     try:
         file.seek(0)
         found = json.load(file)
@@ -62,8 +61,7 @@ def ended(done: machine.Done, file: "BinaryIO") -> Ended:
 
 
 def refused(command: "Sequence[str]") -> str:
-    """Options that netperf rejects or ignores in a command, according to itself; empty if there are none, or if it
-    can't be asked."""
+    """The options of a command that netperf says it rejects or ignores; empty if none, or if it can't be asked."""
     if not machine.knows(command[0], "--dry-run"):
         return ""
     done = machine.run([command[0], "--dry-run", *command[1:]], ANSWER_LIMIT)
@@ -84,8 +82,7 @@ class Call(NamedTuple):
 
 
 def run_all(asked: "Sequence[Call]", limit: float, documents: bool) -> "List[List[Ended]]":
-    """Run netperfs in parallel, with documents written to unlinked files; commands with a --json of their own are
-    left as they are. Several start at the same moment. Raises machine.Interrupted."""
+    """Run netperfs at the same time, with documents in unlinked files unless they have --json. Raises Interrupted."""
     if len(asked) > 1 or any(call.way for call in asked):
         return run_far(asked, limit, documents)
     with contextlib.ExitStack() as open_files:
@@ -181,8 +178,7 @@ def interim_flows(document: "Dict[str, Any]", number: int) -> "Dict[str, Any]":
 
 
 def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":
-    """What is kept of a document: flows if there are several, interim results with an interval, evidence if requested
-    or with an engine, intervals of percentiles, the steps of a search, and disturbances."""
+    """What is kept of a document: flows if there are several, evidence if requested or with an engine, and so on."""
     flows = (known.get("flows") or 1) > 1 and end.last.get("flows")
     asked = known.get("evidence") is True
     evidence = kept(end.last, asked) if asked or known.get("engine") is not None else {}

@@ -1,6 +1,4 @@
-"""The theoretical maximum of a link, computed by netperf --ceiling. doc/ceilings.md derives the formulas and lists
-the words of a request and the members of an answer.
-"""
+"""A link's theoretical maximum, by netperf --ceiling. doc/ceilings.md has the formulas, requests and answers."""
 
 import atexit
 import contextlib
@@ -149,8 +147,7 @@ def whole(*values: Any) -> Optional[int]:
 
 def of_point(point: "Dict[str, Any]", constants: "Dict[str, Any]",
              result: "Optional[Dict[str, Any]]" = None) -> Optional[Ceiling]:
-    """The ceiling of a point, from its axes, the constants and, where those say nothing, a run's figures. None if
-    rate or MTU is unknown, the test has no ceiling, or there is no netperf to ask."""
+    """A point's ceiling, from axes, constants, else a run's figures. None without rate, MTU, formula or netperf."""
     known = {**constants, **{k: v for k, v in point.items() if v is not None}}
     figures, options = result or {}, known.get("test_options")
     rate, test = units.rate(known.get("rate")), str(known.get("test") or "TCP_STREAM").upper()

@@ -1,6 +1,4 @@
-"""Compares two results point by point, with the statistics and terms of gates. The files of a side are sessions, as
-in a baseline (gate/past.py).
-"""
+"""Compares two results point by point, with the statistics of gates. A side's files are sessions (gate/past.py)."""
 
 import functools
 import glob

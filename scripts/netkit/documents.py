@@ -1,6 +1,4 @@
-"""Reads netperf's own documents (doc/json.md) as results: each iteration is a run of a single point, and the options
-are constants.
-"""
+"""Reads netperf's documents (doc/json.md) as results: iterations are runs of one point, options are constants."""
 
 import json
 import shlex
@@ -58,7 +56,6 @@ def sweep_of(document: "Dict[str, Any]", path: str) -> results.Results:
 
 
 def why(document: "Dict[str, Any]") -> str:
-    """Why a test was not complete."""
     return str(document.get("error") or document.get("reason") or "nothing was measured")
 
 

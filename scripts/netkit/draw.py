@@ -1,10 +1,7 @@
-"""Draws the figures of plots.py with matplotlib: PNG, SVG and PDF. Call python.need("matplotlib", ...) first: this
-module imports it only inside its functions.
+"""Draws the figures of plots.py as PNG, SVG and PDF. Call python.need("matplotlib", ...) first.
 
-A figure has the requested width, and its text the size of print. Text that does not fit beside the lines goes below
-them; none is cut off. In SVG, marks have tooltips. TEXT, MUTED, GRID and white are the colours of text, grid and
-background, which a page that embeds the SVG may replace.
-"""
+A figure has the requested width, and its text the size of print. Text that does not fit beside the lines goes below.
+In SVG, marks have tooltips, and a page that embeds it may replace the colours TEXT, MUTED, GRID and white."""
 
 import html
 import io
@@ -169,8 +166,7 @@ def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
 
 
 def name_ticks(scale: Scale, ax: Any) -> None:
-    """Label as many values as fit, MTUs in two rows. Values that are not numbers are all labelled, rotated if
-    necessary."""
+    """Label as many numbers as fit, MTUs in two rows; all values that are not numbers, rotated if necessary."""
     at = [72 / ax.figure.dpi * ax.transData.transform((place, 1))[0] for place in scale.places]
     need = [wide(label) + 6 for label in scale.labels]
     kept = thin(at, need, scale.first)
@@ -189,8 +185,7 @@ def on_end(scale: "Optional[Scale]", points: float) -> bool:
 
 
 def thin(at: "Sequence[float]", need: "Sequence[float]", first: "Sequence[int]") -> "List[int]":
-    """Which of some ascending positions to label so that labels do not touch: every second, third ... one if they are
-    evenly spaced, else the ends, those in `first`, and what fits between them."""
+    """Which ascending positions to label without touching: every nth if even; else ends, `first`, and what fits."""
     count, kept = len(at), []
     steps = [b - a for a, b in zip(at, at[1:])]
     fit = [n for n in range(1, count) if n * steps[0] >= max(need)]
@@ -264,8 +259,7 @@ def draw_worst(panel: Panel, ax: Any, line: Line) -> None:
 
 
 def draw_change(panel: Panel, ax: Any, line: Line) -> None:
-    """The size of a change between two positions, as text on the side with more room and no wider than that, at the
-    bottom if the points are at the top."""
+    """The size of a change, as text that fits the side with more room, at the bottom if the points are at the top."""
     x, to_axes = line.marks[0].x, ax.transScale + ax.transLimits
     share = to_axes.transform((x, ax.get_ylim()[1]))[0]
     left = share > 0.5
@@ -322,8 +316,7 @@ def end_labels(panel: Panel, ax: Any) -> "List[Tuple[Line, Mark, Any]]":
 
 
 def place_labels(labels: "List[Tuple[Line, Mark, Any]]", ax: Any) -> None:
-    """Place the labels at the heights of their lines, moved apart where they would touch. The axes must have their
-    final position."""
+    """Place the labels at their lines' heights, apart from each other. The axes must have their final position."""
     place = ax.transData + ax.transAxes.inverted()
     found = sorted(((min(max(0.0, place.transform((mark.x, mark.y))[1]), 1.0), words) for _, mark, words in labels),
                    key=lambda entry: entry[0])

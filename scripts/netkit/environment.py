@@ -1,6 +1,4 @@
-"""Describes the two ends of a sweep, from netperf's evidence (doc/evidence.md, host.*) if it has any, else as far as
-this machine can tell.
-"""
+"""Describes the ends of a sweep, by netperf's evidence (doc/evidence.md, host.*), else as known to this machine."""
 
 import contextlib
 import json
@@ -120,7 +118,6 @@ def base(environment: Ends, host: Any) -> Ends:
 
 
 def changed(old: Any, now: "Dict[str, Any]") -> "Dict[str, Any]":
-    """What is different now."""
     made: "Dict[str, Any]" = {}
     for name, value in now.items():
         before = old.get(name) if isinstance(old, dict) else None

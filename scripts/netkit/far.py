@@ -35,8 +35,7 @@ def packed(key: bytes, programs: "Tuple[str, ...]") -> bytes:
 
 
 class Ends(machine.Place):
-    """The clients and servers of a plan's points. Their programs are those in PATH there, or copies of ours. Clients
-    authenticate with a key made for this sweep."""
+    """A plan's clients and servers, with programs of PATH there or copies of ours, and a key made for this sweep."""
 
     def __init__(self, netperf: str, netserver: str, args: Sequence[str] = (), copies: bool = False,
                  known: Optional[Known] = None, ssh_config: str = "", keyed: bool = True) -> None:

@@ -1,6 +1,4 @@
-"""Opens files for writing without following what another user may have put in their place. The rules are those of
-np_trusted_find(), src/base/trusted.h.
-"""
+"""Opens files for writing, but not those that another user may have planted; the rules are src/base/trusted.h's."""
 
 import contextlib
 import errno
@@ -47,8 +45,7 @@ def is_ours(st: os.stat_result) -> bool:
 
 
 def check_planted(at: str, st: os.stat_result, inside: os.stat_result) -> None:
-    """In directories where everybody may create files, everything on the path must belong to root, to us or to the
-    directory's owner."""
+    """Where everybody may create files, all on the path must belong to root, to us or to the directory's owner."""
     if not inside.st_mode & stat.S_IWOTH:
         return
     if not is_ours(st) and st.st_uid != inside.st_uid:
@@ -153,8 +150,7 @@ def write(path: str, data: bytes) -> None:
 
 
 class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
-    """JSON lines that are written to a file, which is locked against a second writer; "-" is stdout. `mode` is that
-    of open(). Failure to open raises `fault`, which names the program and, if the file exists, what to do."""
+    """JSON lines for a file, locked against other writers; "-" is stdout. `mode` is open()'s. Raises `fault`."""
 
     def __init__(self, path: str, mode: str, fault: "Type[Exception]", program: str, remedy: str) -> None:
         self.path, self._fault, self._is_new = path, fault, mode in ("xb", "wb") and path != "-"
@@ -173,12 +169,10 @@ class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
             raise self.failed(why) from None
 
     def failed(self, why: OSError) -> Exception:
-        """The exception to raise."""
         return why if self.path == "-" else self._fault(f"{self.path}: {why.strerror}")
 
     def begin(self, header: "Dict[str, Any]") -> None:
-        """Write the header. If that fails, a new file is removed, as the next program would find a file without
-        header."""
+        """Write the header. If that fails, a new file is removed, as no program could read it."""
         try:
             self.line(header)
         except OSError as why:
@@ -211,15 +205,13 @@ class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
 
 
 def must_be_ours(path: str) -> None:
-    """Check a file whose content is trusted, or the place of one that does not exist yet: it and all directories on its
-    path must belong to this user or root, and not be writable for everyone. Raises OSError."""
+    """Check that a path's file, if any, and directories are ours or root's, not writable for all. Raises OSError."""
     with contextlib.suppress(FileNotFoundError, IsADirectoryError):
         os.close(find(os.path.abspath(path), check_ours).directory)
 
 
 def own_folder(path: str) -> None:
-    """Create a directory of mode 700 if it does not exist, and check that only this user can write to it. Raises
-    OSError."""
+    """Create a directory of mode 700 unless it exists. Raises OSError if another user can write to it."""
     with contextlib.suppress(IsADirectoryError):
         spot = find(path)
         try:

@@ -1,6 +1,4 @@
-"""Runs commands on many hosts at once, with a single event loop. Each host has a shell that runs commands, and ends
-them and itself when its stdin closes, and so whenever we end or the connection breaks.
-"""
+"""Runs commands on many hosts in one event loop. A shell on each ends them and itself when its stdin closes."""
 
 import asyncio
 import contextlib
@@ -28,12 +26,11 @@ TURN_S = 0.1        # seconds between checks for signals
 AT_ONCE = 50        # hosts that are connected to at a time
 TOO_MUCH = "more than {} KiB came, which is the most that is read"
 
-# The shell on a host. It reports that it runs, unpacks a tar file of the given size into a directory, reports its
-# path, and then reads lines. "run" starts a command that waits for the end of a pipe; "go" closes that pipe for all
-# commands. The process ID goes into a file, which is empty until it is known. Output goes to files, so that only the
-# loop writes to stdout; exit statuses go to stderr. No process is orphaned, as the first process of a container may
-# not reap it. A command that begins as the shell leaves may put a file where it is removing the directory, so it
-# removes that twice.
+# The shell on a host reports that it runs, unpacks a tar file of the given size into a directory, reports its path,
+# and then reads lines. "run" starts a command that waits for the end of a pipe; "go" closes that pipe for all. The
+# process ID goes into a file, empty until it is known. Output goes to files, so that only the loop writes to stdout;
+# exit statuses go to stderr. No process is orphaned, as the first process of a container may not reap it. A command
+# that begins as the shell leaves may put a file into the directory being removed, so it is removed twice.
 SHELL = """PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 ends() { a=; for p in $ps; do kill "-$1" "$p" && a=1; done; [ "$a" ]; } 2>/dev/null
 stop() { read -r ps <"$d/$2.p" && ends "$1"; } 2>/dev/null
@@ -202,7 +199,6 @@ class Command:
             self.host.fail(f"no answer within {PREPARED_S} s")
 
     def take(self, parts: "List[bytes]") -> None:
-        """Store the output of the finished command."""
         self._parts, self._seconds = parts, round(time.monotonic() - (self.begun or self._since), 3)
         self.waits.set()
         self._over.set()
@@ -234,13 +230,11 @@ class Command:
         return self.reason or (lines[-1][:WORDS_MOST] if lines else "")
 
     def done(self) -> "Tuple[machine.Done, bytes]":
-        """Its result and document."""
         out, err = (part.decode(errors="replace") for part in self._parts[:2])
         return machine.Done(None if self.reason else self.exit, out, err[:machine.COMPLAINT_MOST], self._seconds, self.reason), self._parts[2]
 
 
 async def happens(what: "Awaitable[Any]", limit: float) -> bool:
-    """Whether it does by then."""
     with contextlib.suppress(asyncio.TimeoutError):
         await asyncio.wait_for(what, limit)
         return True
@@ -261,8 +255,7 @@ async def together(commands: "Sequence[Command]", limit: float) -> None:
 
 
 class Loop:
-    """Runs coroutines while the rest of the program waits, and checks for signals. Processes survive between calls of
-    run()."""
+    """Runs coroutines while the program waits, and checks for signals. Processes survive between calls of run()."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -274,8 +267,7 @@ class Loop:
                 asyncio.set_child_watcher(watcher)
 
     def run(self, *works: "Awaitable[Any]", heed: bool = True) -> "List[Any]":
-        """Run coroutines concurrently; returns their results, or the MachineError that they raised. Raises
-        Interrupted after cancelling them all."""
+        """Run coroutines together; returns results or MachineErrors. Raises Interrupted after cancelling them all."""
         return list(self._loop.run_until_complete(self._all(works, heed)))
 
     async def _all(self, works: "Sequence[Awaitable[Any]]", heed: bool) -> "List[Any]":

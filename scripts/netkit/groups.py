@@ -1,6 +1,4 @@
-"""Groups of hosts in a mesh, such as racks, switches and zones (netreport --mesh, --bad-hosts). A bad uplink affects
-all pairs between its group and the other hosts, but no pair within the group.
-"""
+"""Groups of hosts, such as racks (netreport --mesh). A bad uplink affects pairs with other groups, but none within."""
 
 import math
 import statistics
@@ -66,9 +64,8 @@ def one(logs: Figures, name: str, group: "Set[str]", groups: "Dict[str, Set[str]
 
 
 def judge(figures: Figures, groups: "Dict[str, Set[str]]", less_is_better: bool, margin: float) -> "Tuple[List[Tuple[str, float, float]], Figures]":
-    """Lines about bad groups, with their figure and the others', and the figures without the effect of their uplinks,
-    for the search for hosts and pairs. Pairs that share an uplink get different shares of it, which tells nothing
-    about them: they get their hosts' values from elsewhere, and keep the usual spread. Raises python.MissingModule."""
+    """Lines about bad groups, with their figure and the others', and figures without their uplinks' effect. Pairs
+    divide an uplink at random, so they get their hosts' values from elsewhere, with the usual spread."""
     sign = -1.0 if less_is_better else 1.0
     logs = {pair: sign * math.log(value) for pair, value in figures.items()}
     there = {end for pair in logs for end in pair}

@@ -1,6 +1,4 @@
-"""The figures of a mesh as a heat map: a panel for each mesh, with hosts sorted by group (netreport --mesh --plot).
-Call python.need("matplotlib", ...) first.
-"""
+"""Meshes as heat maps, with hosts sorted by group (netreport --mesh --plot). Call python.need("matplotlib") first."""
 
 import re
 import statistics

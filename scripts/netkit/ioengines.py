@@ -55,8 +55,7 @@ def question(netperf: str, known: "Dict[str, Any]") -> "List[str]":
 
 @dataclass
 class Engines:
-    """The answers of the ends, by test and place. A netperf that does not report engines excludes nothing: its runs
-    will report what they can't do."""
+    """The ends' answers by test and place. A netperf that reports no engines excludes nothing: its runs may fail."""
     netperf: str
     _told: "Dict[str, Tuple[Optional[Reasons], Optional[Reasons]]]" = field(default_factory=dict)
 

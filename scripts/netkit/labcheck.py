@@ -117,8 +117,7 @@ class Check:
                        all(one["arrived"] >= 50 * (1 - self.link.loss) for one in got))
 
     def packets(self) -> "Iterator[Finding]":
-        """Check that no packet of a TCP connection exceeds the MTU, as seen at both ends. What TCP hands to the queue
-        can't be seen, as the token bucket splits it after counting."""
+        """Check at both ends that no TCP packet exceeds the MTU. In the queue it can't be seen: tbf splits packets."""
         lasts = 0.3 + 4 * (self.link.delay + self.link.jitter)
         got = self.each("tcp", time=ns(lasts))
         yield Finding("packets", f"at most {self.link.mtu} bytes",

@@ -1,6 +1,4 @@
-"""The processes of a sweep, limited in time, in process groups of their own, and ended with the sweep however it
-ends; the labs and daemons that they use; and facts about the machine.
-"""
+"""A sweep's processes, limited in time and ended however the sweep ends; its labs and daemons; facts of the host."""
 
 import contextlib
 import ctypes
@@ -54,8 +52,7 @@ class Done(NamedTuple):
 
 
 def hold_signals() -> None:
-    """Block the signals that end the program, so that nothing is interrupted half-way: wait() and check() look for
-    them. Ignored ones, such as SIGHUP under nohup, stay ignored."""
+    """Block the signals that end the program, which wait() and check() look for. Ignored ones (nohup) stay ignored."""
     # If blocked, an ignored signal would stay pending and be found, too.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, *(one for one in ENDS if signal.getsignal(one) != signal.SIG_IGN)})
 
@@ -66,8 +63,7 @@ def check() -> None:
 
 
 def came(got: Any, heeded: Sequence[int]) -> bool:
-    """Whether one of these signals has arrived. If the timeout passes while we are stopped (^Z), Python's
-    sigtimedwait() returns an uninitialised structure."""
+    """Whether one of these signals came. A time-out while stopped (^Z) leaves sigtimedwait()'s result undefined."""
     return bool(got) and got.si_signo in heeded and got.si_code in SENT
 
 
@@ -83,8 +79,7 @@ def pause(seconds: float) -> None:
 
 
 def free_signals() -> None:
-    """For a child before exec: restore the signals as a shell would leave them. A signal since the fork ends the
-    child, and raises nothing there."""
+    """For a child before exec: signals as a shell leaves them. One since the fork ends it, and raises nothing."""
     for number in ENDS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -105,8 +100,7 @@ def tied() -> "Callable[[], None]":
 
 
 class Guard:
-    """A process that runs a command if we die before leave(). It waits on a pipe for a message that we would then not
-    send. It has its own session, so that what kills us does not kill it."""
+    """Runs a command if we die before leave(), when a pipe closes. In its own session it survives what kills us."""
 
     def __init__(self, *command: str) -> None:
         self._process = subprocess.Popen(
@@ -165,8 +159,7 @@ class Process:
 
 
 def pieces(process: "subprocess.Popen[bytes]", limit: float) -> "Iterator[Tuple[bool, bytes]]":
-    """The output of a process's pipes as it arrives, with whether it is stderr, until both are closed. For programs
-    on other hosts, which can't be trusted: raises MachineError at the time limit, or after ANSWER_MOST bytes."""
+    """A process's output, with whether it is stderr. Raises MachineError at the limit or after ANSWER_MOST bytes."""
     assert process.stdout and process.stderr
     end, left = time.monotonic() + limit, {False: ANSWER_MOST, True: COMPLAINT_MOST}
     with selectors.DefaultSelector() as selector:
@@ -209,8 +202,7 @@ def ask(command: Sequence[str], limit: float, data: bytes = b"", **options: Any)
 
 def run_all(commands: "Sequence[Sequence[str]]", limit: float, patience: float = 2.0,
             heed: bool = True, fds: Sequence[int] = ()) -> "List[Done]":
-    """Run commands in parallel to the end. They are killed at the time limit or, with `heed`, when a signal
-    arrives, which raises Interrupted."""
+    """Run commands in parallel. The time limit kills them, and with `heed` a signal, which raises Interrupted."""
     running: "List[Process]" = []
     try:
         for command in commands:
@@ -279,8 +271,7 @@ def netserver_beside(netperf: str) -> str:
 
 
 def ours(name: str, variable: str, *places: str, here: str = "") -> str:
-    """The program that an environment variable names, else one next to the script's directory (in a build tree, or as
-    installed), else ""."""
+    """The program that an environment variable names, else one beside the scripts (built or installed), else ""."""
     named = os.environ.get(variable)
     here = here or os.path.dirname(os.path.realpath(sys.argv[0]))
     for path in [named] if named else [os.path.join(here, "..", place, name) for place in places]:
@@ -392,8 +383,7 @@ class Place:
         """Set up everything for a run at the point `known`. Raises MachineError."""
 
     def prepare(self, knowns: "Sequence[Dict[str, Any]]") -> "List[str]":
-        """Set up runs that take place at the same time, in parallel where that takes time. Returns for each why it
-        failed, or ""."""
+        """Set up simultaneous runs, in parallel if that takes time. Returns for each why it failed, or ""."""
         return [""] * len(knowns)
 
     def unreached(self, end: str) -> str:
@@ -447,8 +437,7 @@ def lab_options(words: Sequence[str]) -> "Dict[str, str]":
 
 
 def lab_changes(old: Sequence[str], new: Sequence[str]) -> "Optional[List[str]]":
-    """The options of netlab set that change a lab from the old options to the new ones; None if a new lab is needed,
-    because of other options or an MTU that enables or disables IPv6."""
+    """Options of netlab set for the change; None if other options, or an MTU that toggles IPv6, need a new lab."""
     before, after = lab_options(old), lab_options(new)
     changed = [name for name in after if before.get(name) != after[name]]
     if before.keys() != after.keys() or not set(changed) <= set(LAB_CHANGES):
@@ -525,8 +514,7 @@ class LabPlace(Place):
 
 
 def link_words(said: str) -> str:
-    """The link's properties and its implementation, from netlab's output: "NAME: 100 Mbit/s, ... (veth)" and further
-    lines."""
+    """The link's properties from netlab's output: "NAME: 100 Mbit/s, ... (veth)" and further lines."""
     return said.partition("\n")[0].partition(": ")[2]
 
 

@@ -1,7 +1,5 @@
-"""Finds hosts and pairs that are worse than the rest of a mesh (netreport --mesh), in a sweep over clients and
-servers. The logarithm of a figure is modelled as an overall value plus a part for the client and one for the server,
-fitted by Tukey's median polish; the residual is the pair's.
-"""
+"""Finds hosts and pairs that are worse than the rest of a mesh (netreport --mesh). The logarithm of a figure is an
+overall value, a part for the client, one for the server (by Tukey's median polish), and the pair's residual."""
 
 import math
 import statistics
@@ -67,8 +65,7 @@ def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[
 
 
 class Found(NamedTuple):
-    """The findings in a sweep with the axes client and server: for each test and combination of other axes the
-    figures, what is worse, what has no result, why nothing can be told, and notes."""
+    """The findings for each test and combination of other axes: figures, what is worse, silent or untold, notes."""
     meshes: "Dict[str, Dict[Pair, float]]"
     rows: "List[List[Union[str, Words]]]"
     good: "List[str]"

@@ -1,6 +1,4 @@
-"""The method table: one test with several engines, their results, their costs at both ends, and the proof that the
-engine was really used, from the evidence of the runs (doc/results.md, doc/evidence.md).
-"""
+"""The method table: a test's engines, with results, costs at both ends, and proof of their use (doc/results.md)."""
 
 import itertools
 import statistics
@@ -55,8 +53,7 @@ class Calls(NamedTuple):
 
 
 def system_calls(e: Evidence, flows: int) -> Optional[Calls]:
-    """System calls that moved data or tried to. Waits for events (epoll) and reads of the error queue are not
-    included."""
+    """System calls that moved data or tried to, without waits for events (epoll) and reads of the error queue."""
     name = e.get("engine.name")
     if name is None:
         return None

@@ -1,6 +1,5 @@
-"""Converts netperf documents (doc/json.md) of any number to one form. From number 3 on, each figure occurs once;
-here, an iteration has all of its figures, evidence has the names of doc/evidence.md, and histograms are pairs.
-"""
+"""Converts netperf documents (doc/json.md) of any number to one form: an iteration has all of its figures (only once
+from number 3 on), evidence the names of doc/evidence.md, and histograms are pairs."""
 
 from typing import Any, Dict, Iterator, List, Tuple
 

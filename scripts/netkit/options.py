@@ -1,7 +1,4 @@
-"""The netperf command for a point of a sweep: the table of names and their options.
-
-netsweep(1) documents the rows; a test compares that page with this table.
-"""
+"""The netperf command for a point of a sweep: a table of names and options, as in netsweep(1), which a test checks."""
 
 import math
 import os
@@ -162,8 +159,7 @@ def response_option(value: Any, known: Known) -> "List[str]":
 
 
 def congestion_option(value: Any, known: Known) -> "List[str]":
-    """In a lab of the sweep the routes set it: a session with evidence may not use a congestion control that the
-    machine restricts."""
+    """None in our lab, where routes set it: with evidence, a session may not use a restricted congestion control."""
     return [] if test_name(known).startswith("UDP") or known.get("lab") else ["-K", word(value)]
 
 
@@ -278,8 +274,7 @@ def command(netperf: str, known: Known) -> "List[str]":
 
 
 def selectors(known: Known) -> "List[str]":
-    """The figures to ask for. netperf 2.7 knows all but those of several flows; unknown ones are missing from its
-    answer."""
+    """The figures to ask for. netperf 2.7 knows all but those of several flows, and omits unknown ones."""
     ends = ("LOCAL", "REMOTE")
     wanted = ["THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME", "PROTOCOL", "DIRECTION"]
     if test_name(known) in TRANSACTIONS:
@@ -375,9 +370,8 @@ UNJOINED = ("JAIN_INDEX",)      # about a netperf's own flows, even if all have 
 
 def together(parts: "List[Dict[str, Any]]") -> "Dict[str, Any]":
     """Combine the figures of several simultaneous netperfs. Rates, retransmissions, flows and threads are added up;
-    elapsed time is the maximum; minima and maxima of latency and flow rates are kept; processor use, which each
-    netperf measures for the whole machine, is averaged. Figures that are equal everywhere are kept; those that can't
-    be combined, such as percentiles, are dropped."""
+    elapsed time is the maximum; minima and maxima are kept; processor use, of the whole machine each time, is
+    averaged. Equal figures are kept; those that can't be combined, such as percentiles, are dropped."""
     made: "Dict[str, Any]" = {}
     for name in parts[0]:
         values = [part.get(name) for part in parts]

@@ -1,6 +1,4 @@
-"""Finds outliers with the generalised ESD test (Rosner 1983), for up to half of the values, and with modified
-z-scores; and splits the figures of pairs into the parts of their hosts.
-"""
+"""Finds outliers by the generalised ESD test (Rosner 1983) or modified z-scores; splits pairs' figures among hosts."""
 
 import math
 import statistics
@@ -36,8 +34,7 @@ class Parts(NamedTuple):
 
     @property
     def noise(self) -> float:
-        """The standard deviation of the residuals, estimated from the median absolute deviation. The fit makes as
-        many residuals 0 as it has parameters: these are not counted."""
+        """Standard deviation of the residuals, by their median absolute value without a zero per fitted parameter."""
         fitted = len(self.clients) + len(self.servers) - 1
         return statistics.median(sorted(map(abs, self.pairs.values()))[fitted:] or [0.0]) / 0.6745
 

@@ -150,8 +150,7 @@ def steps(sweeps: "Sequence[Sweep]", kind: Optional[str], wish: plots.Wish) -> i
 
 def make(sweeps: "Sequence[Sweep]", kind: Optional[str] = None, wish: plots.Wish = plots.Wish(),
          name: str = "THROUGHPUT", tell: "Callable[[str], None]" = lambda words: None) -> str:
-    """Render the page; sweeps of different plans follow each other. Needs jinja2 and matplotlib. `tell` is called
-    before each step."""
+    """Render the page; different plans follow each other. Needs jinja2 and matplotlib. `tell` precedes each step."""
     import jinja2
     place = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.dirname(__file__)), autoescape=True,
                                trim_blocks=True, lstrip_blocks=True)

@@ -1,6 +1,4 @@
-"""Finds flows that lose packets or lag while others of the same run don't (netreport --paths). Routers and link
-bundles choose a path by addresses and ports, so a bad path affects only some flows.
-"""
+"""netreport --paths: flows that lose packets or lag. Paths depend on ports, so a bad one affects only some flows."""
 
 import math
 import statistics
@@ -34,9 +32,8 @@ def share(counts: Counts) -> float:
 
 
 def lossy(counts: Counts, most: float = BURST) -> "List[int]":
-    """Flows that lose more than the others, by the generalised ESD test (Rosner 1983) on square roots, for up to half
-    of the flows. Losses come in bursts, so their variance is a multiple of their mean: `most` lost packets may be a
-    single event, or fewer if half of the flows lose packets fewer at a time. Raises python.MissingModule."""
+    """Flows that lose more than others, up to half, by the ESD test on square roots. Losses come in bursts: their
+    variance is a multiple of the mean; `most` losses may be one event, or fewer if half of the flows lose fewer."""
     usual = statistics.median(sent for _, sent in counts)
     scaled = [lost * usual / max(1, sent) for lost, sent in counts]
     low = sorted(scaled)[:(len(counts) + 1) // 2]
@@ -70,8 +67,7 @@ def losses(rows: "Dict[int, Dict[str, Any]]", by_number: bool) -> "Dict[int, Tup
 
 
 def worse(flows: "List[Dict[str, Any]]", by_number: bool) -> "Tuple[List[Worse], int]":
-    """The findings, and how many flows have neither losses nor a round trip to judge. by_number: all flows have the
-    same number of transactions to do. Raises python.MissingModule."""
+    """Findings, and how many flows have nothing to judge. by_number: all have the same number of transactions."""
     done = [row["transactions"] if row.get("transactions") is not None else row.get("bytes_sent", 1) + row.get("bytes_received", 1)
             for row in flows]
     silent = [number for number, amount in enumerate(done) if not amount]

@@ -303,10 +303,9 @@ def clean(value: Any) -> Any:
 
 
 def fill_shell(template: str, known: "Dict[str, Any]") -> str:
-    """A shell command with {names} replaced by their values, each as one shell word. A value that would need quoting
-    goes into a variable, which the shell expands but does not parse: here-documents, comments and $( ) have quoting
-    rules of their own, and a variable can neither end the command nor start another one anywhere in it. ${NAME} is
-    left to the shell, and {{name}} becomes {name}."""
+    """A shell command with {names} replaced by values, each one shell word; ${NAME} stays, {{name}} becomes {name}. A
+    value that would need quoting goes into a variable, which is expanded but not parsed: here-documents, comments and
+    $( ) have quoting rules of their own, and a variable can nowhere end the command or start another one."""
     held: "List[str]" = []
 
     def hold(text: str) -> str:
@@ -367,9 +366,8 @@ def width(values: "Sequence[float]", level: float) -> float:
 
 
 def confident(values: "Sequence[float]", until: "Sequence[float]", least: int, most: int) -> "Tuple[float, bool]":
-    """The width of the interval of the mean, in percent of the mean, and whether it is at most until[1]. The
-    intervals at which repetition may end, after `least` to `most` values, hold jointly at the level until[0]
-    (Bonferroni), so the decision to stop may depend on them."""
+    """The width of the mean's interval, in percent of the mean, and whether it is at most until[1]. Intervals after
+    `least` to `most` values hold jointly at the level until[0] (Bonferroni), so the decision may depend on them."""
     looks = max(1, most - max(2, least) + 1)
     found = width(values, 100 - (100 - until[0]) / looks)
     return found, len(values) >= max(2, least) and found <= until[1]

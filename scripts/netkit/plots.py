@@ -93,8 +93,7 @@ class Line:
 
 @dataclass
 class Scale:
-    """How an axis places its values: on a log scale if they span orders of magnitude, evenly if they are not numbers.
-    """
+    """How an axis places its values: on a log scale if they span orders of magnitude, evenly if not numbers."""
     places: "List[float]"
     labels: "List[str]"             # as many are shown as there is room for
     title: str
@@ -192,8 +191,7 @@ class Series(NamedTuple):
 
 
 def kinds(sweep: Sweep, x: str = "") -> "List[str]":
-    """The kinds of plot that suit the sweep, the most informative first; with x, those over this axis. Raises
-    ResultsError if there are none."""
+    """Kinds of plot that suit the sweep (with x: over it), most informative first. Raises ResultsError if none."""
     if x:
         require_axis(sweep, "--x", x)
     if not any(run.ok for run in sweep.results.runs):
@@ -255,9 +253,8 @@ def look(test: str, index: int = 0) -> "Tuple[str, str]":
 
 
 def series_of(sweep: Sweep, x: str, fixed: "Dict[str, Any]", unit: str = "") -> "List[Series]":
-    """The lines of a panel: one for each combination of values of the axes that are neither x nor fixed. Colour and
-    marker show the test, dashes the other axes; without several tests, the first axis chooses the colour. If a single
-    axis distinguishes the lines, it sets all three, so that they also differ in black and white."""
+    """The lines of a panel: one for each combination of the other axes' values. Colour and marker show the test, or
+    the first axis, dashes the others. A single axis sets all three, for prints in black and white."""
     names = sorted((name for name in sweep.varying() if name != x and name not in fixed), key=lambda name: name != "test")
     at = {name: {key_of(v): i for i, v in enumerate(values)} for name, values in sweep.values.items()}
     found: "Dict[Tuple[int, ...], List[Tuple[Any, Cell]]]" = {}     # by the indexes of their values
@@ -330,8 +327,7 @@ def rates(cell: Cell) -> "List[float]":
 
 
 def bandwidth(panel: Panel, size: float, cell: Cell, value: float) -> float:
-    """In the panel's unit. A transaction carries the message there and back, so its rate is turned into Mbit/s one
-    way."""
+    """In the panel's unit. A transaction carries the message both ways: its rate becomes Mbit/s one way."""
     return 2 * size * 8 * value / 1e6 if cell.unit() == TRANSACTIONS != panel.unit else value
 
 
@@ -405,8 +401,7 @@ def conditions(sweep: Sweep) -> str:
 
 
 def facets(sweep: Sweep, names: "Sequence[str]", x: str) -> "List[Dict[str, Any]]":
-    """A panel for each measured combination of these axes. If a panel would have too many lines, further axes are
-    split: the test, then the one with the fewest values."""
+    """A panel for each measured combination of axes. Too many lines are split by test, then by the smallest axis."""
     names = [name for name in names if name in sweep.varying() and name != x]
     rest = sorted((name for name in sweep.varying() if name != x and name not in names),
                   key=lambda name: (name != "test", len(sweep.values[name])))

@@ -1,6 +1,4 @@
-"""Shows a script's progress in one line on stderr: drawn by rich on a terminal, and erased at the end; otherwise as
-plain lines. There is only one stderr, and so only one such line.
-"""
+"""A script's progress on stderr: one line drawn by rich on a terminal and erased at the end, otherwise plain lines."""
 
 import argparse
 import contextlib
@@ -26,7 +24,6 @@ _shown: "List[Progress]" = []       # the active one
 
 
 def add_option(top: Any) -> None:
-    """Add --progress to a parser or an argument group."""
     top.add_argument("--progress", choices=KINDS, default="auto", help="show on standard error how far it is; auto: "
                      "in a line that is redrawn on a terminal, in plain lines elsewhere; always: redrawn everywhere; "
                      "plain: always plain lines; never: not at all")
@@ -43,8 +40,7 @@ def colours(stream: TextIO) -> bool:
 
 
 def kind_of(args: argparse.Namespace, note: "Callable[[str], None]") -> str:
-    """What --progress amounts to here: bar, plain or never. May restart the script in another Python, as
-    python.need() does."""
+    """What --progress means here: bar, plain or never. May restart in another Python, as python.need() does."""
     if args.progress not in ("auto", "always"):
         return args.progress
     if args.progress == "auto" and not on_terminal():
@@ -78,7 +74,6 @@ def tick() -> None:
 
 @dataclass
 class State:
-    """A state of progress."""
     done: float = 0.0
     total: float = 1.0
     words: str = ""                 # the current activity
@@ -110,7 +105,6 @@ class Steps:
         self._since, self._done, self._begun, self._last = time.monotonic(), 0, 0, ""
 
     def add(self, more: int) -> None:
-        """Add further steps."""
         self._total += more
 
     def left(self) -> Optional[float]:
@@ -135,8 +129,7 @@ class Steps:
 
 
 class Progress:
-    """The progress line of a script. `kind` is bar, plain or never. A bar is not drawn in the first `after` seconds;
-    plain lines are at least `every` seconds apart (0: only line() prints)."""
+    """A progress line. `kind` is bar (after `after` seconds), plain (every `every` seconds; 0: by line()) or never."""
 
     def __init__(self, kind: str, name: str = "", after: float = 0.0, every: float = 0.0,
                  stream: Optional[TextIO] = None) -> None:

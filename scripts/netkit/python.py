@@ -1,8 +1,4 @@
-"""Finds a Python that has the modules a script needs.
-
-The first python3 in PATH need not be the distribution's, and then lacks the distribution's modules: need() switches
-to that one instead of asking for modules that are installed.
-"""
+"""Finds a Python that has a script's modules: the distribution's may have them if the first one in PATH lacks them."""
 
 import importlib
 import os
@@ -32,9 +28,8 @@ def has(python: str, module: str) -> bool:
 
 
 def need(module: str, package: str, purpose: str = "") -> ModuleType:
-    """Import and return a module. If this Python lacks it and the distribution's has it, the script is restarted
-    there, and need() does not return: call this before anything is read from stdin, written or started. Raises
-    MissingModule, whose message is the line to print; `purpose`, such as "--plot", says what needs the module."""
+    """Import and return a module. May restart the script in the distribution's Python: call this before anything is
+    read from stdin, written or started. Raises MissingModule; `purpose` ("--plot") is what needs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -44,16 +44,14 @@ def shape(fault: Fault, kind: Any) -> Shape:
 
 @functools.lru_cache(maxsize=None)
 def members(fault: Fault, kind: Any) -> "Dict[str, tuple[Any, Shape, bool]]":
-    """For each member of a dataclass: a type whose values are used as they are, a converter for other values, and
-    whether the member is required."""
+    """For each member: the type of values that need no conversion, the converter of others, whether it is required."""
     types = typing.get_type_hints(kind)
     return {one.name: (dict if types[one.name] == Dict[str, Any] else types[one.name], shape(fault, types[one.name]),
                        one.default is one.default_factory is dataclasses.MISSING) for one in dataclasses.fields(kind) if one.compare}
 
 
 def record(fault: Fault, kind: Any, known: Any, where: str) -> Any:
-    """Make a dataclass from a JSON object. Unknown members go into `more`, if the class has it; null counts as
-    missing."""
+    """Make a dataclass from a JSON object. Unknown members go into `more`, if it has that; null means missing."""
     if not isinstance(known, dict):
         raise fault(f"{where}: not an object")
     rest, values, wanted = dict(known), {}, members(fault, kind)

@@ -1,8 +1,4 @@
-"""Reads, writes and merges the results of sweeps: JSON lines, see doc/results.md.
-
-A file is a header line followed by a line for each run. Each line is written at once and synced before the next run
-begins, so that a crash loses only the run in progress.
-"""
+"""Reads, writes and merges results of sweeps (doc/results.md). Each line is synced: a crash loses only one run."""
 
 import contextlib
 import functools
@@ -141,8 +137,7 @@ class Run:
 
     @property
     def near_device(self) -> "Dict[str, Any]":
-        """Rate and MTU of the near end's interface, for a ceiling where neither plan nor point name them; of the
-        run's host if there are several."""
+        """Rate and MTU of the near end's interface (of the run's host), for a ceiling if plan and point have none."""
         told = self.header.environment if self.header else {}
         for place in (self.more.get("environment"), within(told, "hosts", str(self.point.get("host"))), told):
             device = within(place, "client", "interface")
@@ -267,8 +262,7 @@ DERIVED = {"LOSS_PERCENT": loss_percent, "DROPS": drops,
 
 @dataclass
 class Results:
-    """A sweep, complete or not. runs has one entry per key, in the order of the file: a good run replaces a failed
-    one, and a later failure an earlier one."""
+    """A sweep, complete or not. runs has one per key, in the order of the file: the good one, else the latest."""
     path: str
     header: Header
     runs: "List[Run]" = field(default_factory=list)
@@ -287,8 +281,7 @@ CONDITION = re.compile(r"([^<>=]+)(=|<=|>=|<|>)(.*)")
 
 
 def only(found: Results, conditions: "Sequence[str]") -> Results:
-    """The runs at points that satisfy all conditions, such as "mtu>=1280". Of conditions that name values of the same
-    axis, such as "size=64" and "size=576", one is enough. Raises ResultsError."""
+    """Runs at points that meet all conditions ("mtu>=1280"); of an axis' values one is enough. Raises ResultsError."""
     if not conditions:
         return found
     values = {axis.name: axis.values for axis in found.header.axes}
@@ -326,8 +319,7 @@ def read(path: str, figures: "Collection[str] | None" = None) -> Results:
 
 
 def parse(file: BinaryIO, path: str, figures: "Collection[str] | None" = None) -> Results:
-    """Parse a file of results, or of netperf's own documents. An incomplete last line, left by a crash, is skipped
-    with a warning; anything else that is invalid is an error with its line number."""
+    """Parse results or netperf's documents. Faults raise ResultsError; an incomplete last line (crash) only warns."""
     first = file.readline()
     if SWEEP_SCHEMA.encode() not in first:
         rest = file.read()
@@ -362,8 +354,7 @@ def parse(file: BinaryIO, path: str, figures: "Collection[str] | None" = None) -
 
 
 class RunReader:
-    """Parses the lines of runs, and stores equal points and commands once. Nearly all lines have netsweep's members
-    with the expected types, and repeat the point and command of an earlier line: those are not validated again."""
+    """Parses the lines of runs. Equal points and commands are stored once, and usual lines are not validated again."""
     TYPES = {"schema": str, "point": dict, "repetition": int, "number": int, "started": str, "seconds": float, "command": list,
              "before": list, "status": str, "exit": int, "stdout": str, "stderr": str, "result": dict}
     members = operator.itemgetter(*TYPES)
@@ -405,8 +396,7 @@ class RunReader:
 
 
 def lines_of(file: BinaryIO, found: Results) -> "Iterator[Tuple[int, Dict[str, Any]]]":
-    """The lines after the header as objects, with their numbers. Several are parsed at once, which shares the strings
-    of member names."""
+    """Numbered objects of the lines after the header, parsed several at once to share strings of member names."""
     number = 1
     for lines in iter(lambda: list(itertools.islice(file, LINES)), []):
         if not lines[-1].endswith(b"\n") and not is_object(lines[-1]):
@@ -498,8 +488,7 @@ def together(parts: "Sequence[Results]") -> "List[List[Results]]":
 
 
 def tell_apart(parts: "Sequence[Results]") -> None:
-    """Make each set's label a constant. Without labels, the file's name is used where runs of several files would be
-    taken for repetitions although their environments differ."""
+    """Make labels a constant; without labels file names, if runs in different environments would seem repetitions."""
     labels = [part.header.more.get("label") for part in parts]
     if len({label for label in labels if label}) < 2 and all(labels):
         return
@@ -522,9 +511,8 @@ def differ(one: Results, other: Results) -> bool:
 
 
 def merge(parts: "Sequence[Results]") -> Results:
-    """Merge several sweeps into one. A constant that differs between them, or is an axis of one of them, becomes an
-    axis, and so do labels. Runs at the same point become further repetitions; a run that is in two files (a copy, or
-    a sweep that was resumed) counts once."""
+    """Merge sweeps into one. A constant that differs, or is an axis of one of them, becomes an axis, and so do labels.
+    Runs at the same point become repetitions; runs found in two files (copied, or resumed) count once."""
     empty = [part for part in parts if not part.runs]
     warnings = [line for part in parts for line in part.warnings]
     if len(empty) < len(parts):

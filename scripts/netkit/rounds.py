@@ -1,6 +1,4 @@
-"""Assigns tests of pairs to rounds so that no end is in two tests at once, by edge colouring. Kempe chains give the
-minimum number of rounds except for a few graphs, which need one more.
-"""
+"""Puts tests of pairs into rounds, no end twice in one, by edge colouring: the fewest rounds, rarely one more."""
 
 from typing import Dict, List, Sequence, Tuple
 

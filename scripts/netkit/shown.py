@@ -1,6 +1,4 @@
-"""Shows documents of netperf --json: as a table, as lists of figures, in Prometheus's text format, the evidence of
-both ends, and several runs merged.
-"""
+"""Shows documents of netperf --json as a table, figures, Prometheus text or evidence, and several of them merged."""
 
 import collections
 import contextlib
@@ -106,8 +104,7 @@ def seconds(ns: float) -> float:
 
 
 def figure(document: Document, name: str) -> Any:
-    """A figure by netperf's name; None if not measured. Percentiles may be others than the run printed, and infinite.
-    """
+    """A figure by netperf's name; None if not measured. Percentiles need not be those printed; may be infinite."""
     value, percentile = (document.get("final") or {}).get(name), NAMED.fullmatch(name)
     if value is None and percentile:
         times = Times.of(document, percentile[1])
@@ -362,8 +359,7 @@ def evidence(document: Document, prefix: str) -> str:
 
 
 def merged(named: "Sequence[Tuple[str, Document]]") -> "Tuple[str, List[str]]":
-    """Several runs: a row for each, the sum of their rates, and percentiles over all their latencies (percentiles are
-    never averaged). Returns the text and notes."""
+    """A row for each run, the sum of rates, and percentiles of all latencies together. Returns the text and notes."""
     rows, begins, ends, notes, first = [], [], [], [], ("", "")
     for name, one in named:
         if not one.get("final"):

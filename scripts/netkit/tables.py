@@ -164,8 +164,7 @@ class Sweep:
         return any(self._meet(one) and not any(matches(one, skip) for skip in skips) for one in whole)
 
     def _meet(self, point: "Dict[str, Any]") -> bool:
-        """Whether client and server are a pair of the plan: no host is measured with itself, and a plan may list its
-        pairs."""
+        """Whether client and server are a pair of the plan: not a host with itself, and only listed pairs, if any."""
         ends = [point.get(name) for name in ("client", "server")]
         pairs = (self.results.header.more.get("settings") or {}).get("pairs") if None not in ends else None
         return (ends in pairs) if pairs else ends[0] is None or engines.named(ends[0]) != engines.named(ends[1] or point.get("host"))
@@ -175,8 +174,7 @@ class Sweep:
 
     @functools.lru_cache(maxsize=None)
     def ceiling(self, cell: Cell) -> Optional[float]:
-        """The ceiling in the unit of the cell's throughput. Link properties come from the command line, else the
-        plan, else the interface."""
+        """The ceiling in the cell's unit. Link properties are from options, else the plan, else the interface."""
         good = cell.good()
         link = good[0].near_device if good else {}
         found = ceiling.of_point(cell.point, {**link, **self.constants}, good[0].result if good else None)
@@ -194,8 +192,7 @@ class Sweep:
                                  cell.too_few(figure)])
 
     def told(self, cells: "Sequence[Cell]", ceilings: bool = False, figure: str = "") -> "List[str]":
-        """These points' remarks, one line each; if there are many, one line for all disturbed points and one for the
-        others."""
+        """These points' remarks, one line each; if many, one line for disturbed points and one for the others."""
         found = [(cell, words) for cell in cells for words in self.doubts(cell, ceilings, figure)]
         if len({id(cell) for cell, _ in found}) <= MOST_LISTED:
             return [f"{self.said(cell.point)}: {words}" for cell, words in found]
@@ -243,8 +240,7 @@ class Sweep:
 
     def describe(self, point: "Dict[str, Any]", names: "Optional[Sequence[str]]" = None,
                  called: "Dict[str, str]" = {}) -> str:
-        """A point in words: test, label and file by their values alone, the rest as NAME VALUE. `called` renames
-        axes."""
+        """A point in words: test, label and file by value alone, others as NAME VALUE. `called` renames axes."""
         words = []
         for name, value in point.items():
             if names is not None and name not in names:
@@ -277,8 +273,7 @@ def require_axis(sweep: Sweep, option: str, name: str) -> None:
 
 def choose(sweep: Sweep, rows: Optional[str] = None, columns: Optional[str] = None,
            groups: "Optional[List[str]]" = None, mixed: bool = False) -> Layout:
-    """Choose the axes of rows, columns and tables. `mixed` means that the tests' units differ, so that tests cannot
-    share a table. Raises ResultsError for an unknown axis."""
+    """Choose the axes. `mixed`: units differ, so tests can't share a table. Raises ResultsError for unknown axes."""
     for option, name in [("--rows", rows), ("--columns", columns),
                          *[("--group", name) for name in groups or []]]:
         if name:
@@ -335,7 +330,6 @@ class Table:
 
 
 def average(entries: "Iterator[Entry]") -> Entry:
-    """The average of the entries that have a value."""
     there = [entry.value for entry in entries if entry.value is not None]
     return Entry(statistics.fmean(there) if there else None)
 
@@ -362,8 +356,7 @@ class Wanted:
 
 def build(sweep: Sweep, figure: str = "THROUGHPUT", layout: Optional[Layout] = None,
           of_ceiling: bool = False, statistic: str = "mean", spread: bool = True) -> "List[Table]":
-    """The tables of a figure, one for each group. Raises ResultsError if no run has the figure or, with of_ceiling,
-    if no point has a ceiling."""
+    """A figure's tables, one for each group. Raises ResultsError if no run has it or, with of_ceiling, a ceiling."""
     if any(cell.good() for cell in sweep.cells.values()) and not sweep.has(figure):
         raise ResultsError(f"--figure {figure}: no run has it (try {', '.join(sweep.figures()) or 'another file'})")
     if of_ceiling and figure not in THROUGHPUTS:
@@ -385,8 +378,7 @@ def build(sweep: Sweep, figure: str = "THROUGHPUT", layout: Optional[Layout] = N
 
 
 def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> Table:
-    """Rows and columns that the plan leaves out of this group are omitted; if the plan is unknown, those where
-    nothing was tried."""
+    """Omits rows and columns that the plan leaves out of this group or, without a plan, that were never tried."""
     sweep, layout = wanted.sweep, wanted.layout
     chosen = [layout.rows] + ([layout.columns] if layout.columns else [])
     places: "Dict[Any, List[Cell]]" = {}
@@ -507,8 +499,7 @@ class Block:
 
 
 def digits_for(tables: "Sequence[Table]") -> int:
-    """Digits after the decimal point: none if the largest value has five digits before it, one if four, two if fewer, four
-    if it is below 1; more if the smallest value would look like 0."""
+    """Digits after the point: none if the largest value has 5 before it, 1 if 4, else 2 (4 below 1); more near 0."""
     values = [abs(entry.value) for table in tables for line in table.entries for entry in line if entry.value] or [0.0]
     most, least = max(values), min(values)
     return max(0 if most >= 10000 else 1 if most >= 1000 else 2 if most >= 1 else 4,

@@ -13,8 +13,7 @@ EVIDENCE = ("moved.ethtool.", "moved.nic.", "moved.qdisc.", "tc.")     # evidenc
 
 
 def row_of(sweep: Sweep, run: Run) -> "Dict[str, Any]":
-    """Axes and constants, the run's status, figures as netperf printed them, derived figures, and changes of counters
-    at both ends."""
+    """Axes, constants, the run's status, figures as printed and derived ones, and changes of counters at both ends."""
     cell = sweep.cells.get(run.place)
     more = {f"{end}.{name}": value for end in ENDS for name, value in run.evidence(end).items()
             if name.startswith(EVIDENCE) and is_number(value)}

@@ -12,8 +12,7 @@ TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def rate(given: Any, unit: bool = False) -> Optional[float]:
-    """Parse a rate such as 100000000, "100mbit", "2.5gbit" or "500k" into bits/s; None for "none" and invalid ones.
-    unit: text must end in "bit"."""
+    """Parse a rate such as 100000000, "2.5gbit" or "500k" into bits/s; else None. unit: text must end in "bit"."""
     if isinstance(given, (int, float)):
         return float(given) if given > 0 and not isinstance(given, bool) else None
     found = RATE.fullmatch(str(given).lower())
@@ -23,8 +22,7 @@ def rate(given: Any, unit: bool = False) -> Optional[float]:
 
 
 def seconds(given: Any, unit: bool = False) -> Optional[float]:
-    """Parse a time such as 0.01, "10", "10ms", "50us", "1m30s" or "1h" into seconds; None if invalid. unit: text must
-    have units, except "0"."""
+    """Parse a time such as 0.01, "10", "50us" or "1m30s" into seconds; else None. unit: text needs one, except "0"."""
     if isinstance(given, (int, float)):
         return float(given) if given >= 0 and not isinstance(given, bool) else None
     text = str(given)
@@ -36,8 +34,7 @@ def seconds(given: Any, unit: bool = False) -> Optional[float]:
 
 
 def printable(text: str, but: str = "") -> str:
-    """Replace control, bidirectional and invisible characters, and what UTF-8 can't encode, by "?", since a file may come
-    from anybody. A tab becomes a blank."""
+    """Make text from anybody printable: "?" for control, bidirectional, invisible or bad characters, " " for tabs."""
     if text.isprintable():
         return text
     return "".join(one if one.isprintable() or one in but + "\u00a0" else " " if one == "\t" else "?" for one in text)

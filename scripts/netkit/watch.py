@@ -1,6 +1,4 @@
-"""Repeats a plan forever (netsweep --every): when each cycle begins, metrics for Prometheus, and files for netgate
---history.
-"""
+"""Repeats a plan forever (netsweep --every): the times of cycles, Prometheus metrics, files for netgate --history."""
 
 import bisect
 import contextlib
@@ -150,8 +148,7 @@ def prune(folder: str, plan: Plan) -> None:
 
 
 def begins(period: float) -> "Iterator[None]":
-    """Yields at the start of each cycle, once per period, at a random time in its first tenth. Cycles that were
-    missed because one took too long are skipped."""
+    """Yields once per period, at a random time in its first tenth. Cycles missed because one took long are skipped."""
     since, number = time.monotonic(), 0
     while True:
         machine.pause(max(0.0, since + (number + random.uniform(0, JITTER) * (number > 0)) * period - time.monotonic()))

@@ -1,6 +1,4 @@
-"""The base class of engines, which reach hosts and start and end commands there. Each file in this directory
-overrides what is different.
-"""
+"""The base class of the engines in this directory, which reach hosts and start and end commands there."""
 
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
 
@@ -29,7 +27,6 @@ class Engine:
         raise NotImplementedError
 
     def command(self, name: str, words: Sequence[str]) -> "List[str]":
-        """The full command that runs these words there."""
         return [*self.before(name), *words]
 
     def address(self, name: str) -> str:

@@ -1,6 +1,4 @@
-"""Pods, by kubectl: kubectl:[[CONTEXT/]NAMESPACE/]POD is a single one, kubectl:SELECTOR are those that match a label
-selector.
-"""
+"""Pods, by kubectl: kubectl:[[CONTEXT/]NAMESPACE/]POD is a single one, kubectl:SELECTOR those with matching labels."""
 
 import functools
 import json

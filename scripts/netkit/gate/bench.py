@@ -28,8 +28,7 @@ UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL", "%
 
 @dataclass
 class Site:
-    """Where slots run: a place, the far end's address for each IP version, and command prefixes that lead to the
-    ends."""
+    """Where slots run: a place, the far end's address for each IP version, and prefixes that lead to the ends."""
     place: machine.Place
     hosts: "Dict[int, str]"
     port: Optional[int] = None
@@ -52,8 +51,7 @@ class Site:
 
 @dataclass
 class Bench:
-    """Prepares a side by its commands, then its settings, and undoes them in the reverse order, each only when the
-    next slot needs something else."""
+    """Prepares a side: commands, then settings. Undoes, in reverse order, only what the next slot does not need."""
     site: Site
     netperf: str = "netperf"
     warm_up: float = 0.0
@@ -84,10 +82,9 @@ class Bench:
         return made
 
     def rehearse(self, points: "Sequence[Point]", compares: bool = False) -> "List[str]":
-        """Try the settings of the sides before anything is measured, and restore them. Returns remarks about settings
-        that make no difference between A and B. Sides with commands are not tried, as their commands may create the
-        interface; of many settings only the first are. Raises GateError if A and B are to be compared and no setting
-        makes a difference."""
+        """Try the sides' settings before measuring, and restore them. Returns remarks about those without effect.
+        Sides with commands are not tried, as these may create the interface; of many settings only the first are.
+        Raises GateError if A and B are to be compared and no setting makes a difference."""
         wanted = dict.fromkeys(side.settings for point in points for side in (point.a, point.b)
                                if side.settings and not side.before)
         idle: "Dict[Tuple[str, str], str]" = {}
@@ -230,8 +227,7 @@ def unit_of(name: str, figures: "Dict[str, Any]") -> str:
 
 
 def taken_of(told: "Dict[str, Any]", link: str) -> "Optional[float]":
-    """The share of the time for which something outside the test used the processors. An emulated link's work counts
-    as the test's."""
+    """The share of time when others used the processors. An emulated link's work counts as the test's."""
     if not told.get("seconds"):
         return None
     reasons = told.get("reasons") or {}

@@ -1,6 +1,4 @@
-"""What else differs between A and B where one is worse: machine settings, options, and counters of both ends.
-Counters are named as in doc/evidence.md.
-"""
+"""What else differs between A and B where one is worse: settings, options, counters (named as in doc/evidence.md)."""
 
 import difflib
 import importlib
@@ -68,8 +66,7 @@ Found = "Iterator[Tuple[str, str]]"
 
 
 def look(prefix: "Sequence[str]", dev: str) -> "Dict[str, str]":
-    """The settings of one end and its interface, by name. prefix leads there: a namespace, or ssh. If nothing can be
-    read, the only name is "unread", with the reason."""
+    """Settings by name, of the end that prefix leads to; only "unread", with the reason, if none can be read."""
     script = f"dev={shlex.quote(dev)}\n{SCRIPT}"
     try:    # the script goes to stdin: as an argument to ssh it would need quoting twice
         done = machine.ask([*prefix, "sh"], 30, script.encode(), preexec_fn=machine.free_signals)
@@ -82,8 +79,7 @@ def look(prefix: "Sequence[str]", dev: str) -> "Dict[str, str]":
 
 
 def read(text: str) -> Found:
-    """Parse the output of the script. Names of lower interfaces, of which a bond or VLAN consists, are prefixed with
-    the interface."""
+    """Parse the script's output. Names of a bond's or VLAN's lower interfaces are prefixed with the interface."""
     devices: "List[str]" = []
     for part in re.split(r"^@@ ", text, flags=re.M)[1:]:
         name, _, body = part.partition("\n")
@@ -274,8 +270,7 @@ def counted(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[Counted]":
 
 
 def rates(name: str, gauge: bool, one: "Dict[str, float]", bag: "Dict[str, Any]") -> "Optional[Tuple[float, float]]":
-    """A figure of a slot, per second and per unit of work; None if unknown. Counters that did not move are not in the
-    bag."""
+    """A slot's figure per second and per unit of work; None if unknown. The bag lacks counters that did not move."""
     value = one.get(name)
     if value is None and not name.startswith(("moved.", "engine.")) or name in (bag.get("unread") or {}):
         return None
@@ -288,8 +283,7 @@ def rates(name: str, gauge: bool, one: "Dict[str, float]", bag: "Dict[str, Any]"
 
 
 def error_of(a: "Sequence[float]", b: "Sequence[float]") -> float:
-    """The p-value of the difference between two samples: by rank, or by Welch's test if there are too few slots for
-    ranks to be significant."""
+    """The p-value of two samples' difference: by rank, or by Welch's test if there are too few slots for ranks."""
     from scipy import stats     # slow to import: only where there is a difference to explain
     if min(len(a), len(b)) < 2:
         return 1.0
@@ -303,8 +297,7 @@ def error_of(a: "Sequence[float]", b: "Sequence[float]") -> float:
 
 
 def of_counters(a: "Sequence[Slot]", b: "Sequence[Slot]") -> "Iterator[str]":
-    """Counters that differ both per second and per unit of work, so that those that only follow time or traffic are
-    left out. Largest difference first; of counters that moved alike, only one."""
+    """Counters that differ both per second and per unit of work, largest first; of those that moved alike, one."""
     try:
         importlib.import_module("scipy.special")
     except ImportError:     # the gate has already reported that it is missing

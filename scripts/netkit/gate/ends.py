@@ -1,6 +1,4 @@
-"""The two ends in the format of the kernel's selftests (tools/testing/selftests/drivers/net): an interface here, and
-a far end in another namespace or behind ssh.
-"""
+"""The two ends as in Linux's tools/testing/selftests/drivers/net: an interface, and a namespace or ssh host."""
 
 import json
 import os
@@ -21,8 +19,7 @@ LAB = ("--mtu", "9000")         # of netlab up, if no interface is named
 
 
 def variables(environ: "Mapping[str, str]", folders: Sequence[str]) -> "Dict[str, str]":
-    """Variables from the environment and from the first net.config in these directories, which takes precedence, as
-    in the kernel's tests. Empty values are ignored."""
+    """Variables of the first net.config in these directories, else of the environment. Empty ones are ignored."""
     path = next(filter(os.path.exists, (os.path.join(folder, CONFIG) for folder in folders)), "")
     found = {**environ, **(config(path) if path else {})}
     return {name: found[name] for name in VARIABLES if found.get(name)}
@@ -86,8 +83,7 @@ class Ends(bench.Site):
 
 def find(environ: "Mapping[str, str]", folders: Sequence[str], netperf: str, netlab: str,
          netserver: str = "", port: int = 0) -> Ends:
-    """The ends that the environment or a net.config defines; without an interface, a pair of namespaces of our own.
-    Raises GateError."""
+    """The ends of the environment or net.config; without an interface, our own namespaces. Raises GateError."""
     known = variables(environ, folders)
     if "NETIF" not in known:
         if os.geteuid():

@@ -1,16 +1,13 @@
 """The history of a machine: the mean of each session, and where it changed for good.
 
-Change points are found by E-divisive: split where the two parts differ most by the energy statistic, then split the
-parts likewise, as long as a permutation test rejects chance. If nothing ever changed, the innovations of sessions are
-exchangeable, and the first test finds a change with at most its nominal probability, whatever the distribution.
-Correlation between successive sessions is estimated as that of an autoregressive series of order one within the
-segments, corrected for the bias that subtracting their means causes.
+E-divisive splits where the two parts differ most by the energy statistic, then each part likewise, while a permutation
+test rejects chance. If nothing ever changed, the innovations of sessions are exchangeable, and the first test finds a
+change with at most its nominal probability, whatever the distribution. The correlation of successive sessions is that
+of an autoregressive series of order one within the segments, corrected for the bias from subtracting their means.
 
-    D. S. Matteson, N. A. James, A nonparametric approach for multiple change point analysis of multivariate
-    data, Journal of the American Statistical Association 109 (2014).
-    F. H. C. Marriott, J. A. Pope, Bias in the estimation of autocorrelations, Biometrika 41 (1954).
-    J. Besag, P. Clifford, Sequential Monte Carlo p-values, Biometrika 78 (1991): when to stop permuting.
-"""
+    Matteson, James, A nonparametric approach for multiple change point analysis of multivariate data, JASA 109 (2014).
+    Marriott, Pope, Bias in the estimation of autocorrelations, Biometrika 41 (1954).
+    Besag, Clifford, Sequential Monte Carlo p-values, Biometrika 78 (1991): when to stop permuting."""
 
 import datetime
 import fnmatch
@@ -41,20 +38,17 @@ AT_ONCE = 200_000       # distances held in memory at a time
 LEANING = 0.3           # lag-1 correlation of sessions that is worth a note
 MOST_CORRELATION = 0.9
 SEGMENT = 10            # sessions per candidate segment, so that changes are not taken for correlation
-# The share of the error probability that one reading may spend, so that readings every night share it: at most SPENT,
-# and SPENT_SESSIONS / n with n sessions.
+# Nightly readings share the error probability: each spends at most SPENT, and SPENT_SESSIONS / n with n sessions.
 SPENT, SPENT_SESSIONS = 0.5, 16
 FORMS = ("svg", "png", "pdf")
-# Percentage of a session's slots that gave a result: a series of its own where it is not always 100. Zero has no
-# logarithm.
+# Percentage of slots with a result: a series of its own unless always 100. NOTHING stands for 0, which has no log.
 GIVING, NOTHING = Metric("SLOTS_WITH_RESULT", 100 * FAILING), 0.1
 
 
 @functools.lru_cache(maxsize=64)
 def weights(n: int) -> "Tuple[Any, Any, Any]":
-    """Weights of the sums of distances, for n values: of both parts and, negative, within the first and from the
-    beginning to the end of the second. Rows are the ends of the first part, columns those of the second; 0 where a
-    part is too short."""
+    """Weights of the sums of distances, for n values: of both parts and, negative, within the first and the second.
+    Rows are the ends of the first part, columns those of the second; 0 where a part is too short."""
     first = np.arange(n + 1.0)[:, None] + np.zeros(n + 1)
     second = first.T - first
     there = (first >= LEAST) & (second >= LEAST)
@@ -66,8 +60,7 @@ def weights(n: int) -> "Tuple[Any, Any, Any]":
 
 
 def divergence(series: "Any") -> "Any":
-    """The energy statistic of each pair of adjacent parts, for several series: the first part ends at the row, the
-    second at the column. The second part need not reach the end, so that a temporary dip is found as well."""
+    """Energy statistics of adjacent parts that end at the row and the column. The second may end early, as dips do."""
     sums = np.zeros((len(series), series.shape[1] + 1, series.shape[1] + 1))
     distances = np.abs(series[:, :, None] - series[:, None, :])
     np.cumsum(np.cumsum(distances, axis=1), axis=2, out=sums[:, 1:, 1:])
@@ -80,8 +73,7 @@ def divergence(series: "Any") -> "Any":
 
 
 def best_split(series: "Any", ends: "Sequence[int]") -> "Tuple[Any, Any, Any]":
-    """For several series that are split at the same ends: the greatest statistic within the segments, where its
-    second part begins, and where it ends."""
+    """For series with the same ends: the greatest statistic in a segment, where its second part begins and ends."""
     most, where, until = np.full(len(series), -1.0), *np.zeros((2, len(series)), dtype=int)
     for begin, end in zip(ends, ends[1:]):
         if end - begin < 2 * LEAST:
@@ -148,8 +140,7 @@ def chance(series: "Any", ends: "Sequence[int]", lean: float, most: float, level
 
 
 def least_p(count: int, part: int) -> float:
-    """The smallest possible p-value of a step that has `part` of `count` sessions, which chance may put at either
-    end."""
+    """The smallest possible p-value of a step, at either end, that has `part` of `count` sessions."""
     return 2 / math.comb(count, part)
 
 
@@ -237,8 +228,7 @@ class Series:
         return correlation(np.asarray(self.means), self.ends())
 
     def find(self, level: float, seed: int, since: str = "", accepted: str = "") -> None:
-        """Find the changes, and whether the newest segment is worse than one before a change that counts, which is
-        one since that day and not among the accepted sessions."""
+        """Find the changes. `worse` is one after `accepted`, from `since` on, before which values were better."""
         for index, p in change_points(self.means, level, seed):
             self.changes.append(Change(index, 0.0, 0.0, p, EQUAL))
         heights = [math.exp(np.mean(self.means[begin:end])) for begin, end in self.segments()]
@@ -263,8 +253,7 @@ class Series:
         return BETTER if (after > before) == self.metric.more_is_better else WORSE
 
     def _missing(self, level: float, counted: "Sequence[bool]") -> int:
-        """If the newest sessions are all worse than the rest of their segment, but not significantly: how many more
-        it takes."""
+        """How many more sessions it takes if the newest are all worse than their segment, but not significantly."""
         sign = 1 if self.metric.more_is_better else -1
         segment = sign * np.asarray(self.means[self.segments()[-1][0]:])
         for part in range(LEAST, len(segment) - LEAST + 1):
@@ -292,8 +281,7 @@ class History:
 
 def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidence: float = 95.0,
          since: str = "", other_machine: bool = False, seed: int = 1, clean: bool = True) -> History:
-    """Read the history in a directory and find its change points. Without metrics, the criteria of the newest file
-    apply, or the throughput for sweeps. Raises GateError."""
+    """Read a directory's history. Default metrics: the newest file's or, for sweeps, throughput. Raises GateError."""
     sessions, notes = past.read(folder, side)
     accepted = past.accepted(folder)
     sessions = [session for session in sessions if any(session.slots.values()) or session.failed]
@@ -412,8 +400,7 @@ def as_json(history: History) -> str:
 
 
 def figure(history: History) -> plots.Figure:
-    """A plot with a panel for each series: session means with the spread of their slots, the segments, and the size
-    of each change with what else changed."""
+    """A panel for each series: session means and their spread, segments, and changes with what else changed."""
     return plots.Figure("history", "", [[panel(one)] for one in history.series],
                         "bars: how far the slots of a session are apart")
 
@@ -441,8 +428,7 @@ def panel(one: Series) -> plots.Panel:
 
 def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, out: TextIO = sys.stdout,
         accept: str = "", **choices: Any) -> int:
-    """netgate --history: prints, plots, and returns the exit status. choices are the arguments of read(). accept is a
-    pattern of points whose present level is accepted first."""
+    """netgate --history; returns the exit status. choices are read()'s; accept is a pattern of points to accept."""
     form_of = plot.rpartition(".")[2].lower()
     if plot and form_of not in FORMS:
         raise GateError(f"--plot {plot}: the name has to end in .{', .'.join(FORMS)}")
@@ -460,8 +446,7 @@ def run(folder: str, form: str = "text", plot: str = "", strict: bool = False, o
 
 
 def accept_points(folder: str, history: History, pattern: str) -> None:
-    """Record that the present level of some points is accepted, with the first and last session it applies to. Raises
-    GateError."""
+    """Record that points' present level, from its first to its last session, is accepted. Raises GateError."""
     begins: "Dict[str, str]" = {}
     for one in history.series:
         if fnmatch.fnmatchcase(one.point, pattern):

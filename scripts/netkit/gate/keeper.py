@@ -1,9 +1,7 @@
-"""Changes settings of the machine for the duration of a slot: saves the old value, sets the new one and reads it
-back, and restores the old value however netgate ends.
+"""Changes the machine's settings for a slot, checks them, and restores the old values however netgate ends.
 
-Each setting in use has a journal file, which is on disk before the setting changes. The journal stays locked while
-its owner, or a command that the owner started, is alive. Only the holder of the lock may restore the setting.
-"""
+Each setting in use has a journal file, on disk before it changes. That stays locked while its owner, or a command that
+the owner started, is alive. Only the holder of the lock may restore the setting."""
 
 import contextlib
 import errno
@@ -146,8 +144,7 @@ class Setting:
 
     @property
     def path(self) -> str:
-        """The path of a sysctl below /proc/sys. As in sysctl(8), the first separator in a name says which kind it
-        uses."""
+        """A sysctl's path below /proc/sys. As in sysctl(8), a name's first separator says which kind it uses."""
         name = self.item[0]
         return name if re.match(r"[^./]*/", name) else name.translate(str.maketrans("./", "/."))
 
@@ -178,8 +175,7 @@ class Setting:
                           ["ethtool", ETHTOOL[self.kind][0], dev])
 
     def value(self, seen: Any) -> Any:
-        """The value that command() takes to restore it. For an offload that is the requested state of all offloads of
-        the interface, since changing one may change others."""
+        """What command() takes to restore it. One offload may change others, so it is the requested state of all."""
         if self.kind == "mtu":
             return str(seen["mtu"])
         if self.kind == "sysctl":
@@ -247,8 +243,7 @@ def carries(there: "Dict[str, Any]") -> bool:
 
 
 def settle(settings: "Sequence[Setting]") -> None:
-    """Wait until the interfaces carry packets again: some drivers restart the link for a change, and IPv6 then
-    repeats duplicate address detection."""
+    """Wait until the interfaces carry packets: drivers may restart the link, and IPv6 then looks for duplicates."""
     end = time.monotonic() + SETTLE_LIMIT
     for prefix, dev in {(one.prefix, one.item[0]): None for one in settings if one.kind != "sysctl"}:
         while True:
@@ -285,8 +280,7 @@ def parse(name: str, near: Sequence[str], far: Optional[Sequence[str]]) -> Setti
 
 
 def folder() -> str:
-    """The directory of the journals: the system's if writable, else the user's. Commands in a journal are run again,
-    so no other user may write there."""
+    """The journals' directory: the system's, else ours. No other user may write there, as their commands are run."""
     base = "/run" if os.access("/run", os.W_OK) else os.environ.get("XDG_RUNTIME_DIR", "")
     if not base:
         raise GateError("no place for the journal of settings: neither /run nor XDG_RUNTIME_DIR can be "
@@ -343,8 +337,7 @@ class Change:
                 "identity": self.identity, "old": self.old}
 
     def _reach(self) -> str:
-        """Find a way to the setting. Returns why the setting no longer exists, else "". Raises GateError if it is out
-        of reach."""
+        """Find a way to it. Returns why it no longer exists, else "". Raises GateError if it is out of reach."""
         one, here = self.setting, ""
         boot, _, net = self.place.partition(" ")
         over_ssh = one.prefix and os.path.basename(one.prefix[0]) == "ssh"
@@ -406,7 +399,6 @@ def contains(seen: Any, wanted: Any) -> bool:
 class Journal:
     """The locked journal file of a setting. The first line names the owner, the second the change; each later step
     adds a line: null before the setting is changed, the resulting value after. An incomplete line was not acted on.
-
     Raises Held if another netgate holds it, and GateError if the lock outlasts its owner."""
 
     def __init__(self, path: str, make: bool = False) -> None:
@@ -465,7 +457,6 @@ class Journal:
             raise GateError(f"{self.path}: {fault.strerror}") from None
 
     def own(self) -> None:
-        """Make this process the owner."""
         os.ftruncate(self._fd, 0)
         self.owner = {"pid": os.getpid(), "start": machine.start_time(os.getpid()), "pids": os.readlink(PIDS)}
         self._write(self.owner)
@@ -482,8 +473,7 @@ class Journal:
         self.change.now = value
 
     def put_back(self) -> str:
-        """Restore the setting and clear the journal. Returns why there was nothing to restore, else "". Raises
-        GateError if it failed and is still to be done, Overruled if it must not be done."""
+        """Restore and clear the journal. Returns why there was nothing to do, else "". Raises GateError, Overruled."""
         try:
             why = self.change.put_back(self.fds) if self.change else ""
         except Overruled:
@@ -517,8 +507,7 @@ class Journal:
 
 
 def recover(pid: Optional[int] = None) -> "List[str]":
-    """Restore what dead owners (or only the one with this pid) left behind, the latest change first; returns lines
-    that say what was done. Every netgate begins with this."""
+    """Restore what dead owners (or only the one with this pid) left, the latest change first; says what was done."""
     try:
         home = folder()
     except GateError:
@@ -560,8 +549,7 @@ class Keeper:
         self._watchdog: Optional[machine.Guard] = None     # restores the settings if this process is killed
 
     def set(self, settings: "Sequence[Tuple[str, str]]") -> "Dict[Tuple[str, str], str]":
-        """Apply settings that are not yet in effect. Returns those that make no difference, with the reason. Raises
-        GateError; what was set by then stays until put_back()."""
+        """Apply settings. Returns those without effect, and why. On GateError, what is set stays until put_back()."""
         idle = {}
         for name, value in settings:
             try:
@@ -614,8 +602,7 @@ class Keeper:
         return one
 
     def put_back(self) -> None:
-        """Restore everything, the latest change first. Raises GateError for what could not be restored (its journal
-        stays) and for what something else changed meanwhile."""
+        """Restore all, the latest first. Raises GateError for failures (the journal stays) and changes by others."""
         if not self._changed:
             return
         held = signal.pthread_sigmask(signal.SIG_BLOCK, machine.ENDS)   # must not be interrupted half-way

@@ -1,6 +1,4 @@
-"""The data that the parts of a gate share: points, slots, judgements. trial.py judges, bench.py measures, output.py
-prints.
-"""
+"""The data that the parts of a gate share: trial.py judges, bench.py measures, output.py prints."""
 
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -138,8 +136,7 @@ class Gate:
         return any(one.verdict != CANT_TELL for one in self.judgements)
 
     def status(self, strict: bool = False, one_will_do: bool = False) -> int:
-        """The exit status: 1 if something is worse; else 77 if any verdict is open (with one_will_do: if all are);
-        else 0."""
+        """Exit status: 1 if something is worse, else 77 if a verdict is open (one_will_do: if all are), else 0."""
         verdicts = [one.verdict for one in self.judgements]
         if WORSE in verdicts:
             return 1

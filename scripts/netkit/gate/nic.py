@@ -1,6 +1,4 @@
-"""The suite for a network interface: the usual tests over IPv4 and IPv6, at several MTUs, with offloads toggled. A
-and B are compared at each of these settings.
-"""
+"""The suite for an interface: compares A and B over IPv4 and IPv6, at several MTUs, with each offload toggled."""
 
 import fnmatch
 import itertools
@@ -91,8 +89,7 @@ def side(of: Side, test: Test, family: int, mtu: int, settings: "Sequence[Tuple[
 
 
 def suite(ends: Ends, args: Namespace) -> Suite:
-    """All points of the interface that the user selected, and those that it can't have. Raises UsageError, or
-    GateError about the interface."""
+    """The points that the user selected, and those the interface can't have. Raises UsageError or GateError."""
     for option, given in (("--test", args.test), ("--metric", args.metric), ("--host-a", args.host_a), ("--host-b", args.host_b)):
         if given:
             raise UsageError(f"nic has its own tests, metrics and ends: no {option} beside it")
@@ -144,8 +141,7 @@ def shares(made: Suite, budget: float) -> str:
 
 
 def ends_of(args: Namespace, netlab: str) -> Ends:
-    """The ends that netgate's options name, or else the environment. Sets the options that the rest of netgate reads.
-    """
+    """The ends that options, or else the environment, name. Sets the options that the rest of netgate reads."""
     if args.local:
         raise UsageError("nic: --local has no network interface (NETIF names one, or --lab or --host leads to one)")
     if args.server:

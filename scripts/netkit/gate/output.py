@@ -1,6 +1,4 @@
-"""The output of a gate: JSON lines, which are also read back; text, KTAP and JUnit XML; progress; and criteria, which
-have a file of their own. doc/gate.md describes the formats.
-"""
+"""The output of a gate: JSON lines (also read), text, KTAP, JUnit XML, progress, criteria files; see doc/gate.md."""
 
 import dataclasses
 import functools
@@ -38,8 +36,7 @@ def plain(value: Any) -> Any:
 
 
 class Writer(View):
-    """A view that writes a gate's file: a header, a line for each slot when it ends, the judgements. Slots' evidence,
-    which is most of the bytes, is written only on request."""
+    """Writes a gate's file: header, a line for each slot, judgements; evidence, most of the bytes, only on request."""
 
     def __init__(self, path: str, evidence: bool = False, mode: str = "xb") -> None:
         self._lines, self._evidence = files.Lines(path, mode, GateError, "netgate", "another --output writes elsewhere"), evidence
@@ -76,8 +73,7 @@ def one_of(name: str, choices: "Sequence[str]", known: "Dict[str, Any]", where: 
 
 
 def objects(data: bytes, path: str) -> "Iterator[Tuple[str, Dict[str, Any]]]":
-    """The objects in a file of JSON lines, with their positions. An incomplete last line, left by a crash, is
-    skipped."""
+    """JSON lines as objects, with their positions. An incomplete last line, left by a crash, is skipped."""
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         where = f"{path}: line {number}"
@@ -93,8 +89,7 @@ def objects(data: bytes, path: str) -> "Iterator[Tuple[str, Dict[str, Any]]]":
 
 
 def sessions(path: str) -> "List[Gate]":
-    """The gates in a file, in order: several if files were concatenated. A gate that was killed has what it got to,
-    and says so in `over`. Raises GateError."""
+    """The gates in a file, several if files were joined. `over` says so if one was killed. Raises GateError."""
     with files.raising(GateError, path), open(path, "rb") as file:
         data = file.read()
     found: "List[Gate]" = []
@@ -224,8 +219,7 @@ def percent(value: "Optional[float]", sign: str = "+") -> str:
 
 
 def interval(one: Judgement, sign: str = "+") -> str:
-    """Such as "-3.1 % (-3.8 to -2.4)"; without signs, the absolute values in ascending order; the change alone if
-    there are no bounds."""
+    """Such as "-3.1 % (-3.8 to -2.4)"; without signs absolute and ascending, without bounds the change alone."""
     values = [one.change, one.low, one.high]
     if not sign:
         bounds = sorted((one.low, one.high), key=lambda bound: math.inf if bound is None else abs(bound))
@@ -293,14 +287,12 @@ def arithmetic(one: Judgement) -> "List[str]":
 
 
 def remarks(one: Judgement, gate: Gate) -> "List[str]":
-    """The remarks below a judgement, one line each."""
     differs = [f"differs: {line}" for line in one.differs] if one.verdict in (WORSE, BETTER) else []
     return [" ".join(line.split()) for line in (*arithmetic(one), *one.notes, *left_out(one, gate), *differs)]
 
 
 def summary(gate: Gate) -> "List[str]":
-    """The verdict in words: a line for each result that is not equal, the worse ones first, then the number of each
-    verdict."""
+    """In words: a line for each result except equal ones, worse ones first, then the number of each verdict."""
     order = [WORSE, CANT_TELL, BETTER] if len(gate.judgements) > 1 else list(VERDICTS)
     lines = [sentence(one, name_of(one, gate)) for verdict in order for one in gate.judgements
              if one.verdict == verdict]
@@ -351,9 +343,8 @@ def judgements_of(gate: Gate) -> "List[Judgement]":
 
 
 def ktap(gate: Gate, strict: bool = False, tap13: bool = False) -> str:
-    """KTAP, the kernel's test protocol, or TAP 13, as its selftests write: a line for each judgement, without
-    subtests, which not all readers know. Some readers take one SKIP for that of the whole program, so it is used only
-    if there is no verdict at all."""
+    """KTAP, or TAP 13 as the kernel's selftests write it: a line for each judgement, without subtests, which not all
+    readers know. SKIP only if there is no verdict at all, as some readers apply it to the whole program."""
     judged = judgements_of(gate)
     lines = ["TAP version 13" if tap13 else "KTAP version 1", f"1..{len(judged)}"]
     lines += [f"# {line}" for line in (*gate.notes, *(f"left out: {name}: {why}" for name, why in gate.skipped))]
@@ -438,8 +429,7 @@ class Printed(View):
 
 
 class Live(View):
-    """A view on stderr: either one line that is redrawn with the remaining budget (kind "bar"), or a line for each
-    slot ("plain"), or nothing ("never")."""
+    """A view on stderr: one line redrawn with the budget left ("bar"), one for each slot ("plain"), or "never"."""
 
     def __init__(self, kind: str = "plain", stream: Optional[TextIO] = None) -> None:
         self._line, self._since, self._budget, self._last = progress.Progress(kind, stream=stream), 0.0, 1.0, ""
@@ -482,8 +472,7 @@ def so_far(slot: Slot, judgements: "Sequence[Judgement]") -> str:
 
 def views(form: str, live: View, path: "Optional[str]" = None, strict: bool = False,
           mode: str = "xb", evidence: bool = False) -> "List[View]":
-    """The views that netgate's options ask for: progress, a file, and a form (one of FORMATS, or json). Raises
-    GateError."""
+    """The views of netgate's options: progress, a file, and a form (one of FORMATS, or json). Raises GateError."""
     made: "List[View]" = [live]
     if path:
         made.append(Writer(path, evidence, mode))

@@ -1,12 +1,9 @@
-"""Earlier sessions, read from files of netgate or netsweep as slots of one side, and the comparison of new slots with
-them.
+"""Earlier sessions, read from netgate's or netsweep's files as slots of one side, to compare new slots with.
 
-Old and new slots share no noise, as the slots of a pair do, and whatever a day does to a machine affects all slots of
-that day. So a session counts as a single value, its mean, and the new session is compared with the spread of the
-earlier means by Student's t test. For Gaussian session means the error is exact, with one degree of freedom fewer
-than there are sessions. A single session says nothing about the spread: it is then guessed from the spread of the
-session's slots.
-"""
+Old and new slots do not share noise, as those of a pair do, and a day may affect all of its slots. So a session counts
+as one value, its mean, and Student's t test compares the new session with the spread of the earlier means. For
+Gaussian session means the error is exact, with one degree of freedom fewer than there are sessions. A single session
+says nothing about the spread: it is guessed from that of its slots."""
 
 import contextlib
 import datetime
@@ -47,8 +44,7 @@ MACHINE = re.compile(r"(^|\.)(hostname|cpu|interface\.(name|driver|speed))$")
 
 
 class Slots:
-    """The slots of a point as columns: figures (NaN where there is none), the share of the time for which something
-    outside the test used the processors, lengths in seconds, and the unit of each figure."""
+    """A point's slots as columns: figures (NaN: none), share of time disturbed, seconds, and the figures' units."""
 
     def __init__(self, figures: "Dict[str, Any]", taken: "Sequence[float | None]", lengths: "Sequence[float]",
                  units: "Dict[str, str]", failed: int = 0) -> None:
@@ -122,8 +118,7 @@ NO_SLOTS = Slots({}, [], [], {})
 
 @dataclass
 class Session:
-    """One side of a session, as read from a file: its good slots by point. A session is the unit of all statistics
-    about the past, as whatever a day does to a machine affects all slots of that day."""
+    """One side of a session in a file: its good slots by point. All statistics about the past are over sessions."""
     path: str
     started: str = ""
     environment: "Dict[str, Any]" = field(default_factory=dict)
@@ -166,8 +161,7 @@ def mean(figures: "Sequence[float]") -> "Tuple[float, float]":
 
 
 def read(path: str, side: str) -> "Tuple[List[Session], List[str]]":
-    """Sessions of a file, or of all files in a directory, oldest first, with notes about files left out. Raises
-    GateError; for a directory only if none of its files can be used."""
+    """Sessions of a file or directory, oldest first, and notes on files left out. Raises GateError if none is left."""
     if not os.path.isdir(path):
         return in_order(read_file(path, side)), []
     found: "List[Session]" = []
@@ -220,8 +214,7 @@ def of_gate(path: str, gate: Any, side: str) -> Session:
 
 
 def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Session:
-    """A sweep as a session: each run is a slot. A point is named after its test and axes, as in "tcp_stream.mtu9000".
-    """
+    """A sweep as a session: each run is a slot. Points are named by test and axes, such as tcp_stream.mtu9000."""
     made, called = Session(sweep.path, sweep.header.started, sweep.header.environment), {}
     good: "Dict[str, List[results.Run]]" = defaultdict(list)
     for run in sweep.runs:
@@ -253,8 +246,7 @@ def facts(environment: "Dict[str, Any]") -> "Dict[str, str]":
 
 
 def differing(old: "Dict[str, Any]", new: "Dict[str, Any]") -> "Tuple[List[str], List[str]]":
-    """What differs between two environments that both know it: lines about what makes it another machine, and the
-    others."""
+    """What differs, if both environments know it: lines about what makes it another machine, and other lines."""
     before, after = facts(old), facts(new)
     lines: "Tuple[List[str], List[str]]" = [], []
     for name in before:
@@ -303,8 +295,7 @@ class Spread(NamedTuple):
 
 
 def spread(sessions: "Sequence[Sequence[float]]", now: "Sequence[float]", least: float = LEAST_BETWEEN) -> Spread:
-    """The spread, from the figures of each session. New slots are taken to have at least as much noise as the old
-    ones."""
+    """The spread, from each session's figures. New slots are assumed to be at least as noisy as old ones."""
     logs = [np.log(one) for one in sessions]
     then, slot = variance(logs), variance([np.log(now)])
     own = then * float(np.mean([1 / len(one) for one in logs]))
@@ -357,8 +348,7 @@ class Baseline:
     least: float = LEAST_BETWEEN
 
     def check(self, environment: "Dict[str, Any]") -> "List[str]":
-        """Check that the past can be compared with the present; returns notes about differences. Sessions of other
-        machines are left out. Raises GateError if no others are left, or too few slots."""
+        """Leave out other machines' sessions; returns notes on differences. Raises GateError if too little is left."""
         self.checked, notes = True, list(self.notes)
         if not self.other_machine:
             apart = [differing(one.environment, environment)[0] for one in self.sessions]
@@ -409,8 +399,7 @@ class Baseline:
             yield f"{point.name}: {line}"
 
     def length(self, point: Point) -> float:
-        """The length of a slot in seconds: as long as the old ones, since a shorter slot has a larger share of
-        start-up."""
+        """A slot's length in seconds: that of old ones, as start-up has a larger share of shorter slots."""
         known = self.then(point).lengths
         return max(0.1, round(float(np.median(known[known > 0])), 1)) if any(known > 0) else trial.LEAST_SLOT
 
@@ -418,9 +407,8 @@ class Baseline:
         return Slots.joined([one.slots[point.name] for one in self.sessions if point.name in one.slots])
 
     def row(self, point: Point, metric: Metric, now: Slots, error: float) -> "Row | None":
-        """The comparison; None before there are two slots. If the processors are disturbed more, or less, than in the
-        past, B may be the cause or a neighbour: the verdict must then hold both for all slots and for the undisturbed
-        ones."""
+        """The comparison; None before there are two slots. If processors are disturbed more or less than in the past,
+        by B or by a neighbour, the verdict must hold both for all slots and for the undisturbed ones."""
         unlike = leaning(self.then(point), now, error) if self.clean else ""
         most = self.clean and 2 * len(now.usable(metric)) < len(now)
         made = self._row(point, metric, now, clean=self.clean and not (unlike or most))
@@ -469,8 +457,7 @@ class Baseline:
         return [sum(of) for of in zip(*(one.silent(point.name, metric) for one in self.sessions))]
 
     def _nothing(self, point: Point, metric: Metric, now: Slots) -> "Tuple[str, float]":
-        """The verdict if all new slots gave no result, with its error probability by Fisher's exact test against the
-        past."""
+        """The verdict if no new slot gave a result, and its error probability by Fisher's exact test."""
         silent, tried = self._silent(point, metric)
         if len(now) < LEAST_SLOTS or now.silent(metric) < len(now):
             return CANT_TELL, 1.0
@@ -565,9 +552,8 @@ def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine:
 
 
 class Alone(trial.Trial):
-    """Slots of one side alone, one round of all points after another: of A for later use, of B against the past. The
-    number of slots of a point depends on their spread only, never on the verdict, so that looking at each slot costs
-    no error probability."""
+    """Slots of one side, in rounds of all points: of A for later use, of B against the past. How many a point gets
+    depends on their spread, never on the verdict, so looking at each slot costs no error probability."""
 
     def __init__(self, gate: Gate, bench: Bench, view: View, options: trial.Options, past: "Baseline | None",
                  **more: Any) -> None:

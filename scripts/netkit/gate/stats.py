@@ -1,25 +1,20 @@
 """The statistics of a gate: a confidence sequence for the log ratio of pairs.
 
-Each pair is a slot of A and a slot of B beside each other; a fair coin says which is first. If A and B
-are the same, exchanging the two changes nothing, so the log ratio x of a pair is symmetric about 0,
-whatever the noise is: of heavy tails, in bursts, correlated, drifting. If B differs by a factor, x is
-symmetric about its logarithm mu. Nothing else is assumed.
+Each pair is a slot of A and a slot of B beside each other; a fair coin says which is first. If A and B are the same,
+exchanging them changes nothing, so a pair's log ratio x is symmetric about 0, whatever the noise: heavy tails, bursts,
+correlation, drift. If B differs by a factor, x is symmetric about its logarithm mu. Nothing else is assumed.
 
-For a true mu <= m and any rate of betting l > 0, the product over the pairs of
-1 + s tanh(l (x - m)), 0 < s <= 1, is a nonnegative supermartingale that begins at 1. By Ville's inequality it ever
-reaches 1/a with probability a at most, however often one looks and whenever one stops. The product for
-several l and s, averaged, is one as well. The bounds are the m at which it reaches 2/a on either side.
+For a true mu <= m and a rate of betting l > 0, the product over the pairs of 1 + s tanh(l (x - m)), 0 < s <= 1, is a
+nonnegative supermartingale that begins at 1. By Ville's inequality it ever reaches 1/a with probability a at most,
+whenever one looks or stops. So does the average over several l and s. The bounds are the m where it reaches 2/a.
 
     V. H. de la Pena, A general class of exponential inequalities for martingales and ratios, Annals of
     Probability 27 (1999): symmetric increments.
-    A. Ramdas, J. Ruf, M. Larsson, W. Koolen, Admissible anytime-valid sequential inference must rely on
-    nonnegative martingales, arXiv:2009.03167: why exp(l x) / cosh(l x) beats exp(l x - l^2 x^2 / 2);
-    1 + tanh(l x) is the same thing, and s < 1 puts a part at stake.
+    A. Ramdas, J. Ruf, M. Larsson, W. Koolen, Admissible anytime-valid sequential inference must rely on nonnegative
+    martingales, arXiv:2009.03167: why 1 + tanh(l x) = exp(l x) / cosh(l x) beats exp(l x - l^2 x^2 / 2).
     S. R. Howard, A. Ramdas, J. McAuliffe, J. Sekhon, Time-uniform, nonparametric, nonasymptotic
     confidence sequences, Annals of Statistics 49 (2021): mixtures, running intersections.
-    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics
-    6 (1979).
-"""
+    S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 6 (1979)."""
 
 import math
 from dataclasses import dataclass, field
@@ -29,8 +24,7 @@ import numpy as np
 
 from netkit.gate.model import BETTER, CANT_TELL, EQUAL, WORSE
 
-# Rates of betting, the share of the capital that is staked on a pair, and the initial capital of each. A smaller
-# stake wins less, but survives pairs that a burst of noise reversed.
+# Betting rates, the shares of the capital that are staked, and initial capitals. Small stakes survive bursts of noise.
 OF_BEST = (0.5, 1.0, 2.0)       # relative to the rate that is best for a difference of the margin, given the learned noise
 OF_MARGIN = (2.0,)              # divided by the margin: in case there is less noise than was learned
 OF_NOISE = (0.25, 0.6)          # divided by the noise: they bound changes far beyond the margin
@@ -51,8 +45,7 @@ def betting_rates(noise: float, margin: float) -> "Any":
 
 
 def log_evidence(x: "Any", center: float, rates: "Any", sign: float) -> "Any":
-    """Log evidence after each pair that the center of x is above (sign 1) or below (sign -1) the given one. The last
-    dimension of x is time; others may precede it."""
+    """Log evidence after each pair that x is centered above (sign 1) or below (-1) `center`. x's last axis is time."""
     growth = np.cumsum(pair_growth(x, center, rates, sign), axis=-1)
     growth += np.log(WEIGHTS).reshape((-1,) + (1,) * (growth.ndim - 1))
     most = np.max(growth, axis=0)       # several times as fast as np.logaddexp.reduce()
@@ -76,8 +69,7 @@ def most_evidence(x: "Any", center: float, rates: "Any", sign: float) -> float:
 
 
 def bound(x: "Any", rates: "Any", sign: float, level: float) -> float:
-    """The furthest center that the evidence excludes at error `level`: the lower bound for sign 1, the upper one for
-    -1. Infinite if nothing is excluded."""
+    """The furthest center excluded at error `level`: the lower bound for sign 1, upper for -1; infinite if none."""
     need = -math.log(level)
     out, inside = -sign * FAR, float(np.median(x))
     if most_evidence(x, out, rates, sign) < need:
@@ -92,14 +84,12 @@ def bound(x: "Any", rates: "Any", sign: float, level: float) -> float:
 
 
 def least_pairs(error: float) -> int:
-    """The number of pairs below which no verdict is possible, however different A and B are: a pair at most doubles
-    the evidence."""
+    """With fewer pairs no verdict is possible, however different A and B are: a pair at most doubles the evidence."""
     return math.ceil(math.log2(2 / error))
 
 
 def center(x: "Sequence[float]") -> float:
-    """The Hodges-Lehmann estimate: the median of the means of all pairs of values. For many values the means are not
-    listed; those below a bound are counted, and bisection finds the median."""
+    """The Hodges-Lehmann estimate, the median of all pairs' means; for many values by counting and bisection."""
     values = np.sort(np.asarray(x, dtype=float))
     rows = np.arange(len(values))
     if len(values) <= FEW:
@@ -150,8 +140,7 @@ class Comparison:
         return float(np.std(self.x, ddof=1)) if len(self.x) > 1 else self.noise
 
     def more_pairs(self, error: float) -> Optional[int]:
-        """About how many more pairs a verdict needs if all are like these; None if the difference is too close to the
-        margin."""
+        """How many more pairs like these a verdict needs, about; None if the difference is too close to the margin."""
         if len(self.x) < 2:
             return None
         values, middle = np.asarray(self.x), center(self.x)
@@ -178,8 +167,7 @@ def holm(errors: "Sequence[float]", error: float) -> "List[bool]":
 
 
 def judge(best: "Sequence[Tuple[str, float]]", error: float) -> "List[Tuple[str, float]]":
-    """The verdicts that stand by Holm's procedure, with the error at which each interval is to be shown so that all
-    of them hold together."""
+    """Verdicts that stand (Holm's procedure), and the errors at which to show intervals so that all hold together."""
     return [(verdict if stands else CANT_TELL, error / len(best))
             for (verdict, _), stands in zip(best, holm([least for _, least in best], error))]
 
@@ -194,8 +182,7 @@ def correlation(values: "Sequence[float]", lag: int = 1) -> float:
 
 
 def variance_of_mean(values: "Sequence[float]") -> float:
-    """Variance of the mean of a correlated series: the autocorrelation counts up to where it first falls below 0
-    (Geyer)."""
+    """Variance of a correlated series' mean. The autocorrelation counts until it first falls below 0 (Geyer)."""
     if len(values) < 4:
         return 0.0
     time = 1.0
@@ -229,8 +216,7 @@ def learn(rates: "Sequence[float]", samples: "Sequence[Sequence[float]]", length
 
 
 def slot_length(noise: Noise, budget: float, least: float = 1, most: float = 10, pairs: int = 20) -> float:
-    """The length of a slot, in seconds, that tells most within a budget: longer slots are less noisy, shorter ones
-    are more numerous. At least `pairs` pairs must fit."""
+    """The best slot length in seconds: longer slots have less noise, but `pairs` pairs must fit into the budget."""
     room = max(least, min(most, budget / (2 * pairs) - noise.overhead))
     best = math.sqrt(noise.overhead * noise.within / noise.between) if noise.between > 0 else room
     return math.floor(10 * min(room, max(least, best))) / 10

@@ -1,6 +1,4 @@
-"""Measures slots of A and B in random order and judges after every pair, until every verdict is known or the budget
-is spent.
-"""
+"""Measures A and B in random order and judges after every pair, until each verdict is known or the budget is spent."""
 
 import functools
 import math
@@ -68,8 +66,7 @@ def figure_of(slot: Slot, metric: Metric) -> Optional[float]:
 
 
 def log_ratio(base: float, value: float, more_is_better: bool) -> Optional[float]:
-    """The log ratio of two figures, of which either may be 0. Two zeros are equal where less is better (no losses on
-    either side), and say nothing where more is better (no traffic on either side): then it is None."""
+    """The log ratio of two figures. Two zeros are equal if less is better (losses), else it is None (no traffic)."""
     if base > 0 and value > 0:
         return math.log(value / base)
     return None if base == value and more_is_better else GONE * ((value > 0) - (base > 0))
@@ -77,9 +74,8 @@ def log_ratio(base: float, value: float, more_is_better: bool) -> Optional[float
 
 @dataclass
 class Pairs:
-    """The log ratios of a metric that count. Whether a pair counts is decided when it arrives, from earlier pairs and
-    from whether its processors were disturbed. Neither depends on which slot is the better one, so the guarantees of
-    stats.py hold."""
+    """The log ratios of a metric that count. This is decided when a pair arrives, from earlier pairs and disturbances.
+    Neither depends on which slot is the better one, so the guarantees of stats.py hold."""
     x: "List[float]" = field(default_factory=list)
     base: "List[float]" = field(default_factory=list)
     value: "List[float]" = field(default_factory=list)
@@ -107,9 +103,8 @@ class Pairs:
             self.lean += [math.copysign(1.0, taken(b) - taken(a))] if taken(a) != taken(b) else []
 
     def _counts(self, error: float) -> bool:
-        """Whether pairs with disturbed processors count. They do if one side is disturbed more often, as that is then
-        part of the difference; if nearly all pairs are disturbed; and if all pairs together give the mean as
-        precisely as the undisturbed ones."""
+        """Whether disturbed pairs count. They do if one side is disturbed more often, which is part of the difference;
+        if nearly all are; and if all pairs together give the mean as precisely as the undisturbed ones."""
         if len(self.every) - len(self.good) < FEW:
             return False
         return len(self.good) < FEW or min(error_of(self.lean, sign) for sign in (1.0, -1.0)) <= error or (
@@ -120,9 +115,8 @@ class Pairs:
         return abs(sum(self.alone)) > FAILING * (self.left_out + len(self.x))
 
     def best(self, best: "Tuple[str, float]") -> "Tuple[str, float]":
-        """The stronger of two verdicts, with its error probability: the one from the ratios, and the one that a side
-        fails more often (equal sides could be exchanged). As there are two chances of error, each gets half of the
-        error probability."""
+        """The stronger of two verdicts, from the ratios or because one side fails more often (equal sides could be
+        exchanged), with its error probability, of which each gets half as there are two chances of error."""
         if not self.alone:
             return best
         verdict, error = (CANT_TELL, 1.0) if best[0] == EQUAL and self.uneven() else best
@@ -151,8 +145,7 @@ def error_of(signs: "Sequence[float]", sign: float) -> float:
 
 @functools.lru_cache(maxsize=None)
 def evidence(more: float, less: float) -> float:
-    """Log evidence that one sign is more frequent than the other, from the number of each; their order does not
-    matter."""
+    """Log evidence that one sign is more frequent, from the number of each; their order does not matter."""
     signs = [1.0] * int(more) + [-1.0] * int(less)
     return float(stats.log_evidence(signs, 0.0, stats.betting_rates(1.0, 1.0), 1.0)[-1])
 
@@ -187,8 +180,7 @@ def row_of(track: Track, metric: Metric, error: float) -> Row:
 
 
 def rows_of(tracks: "Sequence[Track]", confidence: float) -> "List[Tuple[Row, str, float]]":
-    """All points and metrics with their verdicts, such that the error probability of all together is what was asked
-    for, and with the error probability for which each interval is to be shown."""
+    """Rows with verdicts, for the requested error probability of all together, and that of each shown interval."""
     error = 1 - confidence / 100
     rows = [row_of(track, metric, error) for track in tracks for metric in track.point.metrics]
     return [(row, *told) for row, told in zip(rows, stats.judge([row.best for row in rows], error))]
@@ -330,8 +322,7 @@ class Trial:
                     self._pair(track, len(track.pairs) + 1)
 
     def _heed_silence(self) -> None:
-        """Raise GateError if a side never gave a result. The budget may be too small for FAILURES slots in a row, and
-        this is a failure rather than an open verdict."""
+        """Raise GateError if a side never gave a result, also if the budget ended before FAILURES slots in a row."""
         for track in self._tracks:
             for side in (A, B):
                 slots = [slot for slot in self.gate.slots if (slot.point, slot.side) == (track.point.name, side)]

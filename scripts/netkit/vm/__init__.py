@@ -1,8 +1,4 @@
-"""netvm: a qemu guest with a kernel of the distribution and our programs.
-
-modules.py finds the kernel and the dependencies of its modules, image.py makes the initramfs, guest.py runs qemu,
-agent.py runs in the guest, suite.py has the guest tests.
-"""
+"""netvm: a qemu guest with the distribution's kernel and our programs. agent.py runs in it, the rest here."""
 
 from netkit import Fault
 

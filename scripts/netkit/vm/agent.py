@@ -1,8 +1,5 @@
-"""Runs in a guest: takes jobs from netvm, one after the other, through a port of the virtual machine.
-
-A job is a line of JSON. The answers are frames: a letter, the length in four bytes, and the contents. O and E are the
-command's stdout and stderr, R is the result, B means that the guest has booted.
-"""
+"""Runs in a guest: takes jobs from netvm, lines of JSON, one after the other through a port of the virtual machine.
+Answers are frames: a letter (O and E: stdout and stderr, R: result, B: booted), four bytes of length, the contents."""
 
 import contextlib
 import json

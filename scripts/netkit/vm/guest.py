@@ -50,8 +50,7 @@ PVH = struct.pack("<I", 18) + b"Xen\0"
 
 
 def unpacked(path: str) -> bytes:
-    """The kernel inside a compressed image, if qemu can start it; otherwise the file as it is. Without KVM,
-    decompression in the guest takes seconds."""
+    """A compressed image's kernel if qemu can start it, else the file. Without KVM, unpacking takes seconds."""
     with files.raising(VmError, path), open(path, "rb") as file:
         image = file.read()
     if image[HEAD] != b"HdrS":
@@ -247,8 +246,7 @@ class Guest:
 
     def run(self, job: "Dict[str, Any]", out: "Callable[[bytes], object]", err: "Callable[[bytes], object]",
             limit: "Optional[float]" = None) -> "Dict[str, Any]":
-        """Run a job and return its result. `out` and `err` receive its command's output as it arrives. The job's
-        limit is enforced in the guest, that of the whole guest here."""
+        """Run a job; `out` and `err` get its output as it arrives. The guest enforces its limit, we the guest's."""
         if not self.up:
             self.start()
         words = json.dumps({**job, **({"limit": limit} if limit else {})}).encode() + b"\n"

@@ -13,8 +13,7 @@ from netkit.vm.modules import INSTALL, START, Kernel
 
 TREE = "plumbline"      # directory in the guest with the source tree's and the build's files
 BUSYBOX = "usr/bin/busybox"
-# Programs of this machine that go into a guest in addition to busybox, and whether they are required. busybox's shell
-# would run its own ip, whatever PATH says.
+# Programs for a guest besides busybox, and whether they are required. busybox's shell prefers its own ip to PATH's.
 PROGRAMS = (("sh", True), ("bash", False), ("ip", True), ("tc", True), ("ss", True), ("nft", False),
             ("ethtool", False), ("taskset", False), ("setpriv", False))
 # The scripts that work in a guest.
@@ -101,7 +100,6 @@ class Archive:
 
 
 def libraries(paths: "Sequence[str]") -> "Set[str]":
-    """The libraries and loaders that programs need."""
     got = subprocess.run(["ldd", *paths], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                          text=True, errors="replace", timeout=60)
     missing = re.findall(r"^\s*(\S+) => not found", got.stdout, re.M)
@@ -111,8 +109,6 @@ def libraries(paths: "Sequence[str]") -> "Set[str]":
 
 
 class Image:
-    """The contents of a guest."""
-
     def __init__(self, kernel: Kernel, programs: "Dict[str, str]", scripts: str) -> None:
         self.kernel, self.scripts = kernel, scripts
         self.programs = programs                # from the build: path below its directory, path here
@@ -120,7 +116,6 @@ class Image:
         self.files: "Dict[str, str]" = {}       # path in the guest, path here
 
     def add(self, place: str, path: str) -> None:
-        """Add a file, or a directory with its contents."""
         if os.path.isdir(path):
             for folder, folders, names in os.walk(path):
                 folders[:] = [name for name in folders if name != "__pycache__"]

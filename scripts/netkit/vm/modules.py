@@ -70,8 +70,6 @@ class Module:
 
 
 class Kernel:
-    """A kernel image and its modules."""
-
     def __init__(self, image: str) -> None:
         self.image = os.path.abspath(image)
         name = os.path.basename(image)
@@ -150,8 +148,7 @@ def by_version(path: str) -> "List[int]":
 
 
 def cache() -> str:
-    """The directory of downloaded files. They are executed, under sudo as root with another user's HOME. Raises
-    VmError if another user could change them."""
+    """The directory of downloads, which are run, perhaps as root. Raises VmError if another user could change them."""
     path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "plumbline")
     try:
         files.must_be_ours(path)

@@ -79,8 +79,7 @@ def real_netperf(scripts: str) -> str:
 
 
 def fill(image: Image, tests: "List[Test]", top: str, folder: str) -> None:
-    """Add the files that these tests need to a guest, including build files. Files next to a directory of tests are
-    looked up there first."""
+    """Add the files that these tests need to a guest. Those next to a directory of tests take precedence."""
     beside = os.path.join(folder, "..", "..") if folder else top
     for part in ("tests/e2e", "tests/golden"):
         has = os.path.isdir(os.path.join(beside, part))
