@@ -78,10 +78,7 @@ data_family(const struct np_cli *cli, const struct np_client *c)
 	return np_family_of(&c->used)->version > 0 ? c->used.sa.ss_family : AF_UNSPEC;
 }
 
-/*
- * Set the port of ends->remote for a test without a netserver (-N): by default that of echo,
- * discard or chargen (RFC 862 to 864).
- */
+/* -N: set the port of ends->remote; by default of echo, discard or chargen (RFC 862 to 864). */
 static int
 aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
@@ -115,9 +112,8 @@ aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 }
 
 /*
- * Ask the daemon to bind to *remote, the address that the data go to. Of a network (-H
- * ADDRESS/BITS) choose a random address, except for connection tests: each connection has another
- * address of it, and the daemon has to accept them all.
+ * Ask the daemon to bind to *remote; of a network (-H ADDRESS/BITS) to a random address. Not in
+ * connection tests: each connection has another one of it, and the daemon has to accept them all.
  */
 static void
 bind_far(struct np_cli *cli, struct np_addr *remote)
@@ -132,10 +128,7 @@ bind_far(struct np_cli *cli, struct np_addr *remote)
 	p->far_bind = *remote;
 }
 
-/*
- * The daemon does not learn the client's data address from the control connection, or that is to be
- * the first of several: set it in the plan, as if the user had given it by -L.
- */
+/* Set our data address in the plan, as -L does: the daemon can't see it, or there are several. */
 static void
 name_near(struct np_cli *cli, struct np_ends *ends)
 {
@@ -150,10 +143,9 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 }
 
 /*
- * Is the daemon to bind to `far`, the address that we send datagrams to? If not, it may answer from
- * another one of its addresses: of the same IPv6 network, or any of this machine. Engines that
- * compare sources accept those; for others connect(2) filters by one address. Tests
- * beyond netperf's messages do not ask for it.
+ * Must the daemon bind to `far`, where we send datagrams? Else it may answer from another address,
+ * of the same IPv6 network or any of this machine. Engines that compare sources accept those;
+ * connect(2) of others filters them. Tests beyond netperf's messages do not ask for it.
  */
 static bool
 must_bind_far(const struct np_plan *p, const struct np_addr *far)
@@ -214,10 +206,7 @@ set_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 	return NP_OK;
 }
 
-/*
- * For a transport of another family than IP (0) the control connection's host is no address, unless
- * it has that family's prefix ("vsock:2"): if the user gives none, the data stay on this machine.
- */
+/* For a family beside IP: the data stay on this machine, unless -H has its prefix ("vsock:2"). */
 static void
 name_loopback(struct np_cli *cli, int family)
 {
@@ -231,10 +220,7 @@ name_loopback(struct np_cli *cli, int family)
 	}
 }
 
-/*
- * If routes over several next hops choose a source address by the port, data would come from others
- * than the control connection's, which alone the daemon accepts: bind to that one.
- */
+/* If routes choose the source by port, bind to the control connection's: others are refused. */
 static void
 bind_if_source_varies(struct np_plan *p, const struct np_addr *far, const struct np_client *c)
 {

@@ -13,9 +13,8 @@ void np_aim_default_host(struct np_cli_target *t);
 void np_aim_control(const struct np_cli *cli, struct np_target *t);
 
 /*
- * Find the addresses of the data connection, for *ends and the plan. c: the control connection (not
- * used with -N); its remote address is preferred. out: for netperf's message if a name does not
- * resolve; NULL: none.
+ * Find the data addresses for *ends and the plan; preferred is the remote one of c, the control
+ * connection (not used with -N). out: for netperf's message if a name does not resolve, or NULL.
  */
 int np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends, FILE *out,
 		struct np_err *err);

@@ -66,8 +66,7 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 		return NP_OK;
 	}
 	rc = np_selection_parse(o->selectors, &o->selection, err);
-	/* netperf prints this when fopen(3) fails, which succeeds for a directory. NULL: standard
-	 * output is for the document. */
+	/* netperf prints this if fopen(3) fails, not for a directory. NULL: stdout has JSON. */
 	if (rc == NP_ECONTROL && err->sys != EISDIR) {
 		np_text_to_script(o->json && o->json_file == NULL ? NULL : stdout,
 				  "Could not open output selection file '%s' errno %d\n",
@@ -334,10 +333,7 @@ settle_collecting(struct np_cli *cli)
 	}
 }
 
-/*
- * As in netperf, -p 0,0 leaves the ports to the kernel, and a range that ends before it begins is
- * its first port. Other tests ignore it.
- */
+/* As in netperf: with 0,0 the kernel chooses; a range ending before it begins is its first port. */
 static int
 settle_ports(struct np_cli *cli, struct np_err *err)
 {
@@ -509,8 +505,7 @@ np_cli_wants_far(const struct np_cli *cli)
 		for (size_t i = 0; i < o->selection.count[g]; i++) {
 			int id = o->selection.id[g][i];
 
-			/* The daemon's socket buffers, evidence, REMOTE_ figures; an id that is no
-			 * metric is a percentile of this end, or unknown. */
+			/* The daemon's figures. Other ids are percentiles of this end, or none. */
 			if (id >= 0 && id < NP_METRICS &&
 			    (id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
 			     np_metrics[id].collect == NP_COLLECT_EVIDENCE ||

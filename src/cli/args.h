@@ -196,12 +196,7 @@ extern const size_t np_test_options_count;
 extern const char *const np_test_groups[];
 extern const char *const np_test_scopes[]; /* names of the bits of enum np_scope */
 
-/* ---- The tests that -t can name (tests.c) ---- */
-
-/*
- * What kind of test -t names. NP_TEST_BENCH has data connections, and a row of the table of benches
- * or options (OMNI); the others have neither.
- */
+/* NP_TEST_BENCH has data connections, by a row of the bench table or by options (OMNI). */
 enum np_test { NP_TEST_UNKNOWN, NP_TEST_BENCH, NP_TEST_UUID, NP_TEST_LOC_CPU, NP_TEST_REM_CPU };
 enum np_test np_cli_test(const struct np_cli *cli);
 

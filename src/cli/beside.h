@@ -19,10 +19,7 @@ struct np_cli_beside {
 	struct np_beside run;
 };
 
-/*
- * Make the probe for a load with settled options; NULL if there is no --beside. NP_EUSAGE. Always
- * call np_cli_beside_free().
- */
+/* *probe: NULL without --beside. load: settled options. Always free it, even after NP_EUSAGE. */
 int np_cli_beside_new(const struct np_cli *load, struct np_cli_beside **probe, struct np_err *err);
 
 /* Find the probe's data addresses by the load's client, which is connected. p NULL: no effect. */

@@ -240,8 +240,7 @@ answer_transactions(struct question *q, FILE *out)
 	return true;
 }
 
-/* Print as JSON the most that the link can carry in that test, or return false with q->error set.
- */
+/* Print the most that the link can carry in that test, as JSON. False: q->error says why not. */
 static bool
 print_ceiling(struct question *q, FILE *out)
 {

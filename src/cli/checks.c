@@ -221,8 +221,6 @@ np_check_test(const struct np_cli *cli, struct np_err *err)
 		   : (int)err->code;
 }
 
-/* --- data connections, and what drives them --- */
-
 /* Can the test have several data connections, as its other options are? */
 static int
 check_several(const struct np_cli *cli, struct np_err *err)
@@ -258,10 +256,7 @@ check_several(const struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/*
- * Can the engines drive the test? The far end checks its own, since only it knows what its kernel
- * lacks. Here it is refused only if it can drive one connection, but not several.
- */
+/* Can the engines drive the test? The far end checks its own; here only for several connections. */
 static int
 check_engines(const struct np_cli *cli, struct np_err *err)
 {

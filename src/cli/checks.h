@@ -16,11 +16,7 @@ int np_check_flows(const struct np_cli *cli, struct np_err *err);
 /* For a test without data connections: refuse options about them. */
 int np_check_no_flows(const struct np_cli *cli, struct np_err *err);
 
-/*
- * Can the test run in that many sessions of the daemon at `peer`, once connected to it? Notes on
- * standard error if each flow takes one, and if more of this end's threads spin than there are
- * processors.
- */
+/* Can the test run in that many sessions of the daemon at `peer`? Notes go to standard error. */
 int np_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
 		      struct np_err *err);
 

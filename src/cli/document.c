@@ -630,8 +630,7 @@ np_document_result(struct np_document *d, const struct np_look *look,
 	d->concluded = true;
 	put(d, d->root, "final", np_json_metrics(figures->record));
 	final = json_object_get(d->root, "final");
-	/* Percentiles that are no metrics, but that the user selected; not by put(), so that an
-	 * infinite one is null. */
+	/* Selected percentiles that are no metrics; not by put(): an infinite one is to be null. */
 	for (size_t g = 0; g < NP_SELECT_GROUPS; g++) {
 		for (size_t i = 0; i < look->list.count[g]; i++) {
 			int id = look->list.id[g][i];
@@ -787,8 +786,7 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 					    : "complete"));
 	put(d, o, "reason", np_json_text(reason[0] != '\0' ? reason : NULL));
 	put(d, o, "error", np_json_text(v->rc != NP_OK ? v->err->msg : NULL));
-	/* An iteration only lists figures that differ from the final ones: remove the others, and
-	 * add null for a figure that it lacks. */
+	/* Iterations only list figures that differ from the final ones: remove others, add null. */
 	final = json_object_get(o, "final");
 	json_array_foreach(json_object_get(o, "iterations"), i, iteration)
 	{

@@ -1,9 +1,6 @@
 /*
- * The JSON document of a run (--json), built while the run proceeds. doc/netperf-run.schema.json
- * and doc/json.md describe it. Without jansson there is none (document_none.c).
- *
- * All functions ignore NULL, for a run without a document. If memory ran out, np_document_write()
- * reports it.
+ * The JSON document of a run (--json; doc/json.md), built while the run proceeds. Functions ignore
+ * NULL, for a run without one (as without jansson). np_document_write() reports lack of memory.
  */
 #ifndef NP_CLI_DOCUMENT_H
 #define NP_CLI_DOCUMENT_H
@@ -18,10 +15,7 @@
 
 struct np_document;
 
-/*
- * Begin one if the user asked for it, else *doc is NULL. NP_EUNSUP in a build without jansson,
- * NP_EUSAGE for a test without results, NP_ESYS for a file that can't be written.
- */
+/* *doc is NULL if none is wanted. NP_EUNSUP, NP_EUSAGE for a test without results, or NP_ESYS. */
 int np_document_new(const struct np_cli *cli, struct np_document **doc, struct np_err *err);
 void np_document_free(struct np_document *d);
 
@@ -57,10 +51,7 @@ struct np_verdict {
 	int signal;               /* the one that ended the run; 0: none */
 };
 
-/*
- * Write the document: to `out` if the user named no file, else into that file, whole or not at all
- * (by a temporary one beside it, unless it is a pipe or device). NP_ESYS.
- */
+/* Write to `out` or to a file, whole or not at all unless it is a pipe or device. NP_ESYS. */
 int
 np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err);
 

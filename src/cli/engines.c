@@ -72,7 +72,6 @@ list_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
 	return rc == NP_EUNSUP && (c->granted.caps & NP_CAP_PLAN) == 0 ? NP_OK : rc;
 }
 
-/* Print the list of an end. */
 static void
 print_list(const struct np_cli *cli, const char *where, const struct np_bag *list, FILE *out)
 {

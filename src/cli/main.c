@@ -100,10 +100,7 @@ struct session {
 	char partial[160];   /* of a failed test: what its figures cover; empty: no figures */
 };
 
-/*
- * SIGINT, SIGALRM, SIGTERM and SIGHUP end a test early, with its results. Blocked except while
- * waiting. After nohup(1) SIGHUP does nothing.
- */
+/* Let signals end a test early, with its results, while we wait; no SIGHUP after nohup(1). */
 static void
 take_signals(struct session *s)
 {
@@ -157,10 +154,7 @@ show_agreed(void *session, const struct np_run *run)
 	np_progress_resume(s->progress, out);
 }
 
-/*
- * Wait as long as -s says, then measure the latency without load (--beside). The daemon does not
- * wait that long for a request, so the connection is closed first, and made again.
- */
+/* Wait for -s, then measure without load (--beside). Reconnects: the daemon would not wait. */
 static int
 wait_before_test(struct session *s, struct np_err *err)
 {
@@ -576,8 +570,7 @@ connect_and_run(struct session *s, struct np_err *err)
 static int
 run(struct session *s, struct np_err *err)
 {
-	/* They end or stop the program: take_signals() changes some of them once it is connected.
-	 */
+	/* They end or stop the program; once connected, take_signals() changes some of them. */
 	static const int signals[] = { SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGTERM, SIGTSTP };
 	struct np_cli *cli = &s->cli;
 	int rc;

@@ -7,16 +7,14 @@
 #include "cli/args.h"
 
 /*
- * Compute what links can carry at most, for scripts: answer each line of `in` at once, by a line of
- * JSON on `out`. doc/ceilings.md lists the words of a question, and the members of an answer. The
- * answer to a wrong line has the member "error".
+ * Answer each line of `in` at once, by a line of JSON on `out`: the most that a link can carry, or
+ * the member "error". doc/ceilings.md lists the words of questions and the members of answers.
  */
 void np_ceilings_answer(FILE *in, FILE *out);
 
 /*
- * Print what may disturb a measurement on this host and, if a host was named and -N was not given,
- * on the daemon's. Connects by *target, and closes. If the daemon can't be reached, nothing is
- * printed; if it reports nothing, only this end's findings are.
+ * Print what may disturb a measurement on this host and, with -H but not -N, on the daemon's if it
+ * reports that. Connects by *target, and closes; if that fails, nothing is printed.
  */
 int np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_target *target,
 		     struct np_err *err);
@@ -28,9 +26,8 @@ struct np_engine_lists {
 };
 
 /*
- * Print the list, or write it as a document. With -H the daemon is asked for its engines; if it
- * can't tell, the list says so. If it can't be reached or refuses the test, this end's engines are
- * printed before the error is returned.
+ * Print the list, or write it as a document; with -H, the daemon's too, or that it can't tell. If
+ * it can't be reached or refuses the test, this end's is printed before the error is returned.
  */
 int np_engines_list(struct np_cli *cli, struct np_client *c, struct np_err *err);
 

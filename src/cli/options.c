@@ -784,10 +784,7 @@ set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 	return NP_OK;
 }
 
-/*
- * Read bits a second (2.5gbit: sets *bits), or operations a second with powers of 1000 in any case
- * (10M). The caller compares them with NP_RATE_MAX.
- */
+/* Read bits a second (2.5gbit: *bits), or operations a second in powers of 1000, any case (10M). */
 static int
 parse_rate(const char *word, size_t length, double *rate, bool *bits, struct np_err *err)
 {
@@ -898,10 +895,7 @@ set_wire(const struct np_setting *set)
 	return NP_OK;
 }
 
-/*
- * np_option.astray of -o, -O and -k, which set numbers before "--" and select figures after it: two
- * letters, or one and a _, begin no number, but the name of a figure, misspelled or not.
- */
+/* np_option.astray: after -o, -O or -k two letters, or one and a _, begin a figure's name. */
 static bool
 names_figures(const char *arg)
 {

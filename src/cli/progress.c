@@ -173,8 +173,7 @@ draw(struct np_progress_line *s)
 	if (s->paused > 0 || (!s->always && np_now() < s->from_ns)) {
 		return;
 	}
-	/* Only in the foreground, and only if the terminal can take the line at once: the test must
-	 * not wait for it. */
+	/* Only in the foreground, and if the terminal takes it at once: the test must not wait. */
 	if ((!s->always && foreground >= 0 && foreground != getpgrp()) || poll(&at, 1, 0) != 1 ||
 	    (at.revents & POLLOUT) == 0) {
 		return;

@@ -1,7 +1,4 @@
-/*
- * The progress line on standard error. The thread that waits (run/live.h) draws it four times a
- * second. np_progress_begin() returns NULL if there is none, which all functions accept.
- */
+/* The progress line on standard error; the waiting thread (run/live.h) draws it each 250 ms. */
 #ifndef NP_CLI_PROGRESS_H
 #define NP_CLI_PROGRESS_H
 
@@ -13,10 +10,7 @@
 
 struct np_progress_line; /* a line that may be drawn */
 
-/*
- * Begin, for a test with settled options. NULL: --progress or the terminal do not allow a line, or
- * memory ran out. *drawn is 0, or the descriptor on which the line is visible.
- */
+/* Begin. NULL, which all functions accept: no line. *drawn: 0, or the descriptor that shows it. */
 struct np_progress_line *np_progress_begin(const struct np_cli *cli, atomic_int *drawn);
 
 /* Erase the line, if it is visible. May be called by a signal handler. */
@@ -29,9 +23,8 @@ struct np_live *np_progress_live(struct np_progress_line *s);
 void np_progress_iteration(struct np_progress_line *s, unsigned number);
 
 /*
- * Call these before and after writing to `to`, standard output or error, while the line may be
- * there: it is erased first, and drawn again afterwards. Calls may be nested; other threads wait
- * from the first pause to its resume.
+ * Call these around writes to `to`, standard output or error: the line is erased before, and drawn
+ * again after. May be nested; other threads wait from the first pause to its resume.
  */
 void np_progress_pause(struct np_progress_line *s, FILE *to);
 void np_progress_resume(struct np_progress_line *s, FILE *to);
@@ -40,8 +33,6 @@ void np_progress_resume(struct np_progress_line *s, FILE *to);
 void np_progress_end(struct np_progress_line *s);
 
 void np_progress_free(struct np_progress_line *s);
-
-/* ---- Its text (progress_text.c) ---- */
 
 /* What a rate counts. */
 enum np_progress_rate { NP_PROGRESS_BITS, NP_PROGRESS_TRANSACTIONS, NP_PROGRESS_UNITS };
@@ -62,9 +53,8 @@ struct np_progress {
 };
 
 /*
- * Write the line into out, without control characters and at most `columns` wide. If room is short,
- * the bar is left out first, then the test's name and iteration, then the rate; then the text is
- * cut. Returns the length in bytes.
+ * Write the line without control characters, at most `columns` wide. If room is short, first the
+ * bar is left out, then test and iteration, then the rate. Returns the length in bytes.
  */
 enum { NP_PROGRESS_TEXT = 1024 };
 size_t np_progress_text(const struct np_progress *p, unsigned columns, char out[NP_PROGRESS_TEXT]);

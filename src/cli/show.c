@@ -137,10 +137,7 @@ show_setting(FILE *out, const char *what, int32_t asked, int got, const char *hi
 	}
 }
 
-/*
- * Linux reports twice the size that it was asked for, or less if it capped it. Another system,
- * which a far end may be, reports the size itself.
- */
+/* Linux reports twice the size asked for, or less if capped; another system the size itself. */
 static void
 show_buffer(FILE *out, const char *what, int32_t asked, int got, bool is_far)
 {
@@ -218,10 +215,7 @@ np_show_interim_free(struct np_show_interim *s)
 	free(s->flow_rate);
 }
 
-/*
- * Put each flow's work so far (np_cli_work()) into flow_rate, where show_interim() makes a rate of
- * it: from the run or, if that is NULL, from the tally. False: it is not known of each flow.
- */
+/* Put each flow's work (np_cli_work(); run NULL: of the tally) into flow_rate. False: not known. */
 static bool
 note_flow_work(struct np_show_interim *s, const struct np_plan *p, const struct np_run *run,
 	       const struct np_tally *t)

@@ -50,8 +50,7 @@ remedy_of(const struct np_cli *cli, const char *word, char *const *given)
 void
 np_stray_words(struct np_cli *cli, char **argv, int from, int to, char *const *given)
 {
-	/* Not after an unknown or withdrawn option, which has a line already: this may be its
-	 * argument. */
+	/* Not after an unknown or withdrawn option, which has a line: it may be the argument. */
 	for (int i = from + cli->notes.words;
 	     i < to && cli->gone == '\0' && cli->notes.skipped == '\0'; i++) {
 		NP_NOTE(&cli->notes, "%.60s: ignored: %s\n", argv[i],
@@ -116,8 +115,7 @@ note_alone(struct np_cli *cli, bool alone, const char *option, const char *with)
 void
 np_stray_settled(struct np_cli *cli)
 {
-	/* Options that need one of these have no effect in a test without it; TCP's, without
-	 * connections. */
+	/* Without one of these, options that need it have no effect; TCP's, without connections. */
 	static const unsigned traits = NP_FOR_UDP | NP_FOR_BYTES | NP_FOR_PIPE | NP_FOR_SIZED |
 				       NP_FOR_BURST | NP_FOR_LOSSES | NP_FOR_CONNECTS;
 	unsigned lacks = (traits | (cli->bench.transport->connected ? 0u : (unsigned)NP_FOR_TCP)) &

@@ -1,7 +1,4 @@
-/*
- * Input that netperf silently ignores: words that are no options, unknown selectors and units. It
- * is ignored here, too, with a note.
- */
+/* Input that is ignored with a note, as netperf does silently: stray words, selectors, units. */
 #ifndef NP_CLI_STRAY_H
 #define NP_CLI_STRAY_H
 
@@ -15,10 +12,7 @@ struct np_cli_target;
 struct np_client;
 struct np_option_notes;
 
-/*
- * Note words of argv, between from and to, that the parser did not take for options. from: 0, or
- * the first --. given: all words in their original order, NULL after the last.
- */
+/* Note words of argv[from..to) that are no options. given: all in original order, then NULL. */
 void np_stray_words(struct np_cli *cli, char **argv, int from, int to, char *const *given);
 
 /* Note values of options that only make sense after a --, where the letter is another option. */
@@ -43,10 +37,8 @@ const char *np_stray_test(const char *name, char out[NP_NEAREST_TEXT]);
 int np_stray_refuse_test(const char *name, struct np_err *err);
 
 /*
- * ---- netperf's own messages for failures (phrases.c) ----
- *
- * Scripts look for them on standard output. A line on standard error says more; a terminal gets
- * only that.
+ * netperf's own messages for failures (phrases.c): scripts look for them on standard output. A line
+ * on standard error says more; a terminal gets only that.
  */
 
 /* For a control connection that could not be made, if netperf has a message for the reason. */
@@ -55,10 +47,7 @@ void np_phrases_control(FILE *out, const struct np_cli_target *t, const struct n
 /* For a test that -t names, and that there is not. */
 void np_phrases_unknown_test(FILE *out, const struct np_cli *cli);
 
-/*
- * For an unknown option, or one without its argument, on standard error: getopt(3)'s line with the
- * program's name, and the usage.
- */
+/* For an unknown option or one without argument: getopt(3)'s line and usage, on standard error. */
 void np_phrases_option(FILE *out, const char *program, const struct np_option_notes *notes);
 
 #endif

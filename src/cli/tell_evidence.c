@@ -101,8 +101,7 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 		in->median_us = (double)times.p50 / 1e3;
 		in->mean_us = times.mean / 1e3;
 	}
-	/* Evidence is about the first session, so the rates are, too; `beside` has the others'
-	 * rate. */
+	/* Of the first session, as the evidence is; `beside` has the rate of the others. */
 	in->sessions = out->sessions;
 	in->beside = (in->transactions ? in->per_second : in->throughput_bps) * (1 - share);
 	in->sent_bps *= share;
@@ -167,10 +166,7 @@ tell_thread(const void *ctx, uint32_t i, struct np_explain_thread *row)
 	};
 }
 
-/*
- * Bytes of a request or a response as sent: at least the transport's minimum, though the plan may
- * have 1. 0: the pattern has no messages of a given size.
- */
+/* Bytes of a message as sent, at least the transport's minimum. 0: messages have no given size. */
 static uint32_t
 sent_size(const struct np_plan *p, int32_t size)
 {

@@ -1,7 +1,6 @@
 /*
- * The input of scripts/mkdoc, which makes manual pages and shell completions that can't disagree
- * with the parser: the option tables and lists of names, in lines of columns separated by tabs:
- *
+ * The input of scripts/mkdoc for manual pages and completions: option tables and lists of names.
+ * Columns are separated by tabs:
  *   package NAME        with its version
  *   table NAME          the lines below belong to this table
  *   group TITLE         of its groups, in the order of their numbers; or

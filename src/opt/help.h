@@ -1,7 +1,4 @@
-/*
- * Help texts from the option tables: all options under the titles of their groups, or the most used
- * ones in short.
- */
+/* Help texts from the option tables: all options by group, or the most used ones in short. */
 #ifndef NP_OPT_HELP_H
 #define NP_OPT_HELP_H
 
@@ -30,10 +27,7 @@ void np_help_print(FILE *out, const struct np_help *h);
  */
 void np_help_brief(FILE *out, const struct np_help *h, const char *title);
 
-/*
- * Print words from column `at` on, in lines of at most NP_HELP_WIDTH columns; `used` columns of the
- * first line are printed already. Ends the last line.
- */
+/* Print words from column `at` on, NP_HELP_WIDTH wide, after `used` columns. Ends the line. */
 void np_help_fill(FILE *out, const char *text, int used, int at);
 
 /* Write how an option is given, such as "-t name, --test". */

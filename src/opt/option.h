@@ -1,8 +1,4 @@
-/*
- * A parser for both programs, driven by option tables. A row says how an option is written, which
- * argument it takes and where the value goes; usage texts and the tests of all options use the same
- * rows.
- */
+/* A parser for both programs by option tables, from which usage texts and tests are made, too. */
 #ifndef NP_OPT_OPTION_H
 #define NP_OPT_OPTION_H
 
@@ -85,8 +81,7 @@ struct np_option {
 	bool unset;     /* -1 is allowed in spite of min, and means not given */
 	bool wide;      /* a COUNT is int64_t */
 	bool numbers;   /* set() takes whole numbers, as kinds with counts do */
-	/* Is the argument meant for another option? Then it is ignored, with a note that ends with
-	 * `instead`: which option. NULL: never. */
+	/* Is it another option's argument? It is ignored, and the note ends with `instead`. */
 	bool (*astray)(const char *arg);
 	const char *instead;
 };
@@ -127,14 +122,12 @@ struct np_pair {
 int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
 
 /*
- * Parse the words argv[1] .. argv[argc - 1] as GNU getopt does: letters may be bundled, arguments
- * may follow a letter without a blank, and words that are no options may stand anywhere: they are
- * moved after the options. Options outside the scope (0: there is no scope) are unknown. Values go
- * into *ctx. NP_EUSAGE names the option and what to try instead; err->sys is minus the letter of an
- * unknown one.
- *
- * Numbers that only netperf accepts (below), and arguments gone astray, are read as netperf
- * does, and *notes tells what was ignored. notes NULL: they are errors.
+ * Parse argv[1] .. argv[argc - 1] as GNU getopt does: letters may be bundled, arguments may follow
+ * a letter without a blank, words that are no options are moved after the options. Options outside
+ * the scope (0: there is no scope) are unknown. Values go into *ctx. NP_EUSAGE names the option and
+ * what to try instead; err->sys is minus the letter of an unknown one. Numbers that only netperf
+ * accepts (below), and arguments gone astray, are read as netperf does, and *notes tells what was
+ * ignored. notes NULL: they are errors.
  */
 int np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc,
 		     char **argv, void *ctx, struct np_option_notes *notes, struct np_err *err);
@@ -145,10 +138,7 @@ int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct 
 /* A set() that copies the word into an array of row->max + 1 characters. */
 int np_option_set_name(const struct np_setting *set);
 
-/*
- * A read() that copies a port number or a service's name, a text for the resolver, into an array of
- * NP_PORT_TEXT characters. Its range is checked later, when the host or the test is known.
- */
+/* A read() of a port number or service name for the resolver, into NP_PORT_TEXT characters. */
 enum { NP_PORT_TEXT = 32 };
 bool np_option_read_port(const char *word, void *to);
 
@@ -158,11 +148,7 @@ bool np_option_is_number(const struct np_option *o);
 /* Is the row known in that scope? scope 0: the table has none, so each row is. */
 bool np_option_in(const struct np_option *o, unsigned scope);
 
-/*
- * ---- Whole numbers in scripts that were written for netperf (tidy.c) ----
- *
- * netperf reads an option's argument by atoi(3): "1.0", "1.5", and "0-t", where a blank is missing.
- */
+/* Whole numbers in scripts for netperf, which reads "1.0", "1.5" and "0-t" by atoi(3) (tidy.c). */
 enum np_tidy {
 	NP_TIDY_AS_IS,  /* nothing to do: don't use out */
 	NP_TIDY_SAME,   /* written differently, 1 for 1.0 */
@@ -171,9 +157,8 @@ enum np_tidy {
 };
 
 /*
- * Write a number, or several separated by commas, so that the parsers of base/units.h accept them,
- * and return the largest change. Two kinds stay as they are, for these parsers to refuse: "1.5K"
- * means different things to people and to netperf, and "0.5" must not become 0.
+ * Rewrite numbers, separated by commas, for base/units.h; return the largest change. Left to be
+ * refused: "1.5K", which people and netperf read differently, and "0.5", which would become 0.
  */
 enum np_tidy np_tidy_numbers(const char *word, char *out, size_t size);
 

@@ -1,11 +1,8 @@
 /*
- * netperf's classic tables. Blanks at line ends are part of the layout: scripts compare whole lines
- * and count words.
- *
+ * netperf's classic tables. Blanks at line ends belong to the layout: scripts compare whole lines.
  * A layout has texts in which "%(NAME)-6.2f" prints a figure by printf(): NAME is that of
- * metrics.def, or of a figure that netperf computes when it prints (find_number()). Conversions are
- * d for integers, f and g for any number, c for a letter, s for a text. Other percent signs are
- * printed as they are.
+ * metrics.def, or one of find_number(). Conversions: d for integers, f and g for any number, c for
+ * a letter, s for a text. Other percent signs are printed as they are.
  */
 #include <assert.h>
 #include <math.h>
@@ -475,7 +472,6 @@ np_classic_known(const char *layout)
 	return find_layout(layout) != NULL;
 }
 
-/* Print the column heads. */
 static void
 put_heads(const struct view *v, const struct layout *l)
 {

@@ -1,7 +1,4 @@
-/*
- * What limited a test, in a sentence with the figures that show it, and what the link could have
- * carried, by the evidence of both ends or of one (doc/evidence.md).
- */
+/* What limited a test, and what the link could have carried, by either end's evidence or both. */
 #ifndef NP_OUT_EXPLAIN_H
 #define NP_OUT_EXPLAIN_H
 
@@ -12,7 +9,6 @@
 #include "base/bag.h"
 #include "stats/hist.h"
 
-/* The causes. */
 enum np_limit {
 	NP_LIMIT_UNCLEAR,        /* none fits */
 	NP_LIMIT_APPLICATION,    /* the application sent less than was possible */

@@ -24,10 +24,7 @@ struct np_classic {
 	const struct np_hist *hist; /* shown from verbosity 2 on; NULL: none */
 };
 
-/*
- * Print netperf's table: one figure at verbosity 0, the table at 1, the table and a verbose block
- * at 2, only that block from 3 on, nothing below 0. The layout must be known.
- */
+/* Verbosity 0: one figure, 1: netperf's table, 2: with a block, > 2: only that, < 0: nothing. */
 void np_classic_print(FILE *out, const struct np_classic *c, const struct np_record *r);
 
 /* Print the title and heads of a UNIX-domain test, before it runs, at every verbosity with -P 1. */
@@ -87,17 +84,15 @@ struct np_datagrams {
 };
 
 /*
- * Print where a receiver's evidence of datagrams differs from netperf's table: if the rate over the
- * receiver's own time differs by more than 1 %, as when a queue on the path delivers after the end;
- * and if datagrams were duplicated, so that sent less received is not what was lost. Nothing
- * without numbered datagrams, or with several sessions.
+ * Print where the receiver differs from netperf's table: by more than 1 % of the rate over its own
+ * time (a queue may deliver after the end), or by duplicates, so that sent less received is not
+ * what was lost. Nothing without numbered datagrams, or with several sessions.
  */
 void np_datagrams_print(FILE *to, const struct np_datagrams *d);
 
 /*
- * Print the wire ledger (--wire): the figures of both captures side by side, without rows of zeros.
- * For an end without a capture the reason, and the counters of its interface if known. Bags may be
- * NULL; far_lacks says why nothing is known of the far end (NULL or empty: unknown).
+ * Print --wire's ledger: both captures without rows of zeros, or the reason and the interface's
+ * counters. Bags may be NULL. far_lacks: why the far end is not known (NULL or empty: unknown).
  */
 void np_ledger_print(FILE *out, const struct np_bag *near, const struct np_bag *far,
 		     const char *far_lacks);

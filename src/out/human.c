@@ -144,10 +144,7 @@ test_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 	}
 }
 
-/*
- * Add one end of the test: its address, the name that the user gave unless the address begins with
- * it, and what it does ("sends"; or NULL or empty).
- */
+/* Add an end: address, the user's name if the address lacks it, and what it does ("sends"). */
 static void
 end_row(const char *address, const char *name, const char *does, struct row *row)
 {

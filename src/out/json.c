@@ -292,10 +292,8 @@ np_json_bag(const struct np_bag *b)
 	unread = json_object();
 	bad = o == NULL || unread == NULL;
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
-		/*
-		 * "tcp.rtt_us" is the member rtt_us of tcp. If "tcp" is a value, or an object
-		 * stands where the value should go, the full name is the member.
-		 */
+		/* "tcp.rtt_us" is the member rtt_us of tcp. If "tcp" is a value, or an object
+		 * stands where the value should go, the full name is the member. */
 		const char *name = it.name;
 		json_t *at = it.kind != NP_BAG_UNREAD ? find_parent(o, &name, '.') : unread;
 		bool flat = at == NULL || json_is_object(json_object_get(at, name));

@@ -1,7 +1,4 @@
-/*
- * Results as JSON (by jansson): figures, histograms, bags of evidence; doc/netperf-run.schema.json
- * describes them. Functions return a value that the caller owns; NULL: no memory.
- */
+/* Results as JSON (doc/netperf-run.schema.json). Callers own values returned; NULL: no memory. */
 #ifndef NP_OUT_JSON_H
 #define NP_OUT_JSON_H
 

@@ -44,7 +44,6 @@ print_row(FILE *out, const char *label, const double v[COLUMNS], int decimals)
 	fputc('\n', out);
 }
 
-/* Print the rows of counts and bytes. */
 static void
 print_values(FILE *out, const struct np_bag *const ends[2])
 {

@@ -1,7 +1,4 @@
-/*
- * The rules, judge_*(): each sets *s to the level and the text of one state, and returns true.
- * False: it does not apply, or a fact is not known. The table `rules` says why a state matters.
- */
+/* Rules: judge_*() sets *s and returns true; false: it does not apply, or a fact is not known. */
 #include "out/preflight_rules.h"
 
 #include <math.h>

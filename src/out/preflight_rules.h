@@ -1,7 +1,4 @@
-/*
- * Is a host fit for measurements? A table of rules over the facts of doc/evidence.md: each says the
- * state, why it matters, and a remedy.
- */
+/* Is a host fit for measurements? By rules over the facts of doc/evidence.md, with remedies. */
 #ifndef NP_OUT_PREFLIGHT_RULES_H
 #define NP_OUT_PREFLIGHT_RULES_H
 
@@ -44,10 +41,7 @@ void np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
 void np_preflight_summary(FILE *out, const char *which, const struct np_bag *host,
 			  const struct np_bag *peer, const struct np_preflight_path *path);
 
-/*
- * Print a line that describes the machine, and one for each finding: "warn local governor:
- * powersave | why | remedy". which: "local" or "remote".
- */
+/* Print the machine, then the findings: "warn local governor: powersave | why | remedy". */
 void np_preflight_print(FILE *out, const char *which, const struct np_bag *host,
 			const struct np_bag *peer, const struct np_preflight_path *path);
 

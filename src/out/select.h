@@ -42,9 +42,8 @@ enum np_select_kind {
 };
 
 /*
- * Fill *sel from the word: "all"; a list (with a comma, a semicolon, or the name of a figure); else
- * the name of a file of selectors. NP_ECONTROL: the file can't be read. NP_EPLAIN, in netperf's
- * words: it has a name of more than 79 characters.
+ * Fill *sel from "all", a list (with comma, semicolon or a figure's name), or a file of selectors.
+ * NP_ECONTROL: it can't be read; NP_EPLAIN: it has a name of more than 79 characters.
  */
 int np_selection_parse(const char *word, struct np_selection *sel, struct np_err *err);
 

@@ -5,8 +5,7 @@
 
 /*
  * By Little's law: with L bytes in flight on average, at a rate of R, each byte takes L / R. In
- * flight to the receiver are bytes that were sent for the first time, but not received in order; in
- * flight back are those received, but not acknowledged, at the times of the transmitter's samples.
+ * flight are bytes sent, but not received in order; on the way back, received, but unacknowledged.
  */
 
 enum {

@@ -20,10 +20,7 @@ np_thread_crowded(const struct np_thread_facts *t)
 	return t->crowd >= NP_CROWDED && t->crowd - t->cpu >= 0.2;
 }
 
-/*
- * On a crowded processor less waiting is enough: acknowledgements that are received there are late,
- * too. A thread that hardly runs (NP_RUNS) only wakes up late, and needs no more of a processor.
- */
+/* Less will do if crowded, as acknowledgements wait. Below NP_RUNS a thread only wakes up late. */
 bool
 np_thread_starved(const struct np_thread_facts *t)
 {
@@ -119,9 +116,8 @@ keeps_up_with_datagrams(const struct np_facts_of_test *f)
 }
 
 /*
- * While the CPU quota of its cgroup is used up, a process does not run (cpu.stat of cgroup v2). For
- * much of the time, or in half of the periods, that scores above most other causes. If the thread
- * is blocked most of the time anyway, the score is lower.
+ * While its cgroup's CPU quota is used up, a process does not run (cpu.stat of cgroup v2). Much of
+ * the time, or in half of the periods, scores high; less if the thread is mostly blocked anyway.
  */
 static void
 judge_quota(const struct np_thread_facts *t, const char *which, enum np_limit limit,
@@ -270,10 +266,7 @@ waits_for_quota(const struct np_thread_facts *t)
 	return np_thread_throttled(t) && np_known(t->wait) <= t->throttled + NP_WAITS_HOG;
 }
 
-/*
- * The score, in transactions, of an end with a thread that waits for a processor: the times of both
- * ends and of the path add up there, and its time must be about the longest of them.
- */
+/* The score of a wait for a processor in transactions, if about the longest of their parts. */
 static double
 waits_in_turn(const struct np_facts_of_test *f, const struct np_thread_facts *t,
 	      const struct np_thread_facts *other)

@@ -20,10 +20,7 @@ enum {
 	MOST_CONNECTIONS = 1 << 20
 };
 
-/*
- * A thread that lacks a processor still gets a share of one. If it waited more than LATE_AT_MOST
- * times as long as it ran, and slept for SOME_IDLE of the time, it only woke up late.
- */
+/* A thread that waited LATE_AT_MOST times its run time, and slept SOME_IDLE, only woke up late. */
 enum { LATE_AT_MOST = 40 };
 #define SOME_IDLE 0.25
 
@@ -102,10 +99,7 @@ median(const struct np_bag *b, const char *name)
 	return median_of(values, count);
 }
 
-/*
- * What held a sender up, as shares of the samples. The size of a send buffer includes the kernel's
- * overhead, as much as the payload again: with payload of nearly half its size it is full.
- */
+/* What held a sender up, as shares of samples. Half of a send buffer is the kernel's overhead. */
 static void
 judge_samples(struct np_facts_of_test *f)
 {
@@ -309,10 +303,7 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 	t->crowd = clamp(1 - number(b, name));
 }
 
-/*
- * A counter of microseconds of the transmitter, as a share of the test. That of an older netserver
- * includes the warm-up: subtract what it had before the first sample.
- */
+/* The transmitter's counter of us, as a share of the test, less a warm-up (of older netservers). */
 static double
 share_of_time(const struct np_facts_of_test *f, const char *name)
 {

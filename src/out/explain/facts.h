@@ -1,7 +1,4 @@
-/*
- * The figures that the rules use, from the evidence of both ends: of the transmitter and the
- * receiver, whichever end that is. NAN: not known; comparisons with it are false.
- */
+/* Figures for the rules, by transmitter and receiver. NAN: not known; comparisons are false. */
 #ifndef NP_OUT_EXPLAIN_FACTS_H
 #define NP_OUT_EXPLAIN_FACTS_H
 
@@ -124,24 +121,18 @@ struct np_facts_of_test {
 /* Fill *f. Figures of an end are NAN if its bag is NULL: there is no evidence. */
 void np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f);
 
-/*
- * The delay of data and that of acknowledgements, from the bytes that both ends of a TCP connection
- * count over time. Neither end alone can tell the two directions apart.
- */
+/* Delays of data and of acknowledgements, by the bytes that both ends of TCP count over time. */
 struct np_delay {
 	double there_us, back_us; /* NAN: not known */
 	double error_us;          /* of each; their sum is exact */
 };
 
 /*
- * tx is the evidence of the end that transmits, rx of the one that receives. "There" is the time
- * from the first transmission of a byte until it is received in order, with queues and
- * retransmissions. "Back" is the time from then until its acknowledgement arrives.
- *
- * In transactions, tx is the requester, or the responder. A response carries the acknowledgement of
- * its request: "back" of requests less "there" of responses is the time that the far end took.
- *
- * Needs ends that read the same clock: otherwise the samples fit any division of the round trip.
+ * tx: evidence of the transmitter; rx: of the receiver. "There" lasts from a byte's first
+ * transmission until it is received in order, with queues and retransmissions; "back" until its
+ * acknowledgement arrives. In transactions tx is the requester, or the responder; as responses
+ * acknowledge requests, "back" of requests less "there" of responses is the far end's time. Both
+ * ends must read one clock: else the samples fit any division of the round trip.
  */
 void np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d);
 

@@ -1,7 +1,6 @@
 /*
- * Several flows: do they share a cause, or do some have their own? Slow flows are found by their
- * rates. A property that the slow ones have, and the others lack, is their own cause. Throughout:
- * f, the facts of the test; w, what was found of its flows.
+ * Do several flows share a cause? Slow flows are found by their rates; a property that they have,
+ * and the others lack, is their own cause. f: facts of the test; w: what was found of its flows.
  */
 #include <math.h>
 #include <stdio.h>
@@ -135,10 +134,7 @@ fills_window(const struct np_facts_of_test *f, const struct np_flows_found *w)
 	return each * rtt_s >= 0.5 * mean_of(&w->slow.cwnd);
 }
 
-/*
- * Is loss the reason why flows are slow? Then their small windows are full, or there is so much
- * loss that they wait for timers. (Within one machine a thread that is late loses a little, too.)
- */
+/* Does loss slow them? Then windows are full, or timers wait. (Late threads lose a bit, too.) */
 static bool
 loss_slows(const struct np_facts_of_test *f, const struct np_flows_found *w)
 {
@@ -150,10 +146,7 @@ loss_slows(const struct np_facts_of_test *f, const struct np_flows_found *w)
 	return loss_of(&w->slow) >= NP_LOSS_STOPS || fills_window(f, w);
 }
 
-/*
- * Is the loss that of the slow flows? A shared queue drops packets of all flows, so the others must
- * have almost no loss, and the slow ones more than chance explains. *above divides the two.
- */
+/* Is loss the slow flows' own? A shared queue drops packets of all. *above divides the groups. */
 static bool
 own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, double *above)
 {
@@ -167,10 +160,7 @@ own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, doubl
 	       separates(f, w, LOSS, *above);
 }
 
-/*
- * Do the slow flows' longer round trips (means of min_rtt_us, or of rtt_us) explain their rates?
- * Congestion control makes rates differ by up to the square of the ratio; 1.5 is a margin.
- */
+/* Do longer round trips explain the rates? By up to the square of their ratio; 1.5 is a margin. */
 static bool
 rtt_explains(const struct np_flows_found *w, const struct np_flow_mean *slow_us,
 	     const struct np_flow_mean *rest_us)
@@ -326,9 +316,8 @@ divided(const struct np_flows_found *w, const struct table *t)
 }
 
 /*
- * What kind of cause slows them; NP_FLOWS_NONE if that depends on what limits the test. The load of
- * the threads of slow flows is proof. That these lack a CPU, or are slow for no known reason, is
- * weaker evidence than a cause of the flows themselves.
+ * The cause that slows them; NP_FLOWS_NONE: it depends on the test's limit. Load of threads is
+ * proof; lack of a CPU, or an unknown reason, is weaker evidence than a cause of the flows.
  */
 static enum np_flows_kind
 kind_of(const struct np_flow_marks *has)

@@ -10,10 +10,7 @@ np_holds_back(const struct np_facts_of_test *f)
 	return f->qdisc_overlimits / f->seconds >= NP_OVERLIMITS;
 }
 
-/*
- * Is the link full? For a shaper on the sender's interface that held packets back throughout less
- * is enough: on a busy machine its token bucket overflows.
- */
+/* Is the link full? Less will do for a shaper here: on a busy machine its bucket overflows. */
 double
 np_link_score(const struct np_facts_of_test *f)
 {
@@ -26,10 +23,7 @@ np_link_score(const struct np_facts_of_test *f)
 		   : 0;
 }
 
-/*
- * Does receiving packets take all the time of a processor, or all that other threads leave? Packets
- * then wait, as in a queue on the path. Not if a busy sender on the same machine may do that work.
- */
+/* Do packets wait for a processor that receives them? Not if a busy sender may do that work. */
 double
 np_softirq_score(const struct np_facts_of_test *f)
 {
@@ -167,10 +161,7 @@ np_rule_softirq(const struct np_facts_of_test *f, struct np_verdict *v)
 	v->allows = f->softirq >= NP_SOFTIRQ_NEXT ? np_measured(f) / f->softirq : (double)NAN;
 }
 
-/*
- * A path that drops large segments; or a small MTU, as more packets use up the link or a processor
- * sooner.
- */
+/* A path drops large segments; or a small MTU, as more packets load the link or a processor. */
 void
 np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 {
@@ -184,8 +175,7 @@ np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 	struct np_words by;
 
 	usual.mtu = 1500;
-	/* Small segments pass: of each connection the SYN was acknowledged, as a byte, but no data.
-	 */
+	/* Small segments pass: of each connection the SYN, as a byte, was acknowledged, no data. */
 	if (f->again > 0 && acked_bytes <= f->connections && f->in->throughput_bps <= 0) {
 		np_decide(v, NP_LIMIT_MTU, 0.995, 1,
 			  "limited by the MTU of the path: nothing was acknowledged, as small "

@@ -1,8 +1,7 @@
 /*
- * The rules that say what limits a test. A rule scores how well a cause fits the figures: below
- * NP_ENOUGH it does not hold. Fixed scores, such as 0.988, only decide which of the causes that
- * hold is named first. An unknown figure is NAN, with which comparisons are false. If possible a
- * rule also says what rate its cause alone would have allowed.
+ * The rules that say what limits a test. A rule scores how well a cause fits: below NP_ENOUGH it
+ * does not hold. Fixed scores, such as 0.988, only order the causes that hold. Unknown figures are
+ * NAN, with which comparisons are false. If possible a rule says what rate its cause alone allows.
  */
 #ifndef NP_OUT_EXPLAIN_RULES_H
 #define NP_OUT_EXPLAIN_RULES_H
@@ -13,8 +12,7 @@
 
 #include "out/explain/constants.h"
 
-/* ---- Figures in words; "?" if not known ---- */
-
+/* Figures in words; "?" if not known. */
 struct np_word {
 	char text[32];
 };
@@ -36,8 +34,6 @@ struct np_word np_share_words(double share);
 void np_explain_add(char text[NP_EXPLAIN_TEXT], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- Verdicts of rules ---- */
-
 struct np_verdict {
 	enum np_limit limit;
 	double score;  /* 0 to 1 */
@@ -50,10 +46,7 @@ struct np_verdict {
 /* A rule judges one cause: its score, the sentence, and the rate that it allows. */
 typedef void np_rule(const struct np_facts_of_test *f, struct np_verdict *v);
 
-/*
- * Set a verdict, but for `allows`: that is what was measured, unless the rule says otherwise. A
- * score of NAN, from an unknown figure, becomes 0.
- */
+/* Set a verdict; `allows`: what was measured, unless the rule says otherwise. NAN scores 0. */
 void np_decide(struct np_verdict *v, enum np_limit limit, double score, double share,
 	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
@@ -66,15 +59,10 @@ double np_known(double v);
 /* The rate that was measured: bits of payload, or transactions, a second. */
 double np_measured(const struct np_facts_of_test *f);
 
-/* ---- The ends ---- */
-
-/* The share of its time in which it was running, or ready to run. */
+/* The share of a thread's time in which it was running, or ready to run. */
 double np_thread_busy(const struct np_thread_facts *t);
 
-/*
- * The processor on which it ended was nearly always busy (NP_CROWDED), and at least a fifth of its
- * time went to something else. False if that is not known.
- */
+/* Its last processor was busy (NP_CROWDED), a fifth or more for others. False if not known. */
 bool np_thread_crowded(const struct np_thread_facts *t);
 
 /* It lacks a processor: it gets one only for part of the time that it needs. */
@@ -110,26 +98,16 @@ np_rule np_rule_sender_quota, np_rule_reader_quota, np_rule_sender_stalled, np_r
     np_rule_pacing, np_rule_application, np_rule_slow_reads, np_rule_sender_cpu, np_rule_reader,
     np_rule_kept_up;
 
-/* ---- TCP ---- */
-
 np_rule np_rule_send_buffer, np_rule_loss, np_rule_path, np_rule_reordering, np_rule_outage,
     np_rule_receive_window;
-
-/* ---- Links, and the processors that take packets in ---- */
 
 np_rule np_rule_link, np_rule_shaper, np_rule_foreign, np_rule_policer, np_rule_softirq,
     np_rule_mtu;
 
-/* ---- Datagrams ---- */
-
 np_rule np_rule_udp_buffer, np_rule_datagrams_lost;
-
-/* ---- Transactions ---- */
 
 np_rule np_rule_turns, np_rule_turns_direction, np_rule_turns_lost, np_rule_turns_wait,
     np_rule_turns_queue, np_rule_turns_paced;
-
-/* ---- The ceiling ---- */
 
 /* Fill *c. Its figures are NAN if the link's rate or the MTU is not known. */
 void np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c);
@@ -139,8 +117,6 @@ void np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *o
 
 /* The share of the link's rate that can be payload. */
 double np_payload_share(const struct np_facts_of_test *f, const struct np_encap *encap);
-
-/* ---- Several flows: a shared cause, that of a thread, or one of some flows ---- */
 
 /* The mean of known values. */
 struct np_flow_mean {
@@ -182,10 +158,7 @@ struct np_flows_found {
 /* Look for slow flows, and for what they have in common. Fills *found. */
 void np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *found);
 
-/*
- * If a few slow flows have a cause of their own, and the others carry most of the data, replace
- * sums over all flows by the figures of the others.
- */
+/* If a few slow flows have a cause of their own and carry little, let sums leave them out. */
 void np_flows_correct(const struct np_flows_found *found, struct np_facts_of_test *f);
 
 /* Add flows, flows_sentence and doubts to an explanation. */

@@ -25,10 +25,7 @@ np_rule_send_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/*
- * Is there a queue on the path? Longer round trips may also be due to a busy machine
- * (microseconds), or to data that have arrived and wait for the reader.
- */
+/* Is there a queue on the path, not a busy machine (microseconds) or data waiting for a reader? */
 static bool
 path_has_queue(const struct np_facts_of_test *f)
 {
@@ -238,10 +235,7 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/*
- * Data were in flight, both processes ran, and nothing got through. Missing datagrams are surely
- * lost; of TCP, it may be the acknowledgements, so the score is less.
- */
+/* Data in flight did not arrive, though both processes ran. TCP may lack only acknowledgements. */
 void
 np_rule_outage(const struct np_facts_of_test *f, struct np_verdict *v)
 {

@@ -258,10 +258,7 @@ waits_on_path(const struct np_facts_of_test *f, double each, double least, struc
 	return holds;
 }
 
-/*
- * Much longer than the path needs, with both processors idle: an end sleeps by choice or waits, or
- * there is a queue. by_station() and waits_on_path() set the verdict if they return true.
- */
+/* Transactions take longer than their path, with idle processors: an end sleeps, or data queue. */
 void
 np_rule_turns_wait(const struct np_facts_of_test *f, struct np_verdict *v)
 {
