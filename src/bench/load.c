@@ -72,6 +72,10 @@ paced_more(struct np_load *l, uint64_t now_ns)
 	if (now_ns >= l->until_ns) { /* a receiver drains its queue without pauses */
 		return UINT32_MAX;
 	}
+	if (now_ns >= l->closes_ns) {
+		l->due_ns = UINT64_MAX;
+		return 0;
+	}
 	if (now_ns < l->end_ns) {
 		l->due_ns = np_min(l->end_ns, l->until_ns);
 		return 0;
@@ -148,7 +152,9 @@ np_load_add(struct np_load *l, const struct np_end *e, uint32_t conns, bool begu
 void
 np_load_begin(struct np_load *l, const struct np_end *e, uint64_t now_ns)
 {
-	*l = (struct np_load){ .kind = np_load_of(e), .until_ns = UINT64_MAX };
+	*l = (struct np_load){ .kind = np_load_of(e),
+			       .until_ns = UINT64_MAX,
+			       .closes_ns = UINT64_MAX };
 	if (l->kind == &np_load_closed) {
 		return;
 	}

@@ -64,7 +64,8 @@ struct np_load {
 	uint64_t end_ns; /* of the current interval */
 	/* Of a ramp, and of an open one: */
 	struct np_arrivals arrivals;
-	uint64_t until_ns; /* from then on nothing is due (offered), or held (paced) */
+	uint64_t until_ns;  /* from then on nothing is due (offered), or held (paced) */
+	uint64_t closes_ns; /* paced: from then on no burst begins */
 };
 
 struct np_load_kind {

@@ -33,6 +33,8 @@ set_deadlines(struct np_worker *w)
 			   : np_window_closes(&run->window, run->window.started_ns);
 	if (w->load.kind == &np_load_offered || drains) {
 		w->load.until_ns = w->closes_ns;
+	} else if (run->plan->role == NP_LEAD) { /* others are read until their sender ends */
+		w->load.closes_ns = w->closes_ns;
 	}
 }
 

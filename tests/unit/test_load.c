@@ -139,6 +139,18 @@ TEST(a_pace_ends_with_its_window)
 	assert_int_equal(begin_all(&l, until), 100);
 }
 
+TEST(no_burst_begins_at_the_end_of_the_window)
+{
+	struct np_end e = paced_end(BURST, INTERVAL_US);
+	struct np_load l;
+
+	begin(&l, &e, 1, false, START);
+	l.closes_ns = START + INTERVAL;
+	assert_int_equal(begin_all(&l, START), BURST);
+	assert_false(np_load_may(&l, START + INTERVAL));
+	assert_int_equal(l.due_ns, UINT64_MAX);
+}
+
 /* When each of the first `count` operations of a worker is due, taken as soon as that. */
 static void
 due_times(uint64_t *due, int count, uint32_t rate, uint32_t how, uint32_t number, uint32_t of)
