@@ -181,6 +181,9 @@ np_worker_mark(struct np_worker *w)
 	np_worker_forget(w);
 	if (w->load.kind == &np_load_offered) {
 		begin_offered(w); /* restart the schedule without what the warm-up did not get to */
+		for (uint32_t i = 0; i < w->conns; i++) { /* what was allowed before is not now */
+			w->conn[i].need |= w->conn[i].need == NP_SEND ? NP_HELD : 0;
+		}
 	}
 	w->budget = w->budget_after;
 	w->goes_on = true;
