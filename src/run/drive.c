@@ -257,13 +257,14 @@ static uint64_t
 await_progress(struct control *c, uint64_t now)
 {
 	const struct np_plan *p = c->d->run->plan;
-	uint64_t pause = np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far));
+	uint64_t pause = np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far)), limit;
 
 	if (!p->active) { /* a daemon: its client ends the test */
 		return await_count(c, now);
 	}
-	if (check_stall(c, progress(c->d->run), now, any_load_pauses(c->d->run),
-			NP_STALL_S * NP_SEC + pause)) {
+	/* A response may be waited for longer (-e). */
+	limit = np_max(NP_STALL_S * NP_SEC, c->d->run->worker->timeout_ns + NP_SEC) + pause;
+	if (check_stall(c, progress(c->d->run), now, any_load_pauses(c->d->run), limit)) {
 		end_test(c, NP_BY_SILENCE, NP_ABANDON);
 		return NP_NEVER;
 	}
