@@ -1,7 +1,4 @@
-/*
- * Who may begin a session if the daemon demands a passphrase or a key: a state machine over the
- * first messages of a connection. It never touches a socket. The messages are in doc/protocol.md.
- */
+/* Admission by passphrase or key, from a connection's first messages (doc/protocol.md); no I/O. */
 #ifndef NETSERVER_ADMIT_H
 #define NETSERVER_ADMIT_H
 
@@ -19,10 +16,7 @@ enum ns_admit_state {
 	NS_ADMIT_SHUT     /* refused */
 };
 
-/*
- * The state of a connection. Set the first four members, and zero the rest. If there is a key,
- * passphrases are not accepted.
- */
+/* State of a connection. Set the first four members, zero the rest. With a key, no passphrases. */
 struct ns_admit {
 	const struct np_auth_key *key; /* NULL: none is demanded */
 	const char *passphrase;        /* NULL: none is demanded */
@@ -43,9 +37,8 @@ enum ns_admission {
 };
 
 /*
- * Handle a whole message (that of an old client padded with zeros). If it is refused, *why is the
- * reason for the log: NP_EPEER, with why->sys EACCES or EPROTONOSUPPORT. A consumed or refused
- * message may hold a passphrase: the caller has to np_secret_wipe() its copy.
+ * Handle a whole message (a short one padded with zeros). If refused, *why is NP_EPEER with sys
+ * EACCES or EPROTONOSUPPORT. Unless NS_ADMIT_IN, wipe its copy: it may hold a passphrase.
  */
 enum ns_admission
 ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], struct np_err *why);

@@ -44,10 +44,7 @@ struct ns_args {
 	bool no_inetd;             /* one of -D -f -L -p was given, so this is no child of inetd */
 };
 
-/*
- * Read the command line into *a. NP_EUSAGE, NP_EUNSUP, or NP_ESYS for a file that can't be read;
- * the message names the option. For an unknown letter, err->sys is minus that letter.
- */
+/* Fill *a. NP_EUSAGE (err->sys: minus an unknown letter), NP_EUNSUP; NP_ESYS: unreadable file. */
 int ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err);
 
 /* Print the help text, which begins as netperf's (-h, --help). */

@@ -43,10 +43,7 @@ ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
 	return d->evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
 }
 
-/*
- * Is the first message a greeting that asks for this capability (NP_CAP_*)? If so, *hello is that
- * greeting. An old client's shorter message is none.
- */
+/* Is the first message a greeting (an old client's is too short) that asks for this NP_CAP_*? */
 static bool
 greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello *hello)
 {

@@ -53,19 +53,13 @@ uint64_t ns_hello_until(int fd, uint64_t now_ns);
 /* The initial state of admission: which secret a client on that connection must show, if any. */
 struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
 
-/*
- * Does the caller's first message ask for evidence, and does the daemon allow it? Only then may its
- * session read the files that evidence needs: a later message can't ask for it.
- */
+/* Is evidence allowed, and asked for by the first message? No later message can ask for it. */
 bool ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c);
 
 /* Does the caller's first message ask for a capture of its test's packets? */
 bool ns_wants_capture(const struct ns_caller *c);
 
-/*
- * Does it ask for tests of the link layer? device: the interface that it names, or empty.
- * *connects: those with LLC connections, too.
- */
+/* Does it ask for link-layer tests? device: that it names, or empty. *connects: also over LLC. */
 bool ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects);
 
 #endif

@@ -45,7 +45,6 @@ enum {
 	BUFFER = 128 << 10 /* malloc(3) maps blocks of this size, and free(3) unmaps them */
 };
 
-/* A user to become. */
 struct account {
 	char name[64]; /* empty: a number without a name */
 	uid_t uid;
@@ -150,9 +149,8 @@ check_no_way_back(const struct account *a, struct np_err *err)
 }
 
 /*
- * Become the user of --user (NULL: nobody) if this is root. *changed: it was root, and is no
- * longer. Root in a user namespace without user nobody (unshare -r) is an ordinary user outside,
- * and stays that user, unless --user names another one.
+ * If this is root, become --user's user (NULL: nobody); *changed: it did. Root of a user namespace
+ * without nobody (unshare -r), an ordinary user outside, stays so unless --user names another.
  */
 static int
 change_user(const char *user, struct account *a, bool *changed, struct np_err *err)
@@ -192,9 +190,8 @@ change_user(const char *user, struct account *a, bool *changed, struct np_err *e
 }
 
 /*
- * What tests can use if the daemon stays root or was given capabilities (AmbientCapabilities= of
- * systemd.exec(5)): ports below 1024, priorities above 6, SO_DEBUG and restricted congestion
- * controls. The daemon itself needs none.
+ * For tests, if the daemon stays root or has AmbientCapabilities= (systemd.exec(5)): ports below
+ * 1024, priorities above 6, SO_DEBUG, restricted congestion controls. The daemon needs none.
  */
 static const uint64_t kept = UINT64_C(1) << CAP_NET_BIND_SERVICE | UINT64_C(1) << CAP_NET_ADMIN;
 
@@ -203,16 +200,10 @@ static const uint64_t kept_as_nobody = UINT64_C(1) << CAP_NET_ADMIN;
 
 /* --allow-raw: a session opens its packet sockets by it, and drops it. */
 static const uint64_t raw = UINT64_C(1) << CAP_NET_RAW;
-/*
- * In a session that gathers evidence: no filter can see what a message of netlink or a request of
- * ethtool does, and with CAP_NET_ADMIN they could change interfaces.
- */
+/* No CAP_NET_ADMIN: with it, netlink and ethtool (opaque to filters) could change interfaces. */
 static const uint64_t kept_with_evidence = UINT64_C(1) << CAP_NET_BIND_SERVICE;
 
-/*
- * Permit no more than `keep`, and make `effective` effective as far as permitted. *were: what was
- * effective; may be NULL. Returns 0, or -1 with errno. (libc has no wrapper.)
- */
+/* Limit what is permitted and effective. *were: effective before; may be NULL. -1 with errno. */
 static int
 set_capabilities(uint64_t keep, uint64_t effective, uint64_t *were)
 {
@@ -244,10 +235,7 @@ limit_capabilities(uint64_t keep, bool effective, struct np_err *err)
 		   : np_fail(err, NP_ESYS, errno, "drop capabilities");
 }
 
-/*
- * Neither a core file nor a process of the same user can then read a passphrase. Sanitizers need it
- * dumpable, which the kernel ends when the user changes.
- */
+/* Against core files, and reading by the same user. Sanitizers need a dumpable process. */
 static int
 hide_memory(struct np_err *err)
 {
@@ -340,10 +328,7 @@ limit(int what, const char *name, uint64_t value, struct np_err *err)
 	return np_fail(err, NP_ESYS, errno, "limit %s to %llu", name, (unsigned long long)value);
 }
 
-/*
- * Limit this process to `bytes` more than it has now. RLIMIT_DATA counts neither stacks nor what
- * mremap(2) makes of them. RLIMIT_AS does, and also mappings that hold no data.
- */
+/* Allow `bytes` more. RLIMIT_DATA misses stacks and mremap(2) of them, which RLIMIT_AS counts. */
 static int
 limit_memory(uint64_t bytes, struct np_err *err)
 {
@@ -382,10 +367,7 @@ ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
 	}
 }
 
-/*
- * Limit resources and capabilities. Not RLIMIT_NPROC, which counts other processes of the user: the
- * filter forbids forking. Nor RLIMIT_FSIZE: landlock forbids writing, the filter creating files.
- */
+/* No RLIMIT_NPROC or RLIMIT_FSIZE: the filter and landlock already forbid forking and writing. */
 static int
 limit_session(const struct ns_sandbox *s, struct np_err *err)
 {

@@ -1,8 +1,7 @@
 /*
- * What the daemon and its sessions may do to this machine: as little as tests need.
- *
- * Sanitizers use ptrace(2), read /proc/self and map terabytes: with them only the user,
- * capabilities, no_new_privs and the number of descriptors are limited.
+ * What the daemon and its sessions may do to this machine. Sanitizers need ptrace(2), /proc/self
+ * and terabytes mapped: with them only user, capabilities, no_new_privs and descriptors are
+ * limited.
  */
 #ifndef NETSERVER_CONFINE_H
 #define NETSERVER_CONFINE_H
@@ -50,20 +49,16 @@ struct ns_sandbox {
 	uint64_t bytes; /* RLIMIT_DATA beyond what the process has now; 0: no limit */
 };
 
-/*
- * The congestion controls that clients may choose: those that the kernel has loaded. With
- * CAP_NET_ADMIN, setting another one would load a module.
- */
+/* Congestion controls for clients: the loaded ones. With CAP_NET_ADMIN others load modules. */
 struct ns_permit {
 	char loaded[256]; /* names with blanks around; empty: none */
 };
 void ns_permit_init(struct ns_permit *p); /* before the process is confined */
 
 /*
- * Set a congestion control, for np_sockopts.permit; ctx: a struct ns_permit. ENOENT, without asking
- * the kernel, for one that is not loaded. If the daemon has changed from root to nobody by default,
- * CAP_NET_ADMIN is effective for this call alone, if it is needed. A session with evidence has
- * dropped that, since it allows more with netlink and ethtool.
+ * For np_sockopts.permit; ctx: a struct ns_permit. A congestion control that is not loaded gives
+ * ENOENT without asking the kernel. If root became nobody by default, CAP_NET_ADMIN is effective
+ * for this call alone, if needed; not with evidence: netlink and ethtool could use it.
  */
 int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
 
@@ -81,22 +76,18 @@ struct ns_means {
 void ns_confine_means(struct ns_means *m);
 
 /*
- * Confine a session's process, before it reads more from its client: landlock(7) for files, a
- * seccomp(2) filter for system calls, setrlimit(2). What the machine lacks is left out; NP_ESYS if
- * anything else fails.
- *
- * A fork server does it in two steps. ns_confine_shared() makes the seal and does everything except
- * for the files; sessions inherit that. In each session ns_confine_own() adds the files, some of
- * which are the process's own (/proc/self), and wipes the seal.
+ * Confine a session's process, before it reads more: landlock(7), seccomp(2), setrlimit(2). What
+ * the machine lacks is left out; NP_ESYS for other failures. A fork server does it in two steps:
+ * ns_confine_shared() makes the seal and all that sessions inherit, then in each session
+ * ns_confine_own() adds the files, some of which are its own (/proc/self), and wipes the seal.
  */
 int ns_confine_session(const struct ns_sandbox *s, struct np_err *err);
 int ns_confine_shared(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
 int ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err);
 
 /*
- * Limit the descriptors of a confined session to what its test needs (threads and flows 0: it has
- * none). With more, half of them could watch the other half by epoll(7), and these watches count
- * for the user that all sessions share. The session can't raise the limit. session 0: this process.
+ * Limit a confined session (0: this process) to the descriptors of its test (threads and flows 0:
+ * none). With more, half could watch the others by epoll(7); watches count for all sessions' user.
  */
 void ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows);
 

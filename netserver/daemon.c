@@ -246,8 +246,7 @@ static void
 handle(struct ns_daemon *d, const struct epoll_event *ev)
 {
 	if (ev->data.u64 >= TAGS) {
-		/* Callers and sessions begin with their kind. NS_DROPPED: dropped by an earlier
-		 * event of the same batch. */
+		/* Callers and sessions begin with it. NS_DROPPED: by an earlier event. */
 		enum ns_kind kind = *(const enum ns_kind *)ev->data.ptr;
 
 		if (kind == NS_CALLER) {
@@ -266,10 +265,7 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 	}
 }
 
-/*
- * What is due after a batch of events. has_more: more events probably wait; was_interrupted: by a
- * signal, perhaps SIGCHLD. Returns when to call again at the latest.
- */
+/* Do what is due after events (has_more: more wait). Returns when to call again at the latest. */
 static uint64_t
 tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 {
@@ -304,10 +300,7 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 	return np_min(np_min(next, sessions), np_min(begin, metrics));
 }
 
-/*
- * Wait for events (their number), a signal (-1) or the time `next` (0): by epoll_pwait(2), in
- * milliseconds, and by ppoll(2) for deadlines that are near.
- */
+/* Wait for events (their number), a signal (-1) or the time `next` (0): by ppoll(2) if near. */
 static int
 await(const struct ns_daemon *d, struct epoll_event *events, uint64_t next)
 {
@@ -348,8 +341,7 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 			handle(d, &events[i]);
 		}
 		if (n > 0 && ++busy % BUSY == 0) {
-			/* A wait that returns events at once delivers no signal; under a flood of
-			 * connections all waits do. */
+			/* Waits that return at once, as in a flood, deliver no signal. */
 			was_interrupted =
 			    ppoll(NULL, 0, &none, d->signals.let_in) < 0 || was_interrupted;
 		}

@@ -1,7 +1,4 @@
-/*
- * The daemon: one process that never waits for a peer. It listens, reads what callers ask for
- * (front.h), and starts, ends and reaps sessions (sessions.h), as the limits allow (guard.h).
- */
+/* The daemon, one process that never waits for a peer; see front.h, sessions.h and guard.h. */
 #ifndef NETSERVER_DAEMON_H
 #define NETSERVER_DAEMON_H
 

@@ -1,7 +1,4 @@
-/*
- * The list of system calls, as rules for libseccomp. Names are looked up at run time: a call that
- * the library or the architecture does not know is left out.
- */
+/* Rules for libseccomp. Names are looked up at run time: unknown calls are left out. */
 #include "base/fds.h"
 #include "net/sock.h"
 #include "netserver/filter.h"
@@ -135,10 +132,7 @@ static const char *const fatal_without_rings[] = { "io_uring_enter", "io_uring_r
 /* To use rings, which were made and restricted before. */
 static const char *const allowed_uring[] = { "io_uring_enter" };
 
-/*
- * A call with conditions on its arguments: (argument & mask) == value, on 32 bits only, since the
- * rest of the register may hold anything.
- */
+/* (argument & mask) == value, on 32 bits only: the rest of the register may hold anything. */
 struct condition {
 	unsigned arg;
 	uint32_t mask, value;
@@ -205,10 +199,7 @@ static const struct rule allowed_if[] = {
 	{ "prctl", { { 0, ALL, PR_SET_VMA } } },
 };
 
-/*
- * A filter can't see what netlink and ethtool are asked for. But changes need CAP_NET_ADMIN, which
- * such a session has dropped.
- */
+/* Requests of netlink and ethtool can't be seen; changes need CAP_NET_ADMIN, dropped by then. */
 static const struct rule allowed_evidence_if[] = {
 	{ "socket", { { 0, ALL, AF_NETLINK }, { 1, TYPE, SOCK_RAW }, { 2, ALL, NETLINK_ROUTE } } },
 	{ "ioctl", { { 1, ALL, SIOCETHTOOL } } },
@@ -597,9 +588,8 @@ forbid_reconnecting_of(scmp_filter_ctx ctx, int fd)
 }
 
 /*
- * A session's UNIX sockets lead to its daemon and to syslog. Connected to each other, they could
- * carry copies of descriptors (SCM_RIGHTS of unix(7)), so none may be connected or bound again. All
- * open descriptors are examined: some may be above RLIMIT_NOFILE, if it was lowered.
+ * UNIX sockets lead to the daemon and syslog. Connected to each other they could pass copies of
+ * descriptors (unix(7)): none may be rebound. All are checked: some may exceed RLIMIT_NOFILE.
  */
 static int
 forbid_reconnecting(scmp_filter_ctx ctx)
@@ -646,8 +636,7 @@ ns_filter_socket(int fd, bool sends, struct np_err *err)
 	}
 	rc = forbid(ctx, calls + left_out, COUNT(calls) - left_out, fd);
 	rc = rc == 0 ? forbid_reconnecting(ctx) : rc;
-	/* Where there is socketcall(2), a filter can't see the descriptor of calls made by it. Our
-	 * code does not use it (base/multiplex.c), so it is forbidden. */
+	/* Forbid socketcall(2), which hides the descriptor; we avoid it (base/multiplex.c). */
 	for (size_t i = 0; i < COUNT(socketcalls) && rc == 0; i++) {
 		const struct rule r = { "socketcall", { { 0, ALL, socketcalls[i] } } };
 

@@ -102,10 +102,7 @@ refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char
 	drop(d, c);
 }
 
-/*
- * Close the oldest connection without a session (except that one) of the network that has most of
- * them, and in it of the address that has most. False if there is none.
- */
+/* Close the oldest caller of the address with most, in the network with most. False: none. */
 static bool
 evict(struct ns_daemon *d, const struct ns_caller *except)
 {
@@ -157,10 +154,7 @@ is_denied(const struct ns_daemon *d, const struct ns_caller *c)
 	return !ns_access_admits(&d->access, &c->peer);
 }
 
-/*
- * Make a caller of a new connection; NULL: that failed, and fd is closed. peer is from accept(2):
- * getpeername(2) fails after a reset, and the rules must apply to that client, too.
- */
+/* Make a caller; NULL: failed, and fd is closed. peer: getpeername(2) fails after a reset. */
 static struct ns_caller *
 add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 {
@@ -216,10 +210,7 @@ await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *session)
 	watch(d, c, 0);
 }
 
-/*
- * Pass on a data connection, and close this copy. False: it becomes a caller, as it is a control
- * connection, or not known yet, or its session *owner has no room for it now.
- */
+/* Pass a data connection on, close this copy. False: it is none, not known yet, or has no room. */
 static bool
 pass_if_data(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **owner)
 {

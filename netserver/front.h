@@ -1,7 +1,4 @@
-/*
- * Callers: control connections without a session. Each holds a descriptor and some memory until its
- * first message is complete, it is admitted, its turn has come and there is room for a session.
- */
+/* Callers: control connections until they are admitted and there is room for a session. */
 #ifndef NETSERVER_FRONT_H
 #define NETSERVER_FRONT_H
 

@@ -415,10 +415,7 @@ is_limited(const struct ns_limits *l, enum np_resource g)
 	return l->all[g] > 0 || ns_resources[g].none_at_0;
 }
 
-/*
- * The most of a resource that one session may hold beside the others: what is free outside the
- * reserve, or a little (ns_resource.first) from the reserve's half for addresses or networks.
- */
+/* The most that one may hold: what is free outside the reserve, or ns_resource.first from it. */
 static uint64_t
 room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
 {

@@ -1,7 +1,4 @@
-/*
- * The daemon's limits, and its accounts of what it granted and refused. Pure: the time is an
- * argument, and nothing here touches a socket.
- */
+/* The daemon's limits, and what it granted and refused. No I/O; the time is an argument. */
 #ifndef NETSERVER_GUARD_H
 #define NETSERVER_GUARD_H
 
@@ -92,17 +89,11 @@ int ns_access_add(struct ns_access *a, bool allow, const char *list, struct np_e
  */
 int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
 
-/*
- * Deny rules come first; without an allow rule all others are admitted. Checked for each session
- * and each test, so that changed rules apply at once.
- */
+/* Without an allow rule all others are admitted. Checked for each test: new rules act at once. */
 bool ns_access_admits(const struct ns_access *a, const struct np_addr *peer);
 #define NS_DENIED_WORDS "this address is not allowed (netserver --allow, --deny)"
 
-/*
- * A rate limit: one each_ns, and a burst of as many as fit in window_ns, at least one. Both are the
- * same in all calls. ns_bucket_take() counts one and returns true, if one is allowed now.
- */
+/* A limit of one each_ns, and bursts of window_ns (at least one). Always pass the same values. */
 struct ns_bucket {
 	uint64_t due_ns; /* when a whole burst is allowed again; zeroed: now */
 };
@@ -255,9 +246,8 @@ void
 ns_guard_begin(const struct ns_limits *l, struct ns_rates *r, struct ns_place who, uint64_t now_ns);
 
 /*
- * The last tenth of each resource is reserved: half of it for addresses that hold little
- * (ns_resource.first), the other half for networks that hold little. So an address can't lock out
- * its neighbours, nor a network the others.
+ * The last tenth of each resource is reserved, half for addresses, half for networks that hold
+ * little (ns_resource.first): an address can't lock out its neighbours, nor a network the others.
  */
 enum { NS_KEPT = 10 };
 
@@ -266,10 +256,7 @@ int ns_guard_session(const struct ns_limits *l, const struct ns_session *session
 		     const struct np_addr *peer, const uint64_t holds[NP_RESOURCES],
 		     enum ns_refusal *why, struct np_err *err);
 
-/*
- * May session s have what its test needs, beside what the others hold? What is granted replaces
- * wish->takes: it may be less, by up to wish->spares.
- */
+/* May s have what its test needs? The grant replaces wish->takes: less by up to wish->spares. */
 int ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 		  const struct ns_session *s, struct np_wish *wish, enum ns_refusal *why,
 		  struct np_err *err);
@@ -281,9 +268,8 @@ bool ns_same_owner(const struct np_addr *a, const struct np_addr *b);
 bool ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer);
 
 /*
- * The nice value of an address's threads: 0 while all tests have no more threads than there are
- * processors; else at least NS_NICE, and so high that the address's threads together have no more
- * weight than one per processor.
+ * The nice value of an address's threads: 0 while tests have no more threads than processors; else
+ * at least NS_NICE, until they have together no more weight than one per processor.
  */
 enum { NS_NICE = 5, NS_NICE_MOST = 19 };
 int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uint32_t cpus);
@@ -292,10 +278,7 @@ int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer,
 bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish);
 
-/*
- * May session s hold one more of a resource? total: what all sessions hold together. The list is
- * searched only if that reaches the reserve.
- */
+/* May s hold one more? total: of all; their list is searched only if that reaches the reserve. */
 bool ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
 		   const struct ns_session *s, enum np_resource resource, uint64_t total);
 
@@ -303,10 +286,7 @@ bool ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
 bool ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions,
 		     enum np_resource resource);
 
-/*
- * How much of something each network and each address holds (by its hash). The network that holds
- * most has to make room, and in it the address that holds most.
- */
+/* What networks and addresses hold, by hash: the largest network's largest address makes room. */
 struct ns_weights {
 	uint64_t net[NS_GROUPS], host[NS_GROUPS];
 };
@@ -316,9 +296,8 @@ void ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n);
 bool ns_holds_more(const struct ns_weights *w, struct ns_place a, struct ns_place b);
 
 /*
- * The session to be ended to make room for peer: one that has moved no data for NS_IDLE_S, of the
- * network that holds most of the resource, and in it of the address that holds most. It must hold
- * more than peer's network, or in the same network than peer. NULL: there is none.
+ * The session to end for peer: idle for NS_IDLE_S, of the network and in it the address that hold
+ * most, and more than peer's network (or, if it is that one, than peer). NULL: none.
  */
 enum { NS_IDLE_S = 10 };
 struct ns_session *ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer,
@@ -334,18 +313,14 @@ int ns_guard_capture(const struct ns_limits *l, const struct ns_session *session
 		     struct np_err *err);
 
 /*
- * May one more session have a filter of system calls of its own, for packet sockets or rings? The
- * limit also holds for new ones a second, so that few are freed at once: some kernels hang when
- * many are. If not, err says why, for the client.
+ * May one more session have its own filter, for packet sockets or rings? Limited per second, too:
+ * some kernels hang when many are freed at once. err says why not, for the client.
  */
 int ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
 		    const struct np_addr *peer, struct ns_bucket *rate, uint64_t now_ns,
 		    struct np_err *err);
 
-/*
- * Could a correct session ask for that? It has checked the length of its test already; a
- * compromised one must not get a later deadline by claiming another length.
- */
+/* Could a correct session ask for that? Else it might get a later deadline by a false length. */
 bool ns_guard_plausible(const struct ns_limits *l, const struct np_wish *wish);
 
 #endif

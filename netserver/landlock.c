@@ -1,7 +1,4 @@
-/*
- * Does not use <linux/landlock.h>, which may be missing or older than the running kernel. Numbers
- * are from landlock(7) and the kernel's Documentation/userspace-api/landlock.rst.
- */
+/* No <linux/landlock.h>, which may be too old: numbers are from landlock(7), kernel manuals. */
 #include "netserver/landlock.h"
 
 #include <errno.h>
@@ -100,7 +97,6 @@ ns_landlock_version(const struct ns_seal *seal)
 	return v > 0 ? (int)v : 0;
 }
 
-/* A set of rules that is being made. */
 struct rules {
 	int fd;
 	const struct ns_seal *seal;

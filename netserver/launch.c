@@ -140,10 +140,7 @@ ns_launch_prepare(struct ns_daemon *d)
 	}
 }
 
-/*
- * A session with packet sockets or rings can't inherit its filter: they are opened before, which a
- * fork server may not do, and the filter names their descriptors.
- */
+/* Packet sockets and rings are opened before the filter, which names them: it is not inherited. */
 void
 ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 {

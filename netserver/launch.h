@@ -1,11 +1,10 @@
 /*
  * How the daemon starts the processes of sessions.
  *
- * Most of them inherit their confinement. The kernel compiles each filter of system calls, and
- * Linux 6.18 hangs for good when about a thousand compiled ones are freed at once. So a fork
- * server, a child of the daemon, is confined once, as sessions are to be. It reads only the
- * daemon's requests, and forks sessions as children of the daemon (CLONE_PARENT), which ends and
- * reaps them as its own. Sessions that need their own filter are forked by the daemon.
+ * Most inherit their confinement. The kernel compiles each filter of system calls, and Linux 6.18
+ * hangs for good when about a thousand are freed at once. So a fork server, a child of the daemon,
+ * is confined once, reads only requests of the daemon, which is the parent of its sessions
+ * (CLONE_PARENT). Those with their own filter are forked by the daemon.
  */
 #ifndef NETSERVER_LAUNCH_H
 #define NETSERVER_LAUNCH_H
@@ -52,15 +51,12 @@ struct ns_fork_answer {
 	char why[200]; /* if the fork server could not start: a message */
 };
 
-/* ---- In the daemon ---- */
-
 /* Start the fork servers, before the first session. */
 void ns_launch_prepare(struct ns_daemon *d);
 
 /*
- * Choose the session's kind of process: one that inherits its filter of system calls or, if the
- * limits allow it, one with its own filter (counted in s->idle_holds). If they do not, the
- * session has no packet sockets or rings, and c->uncaptured or c->unlinked says why.
+ * Let the session inherit a filter or, if the limits allow it, have its own (in s->idle_holds).
+ * Else it has no packet sockets or rings, and c->uncaptured or c->unlinked says why.
  */
 void ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s);
 
@@ -71,19 +67,14 @@ int ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, in
 /* Was the process that has ended a fork server? The next session starts another one. */
 bool ns_launch_reaped(struct ns_daemon *d, pid_t pid);
 
-/*
- * Have a fork server fork a session, which gets copies of the request and the descriptors. NP_ESYS
- * if that failed; a fork server that received the request and did not answer has been ended.
- */
+/* Have f fork a session with copies of these. NP_ESYS: it failed; without an answer f is ended. */
 int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *request,
 		       const int fds[NS_FORK_FDS], pid_t *pid, struct np_err *err);
 
 /* End a fork server. Its sessions continue. */
 void ns_forkserver_end(struct ns_forkserver *f);
 
-/* ---- In the fork server (forkserver.c) ---- */
-
-/* Confine this process, and serve requests from fd until the daemon has gone. */
+/* Confine this process, a fork server, and serve requests from fd until the daemon has gone. */
 void __attribute__((noreturn))
 ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k);
 

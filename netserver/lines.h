@@ -1,8 +1,7 @@
 /*
- * Log lines that clients cause. Their number per second is limited, further ones are only counted:
- * one limit for those of the daemon, one for those of all sessions. Sessions' processes send their
- * lines to the daemon, which writes them: a compromised session that had the log's descriptor, or
- * standard error, could overwrite the lines of others.
+ * Log lines that clients cause, limited per second: further ones are counted. One limit is for the
+ * daemon, one for all sessions. These send theirs to the daemon: with the log's descriptor or
+ * standard error, a compromised one could overwrite the lines of others.
  */
 #ifndef NETSERVER_LINES_H
 #define NETSERVER_LINES_H
@@ -31,10 +30,7 @@ bool ns_lines_take(struct ns_lines *l, uint64_t now_ns);
 /* May one more be written now? If so, log first how many were left out. */
 bool ns_lines_may(struct ns_lines *l, const struct np_log *log);
 
-/*
- * A sink before another one. It passes on the lines that may be written, and all debug lines if the
- * operator has asked for them (-v 2).
- */
+/* A sink before another one: lines within the limit, and all debug lines with -v 2. */
 struct ns_limited {
 	struct np_log log; /* with the sink behind it, and the level that the operator wants */
 	struct ns_lines *lines;
@@ -43,9 +39,7 @@ struct ns_limited {
 /* Put *ctx before the log's sink. It has to live as long. */
 void ns_limit_log(struct ns_limited *ctx, struct np_log *log, struct ns_lines *lines);
 
-/* ---- From a session's process to the daemon ---- */
-
-/* A line on its way, one packet. */
+/* A line on its way from a session's process to the daemon, one packet. */
 struct ns_line {
 	int type;         /* of the message (enum ns_message_type) */
 	int level;        /* enum np_log_level */
@@ -63,9 +57,8 @@ struct ns_relay {
 void ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 /*
- * In the daemon: log a line of a session's process. Its text is not trusted: it is made printable,
- * and the lines per second are limited. Debug lines that the operator has asked for (-v 2) count
- * for the session alone. quiet: nothing above the log's own level.
+ * In the daemon: log a session's line, made printable and limited per second. The operator's debug
+ * lines (-v 2) count for the session alone. quiet: nothing above the log's own level.
  */
 void ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *session,
 		    struct ns_line *line, long process, bool quiet);

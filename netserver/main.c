@@ -51,8 +51,7 @@ on_reload(int sig)
 }
 
 /*
- * Install the handlers. TERM, INT, HUP and CHLD are blocked, except while the daemon or a session
- * waits with the mask *let_in, which has to live as long as d.
+ * TERM, INT, HUP, CHLD are blocked, except in waits with *let_in, which has to live as long as d.
  */
 static void
 take_signals(struct ns_daemon *d, sigset_t *let_in)
@@ -80,10 +79,7 @@ take_signals(struct ns_daemon *d, sigset_t *let_in)
 	d->reloads = &reloads_asked;
 }
 
-/*
- * Go to the background, with 0, 1 and 2 on /dev/null, so that a reader of our output sees its end.
- * Returns 1 in the parent, 0 in the daemon, -1 with errno in either.
- */
+/* 0, 1, 2 become /dev/null: readers see the end. Returns 1 in the parent, 0 in the daemon, -1. */
 static int
 detach(void)
 {
@@ -166,8 +162,7 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* Load the kernel modules of --transports, and note which transports are missing: clients can't
- * have a module loaded later. Returns 0, or the exit status. */
+/* Load --transports' modules now: clients can't have one loaded later. 0, or the exit status. */
 static int
 find_transports(struct ns_daemon *d, const struct ns_args *a)
 {
@@ -188,10 +183,9 @@ find_transports(struct ns_daemon *d, const struct ns_args *a)
 }
 
 /*
- * The kernel limits the pages that all processes of a user have pinned (MSG_ZEROCOPY), so one
- * session could leave none to the others. It can only pin memory that it was granted: let the
- * limit not matter. That needs CAP_SYS_RESOURCE, unless the hard limit is infinite. With rings the
- * limit stays as it was set, as it also limits memory of the kernel.
+ * The kernel limits pages that a user's processes have pinned (MSG_ZEROCOPY): one session could
+ * take all. Let that not matter, as it pins only granted memory. Needs CAP_SYS_RESOURCE unless the
+ * hard limit is infinite. With rings it stays: it limits memory of the kernel, too.
  */
 static void
 allow_pinning(const struct ns_daemon *d)

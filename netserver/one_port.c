@@ -38,9 +38,8 @@ enum {
 };
 
 /*
- * Descriptors that a session has not received yet. The kernel counts them for the user, and above
- * the sender's RLIMIT_NOFILE it refuses to send more (unix(7), ETOOMANYREFS). SIOCOUTQ tells how
- * much waits in a socket, so the daemon need not trust what a session says.
+ * Descriptors not yet received, by SIOCOUTQ: the session is not trusted. They count for the user;
+ * above the sender's RLIMIT_NOFILE no more can be sent (unix(7), ETOOMANYREFS).
  */
 static uint64_t
 unreceived(const struct ns_daemon *d, int fd)
@@ -124,10 +123,7 @@ session_by_address(const struct ns_daemon *d, const struct np_addr *peer, bool d
 	return s;
 }
 
-/*
- * The session of that token, for datagrams or for connections; NULL: none. It looks at all
- * sessions, so that the time does not tell which one matched.
- */
+/* The session of that token; NULL: none. Looks at all: the time does not tell which matched. */
 static struct ns_session *
 session_by_token(const struct ns_daemon *d, const struct np_token *token, bool datagrams)
 {
@@ -419,7 +415,6 @@ ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t n
 	return s != NULL && s->wish.handover.silent ? now_ns + QUIET_MS * NP_MSEC : 0;
 }
 
-/* A datagram that was received. */
 struct datagram {
 	struct np_addr from, to; /* of the same family, IPv4 or IPv6 */
 	size_t size;
@@ -479,10 +474,7 @@ let_reuse(const struct ns_daemon *d, int on)
 	}
 }
 
-/*
- * A socket at the same port, connected to that client; -1: it can't be made. SO_REUSEADDR is set
- * only meanwhile, since it lets other programs bind to the port, too.
- */
+/* Connect a socket at that port, or -1. SO_REUSEADDR only meanwhile: it lets others bind. */
 static int
 connect_back(const struct ns_daemon *d, const struct datagram *dgram)
 {
@@ -532,8 +524,7 @@ count_early(int fd, const struct np_addr *to, const struct np_addr *from, struct
 }
 
 /*
- * Give the session a socket for the datagrams of that sender. What came before the socket was
- * connected waits in its own queue, or in that of the port: count_early() collects the latter.
+ * Give s a socket for that sender. Earlier datagrams wait in it, or in the port's: count_early().
  */
 static void
 pass_datagrams(struct ns_daemon *d, struct ns_session *s, int port_fd, const struct datagram *dgram,
@@ -661,10 +652,7 @@ bind_datagrams(struct np_addr *at, int only_six)
 	return fd;
 }
 
-/*
- * Does the kernel deliver a peer's datagrams to the socket that is connected to it, and all others
- * to the unconnected one? Emulators and sandboxes may not: try it on the loopback.
- */
+/* Do a peer's datagrams reach the socket connected to it? Not in some sandboxes: try it. */
 static bool
 sorts_by_peer(void)
 {

@@ -1,8 +1,7 @@
 /*
- * One port for control and data (--one-port): the daemon passes connections and datagrams of tests
- * on to their sessions, which never listen. A client that knows of this sends a token
- * (wire/token.h). One that does not is recognized by its address. Clients of one address without
- * tokens take turns, so as not to be mixed up: the next test waits until one has its sockets.
+ * One port for control and data (--one-port): the daemon passes tests' connections and datagrams on
+ * to sessions, which never listen. Clients show a token (wire/token.h), or are known by address;
+ * without tokens those of an address take turns: the next test waits until one has its sockets.
  */
 #ifndef NETSERVER_ONE_PORT_H
 #define NETSERVER_ONE_PORT_H
@@ -12,20 +11,13 @@
 
 #include "netserver/daemon.h"
 
-/* ---- Descriptors in flight ---- */
-
 /* Set the limit of descriptors in flight, and find out how much one counts in its socket. */
 void ns_handovers_begin(struct ns_daemon *d);
 
 /* Count again the descriptors that sessions have not received yet. */
 void ns_handovers_count(struct ns_daemon *d);
 
-/* ---- Tests ---- */
-
-/*
- * Can the sockets of that session's test be told from those of all other tests now? Frees what
- * another session of the same address has held for too long.
- */
+/* Can this test's sockets be told from others? Frees what the address has held for too long. */
 bool ns_handover_make_free(struct ns_daemon *d, const struct ns_session *s);
 
 /* Pass on a test's sockets. *theirs: the session's end, for the caller to close. NP_ESYS. */
@@ -35,19 +27,13 @@ int ns_handover_open(struct ns_session *s, const struct np_handover *asked, int 
 void ns_handover_close(struct ns_daemon *d, struct ns_session *s);
 
 /*
- * A test has begun or ended: accept connections in the way that suits the present tests. Connection
- * tests are fastest if each connection is accepted with its first bytes (TCP_DEFER_ACCEPT), and
- * blocking or not as its session wants it.
+ * A test has begun or ended: accept as the present tests need it, blocking or not, and for
+ * connection tests with the first bytes, which is fastest (TCP_DEFER_ACCEPT).
  */
 void ns_handovers_set_listeners(struct ns_daemon *d);
 
-/*
- * If the test has waited long enough for datagrams from the port that its client named, pass on the
- * socket for another port. Returns when to call again.
- */
+/* Pass on another port's socket if the named port stays silent. Returns when to call again. */
 uint64_t ns_handover_tick(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns);
-
-/* ---- Connections ---- */
 
 enum ns_data {
 	NS_DATA_NONE,   /* a control connection, or one that was closed too early */
@@ -77,12 +63,7 @@ enum ns_data ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, ui
 /* When a connection that has sent nothing counts as NS_LOOK_QUIET; 0: never. */
 uint64_t ns_quiet_until(const struct ns_daemon *d, const struct np_addr *peer, uint64_t now_ns);
 
-/* ---- Datagrams ---- */
-
-/*
- * Open sockets for datagrams at the ports of all listeners: d->datagrams. If one can't be opened,
- * tests of UDP use their own ports.
- */
+/* Open d->datagrams at all listeners' ports. If one fails, UDP tests use their own ports. */
 void ns_datagrams_open(struct ns_daemon *d);
 
 /* Read the datagrams that have come. */

@@ -32,10 +32,7 @@ ns_passed_begin(void)
 	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
 }
 
-/*
- * Send SIGALRM to this process at intervals while it makes a call in which the kernel may close
- * passed descriptors: any signal ends their linger. One alone may come before the kernel waits.
- */
+/* Send SIGALRM at intervals, to end a linger in close(2): one alone may come before the wait. */
 static void
 interrupt_linger(bool on)
 {

@@ -1,6 +1,5 @@
 /*
- * Descriptors that other processes pass to the daemon over UNIX sockets (SCM_RIGHTS of unix(7)). It
- * wants none: the kernel closes them, which blocks for a TCP socket with SO_LINGER and unsent data.
+ * Passed descriptors (unix(7)), which the daemon does not want: closing one may block (SO_LINGER).
  */
 #ifndef NETSERVER_PASSED_H
 #define NETSERVER_PASSED_H
@@ -13,8 +12,7 @@
 void ns_passed_begin(void);
 
 /*
- * Refuse (EPERM) descriptors that are passed to this socket, or to connections that it accepts from
- * now on. Before Linux 6.16 that fails, and the two functions below keep the daemon from blocking.
+ * Refuse (EPERM) descriptors on it and what it accepts later. Fails before Linux 6.16: see below.
  */
 void ns_passed_refuse(int fd);
 

@@ -1,7 +1,6 @@
 /*
- * Random words that a process passes as the last two arguments of system calls that take at most
- * four. Its filter allows a few calls only with these words: clone(2) that forks, and those of
- * landlock. Once it has wiped them it can't make these calls any more: only root can read a filter.
+ * Two random words after the (at most four) arguments of system calls. The filter allows some only
+ * with them: clone(2) that forks, landlock's. Once wiped they are lost: only root reads filters.
  */
 #ifndef NETSERVER_SEAL_H
 #define NETSERVER_SEAL_H

@@ -103,10 +103,7 @@ refused(void *ctx, int error)
 	(void)send_message(ctx, &m, 0);
 }
 
-/*
- * Wipe passphrases and keys: this process does not need them, and reads what strangers send. c: the
- * session's caller; NULL: none.
- */
+/* Wipe secrets: this process needs none, and reads what strangers send. c: its caller, or NULL. */
 static void
 forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -135,8 +132,7 @@ struct raw {
 	char device[NP_EXT_DEVICE]; /* of the link; empty: by address */
 };
 
-/* For ns_with_raw(): open the packet sockets that the client may have. If one can't be opened,
- * c->uncaptured or c->unlinked says why, and the session does without. */
+/* For ns_with_raw(): open packet sockets. If one fails, c->uncaptured or c->unlinked says why. */
 static void
 open_raw(void *ctx)
 {
@@ -306,10 +302,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct offer *offe
 	d->log->level = level; /* a client may have raised it */
 }
 
-/*
- * Close all descriptors but those to keep. 0, 1 and 2 become /dev/null, since other processes may
- * write to the same standard error; sanitizers report on it.
- */
+/* Close all others. 0, 1, 2 become /dev/null: stderr is shared. Sanitizers report on it. */
 static int
 drop_descriptors(int *keep, size_t count, struct np_err *err)
 {
@@ -421,10 +414,7 @@ ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 	np_cpus_restore(&cpus);
 }
 
-/*
- * Receive messages until one is for the session: a passphrase or a proof of the key may come first.
- * Each has its own time-out. NP_OK: c->chan.in has that one.
- */
+/* Receive until c->chan.in is for the session: secrets may come first. Each has a time-out. */
 static int
 await_admission(const struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {

@@ -1,7 +1,4 @@
-/*
- * A session: a process that serves one client, from its first message on. It asks the daemon
- * (sessions.h) for permission before each test, over a pair of sockets, and reports the outcome.
- */
+/* A process that serves one client. It asks the daemon (sessions.h) before each test. */
 #ifndef NETSERVER_SESSION_H
 #define NETSERVER_SESSION_H
 
@@ -11,9 +8,7 @@
 #include "netserver/caller.h"
 #include "run/server.h"
 
-/* ---- Messages between the daemon and a session, one packet each ---- */
-
-/* The functions of np_admission, which sessions send; GRANT and REFUSE are the answers to ASK. */
+/* One packet each. Sessions send the functions of np_admission; GRANT and REFUSE answer ASK. */
 enum ns_message_type { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE, NS_LOG_LINE };
 
 struct ns_message {
@@ -30,21 +25,15 @@ union ns_packet {
 	struct ns_line line; /* of NS_LOG_LINE */
 };
 
-/* ---- In its process ---- */
-
 /*
- * Run a session's process, which ends when its daemon does, however that ends. fd: to the daemon.
- * seal: of the fork server, from which it inherited all confinement except that of files; NULL: it
- * is a child of the daemon, and is not confined yet.
+ * Run a session's process, which ends with its daemon. fd: to the daemon. seal: the fork server's,
+ * from which it inherits all confinement but files; NULL: of the daemon, and not confined yet.
  */
 void __attribute__((noreturn))
 ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_t daemon,
 	       struct ns_seal *seal);
 
-/*
- * In a fork server: confine this process, which needs only descriptor fd, except for the files of
- * its sessions. NP_ESYS.
- */
+/* In a fork server: confine this process, which needs only fd, except for files. NP_ESYS. */
 int ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal,
 		       struct np_err *err);
 

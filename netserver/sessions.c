@@ -27,8 +27,7 @@
 #include "netserver/session.h"
 
 enum {
-	/* In addition to a test's length: for a client that connects late, for data in flight at
-	 * the end, and for the client to fetch the results. */
+	/* After a test's length: late connections, data in flight, fetching the results. */
 	GRACE_S = 150,
 	BETWEEN_S = 30, /* in addition to the time that a session allows between two requests */
 	ROOM_S = 5,     /* a test waits so long for resources if an idle session is being ended, */
@@ -104,10 +103,7 @@ ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t 
 			       d->urings * (uint64_t)NP_URING_BYTES;
 }
 
-/*
- * Account for what a session holds: without a test, and for its test (NULL: it has none). If it
- * holds less than before, tests that wait are tried again (d->freed).
- */
+/* Set what it holds: without a test, and for one (NULL: none). If less, waiting tests retry. */
 static void
 set_holds(struct ns_daemon *d, struct ns_session *s, const uint64_t test[NP_RESOURCES])
 {
@@ -169,8 +165,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return NP_OK;
 }
 
-/* Answer NS_ASK: type NS_GRANT, with data_fd unless it is 0, or NS_REFUSE, with an errno and the
- * reason for the client. False, with errno: it could not be sent. */
+/* Answer NS_ASK: NS_GRANT, with data_fd or 0, or NS_REFUSE with error and text. False: not sent. */
 static bool
 answer(struct ns_session *s, enum ns_message_type type, int error, const char *text, int data_fd)
 {
@@ -207,10 +202,7 @@ refuse_test(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, cons
 	}
 }
 
-/*
- * Too little is free: let the test wait, if it may (else false). Another session may end soon,
- * perhaps the client's own previous one. With --exclusive tests have waited for their turn already.
- */
+/* Too little is free: let the test wait, if it may (else false). With --exclusive it has waited. */
 static bool
 wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 {
@@ -231,10 +223,7 @@ wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 	return true;
 }
 
-/*
- * Let a test wait until another client of its address has made its data connections: those of
- * clients that send no token can't be told apart. After HANDOVER_S it is refused.
- */
+/* Without tokens, clients of one address take turns: let the test wait, for at most HANDOVER_S. */
 static void
 defer_handover(struct ns_daemon *d, struct ns_session *s)
 {
@@ -254,10 +243,7 @@ defer_handover(struct ns_daemon *d, struct ns_session *s)
 	s->room_again_ns = np_min(s->room_until_ns, now + NP_SEC);
 }
 
-/*
- * The number of UDP sockets at the one port is limited, and a session could claim more than were
- * counted for it, or any number: it gets those that were counted.
- */
+/* UDP sockets at the one port are limited: a session gets no more than were counted for it. */
 static void
 limit_handover(const struct ns_daemon *d, struct np_wish *granted)
 {
@@ -407,8 +393,7 @@ reason_of(int error)
 	}
 }
 
-/* Handle a message of a session, which may be compromised by what it reads: it is trusted only
- * about itself. False: no correct session sends that now. */
+/* Handle a session's message, trusted about itself only. False: no correct session sends that. */
 static bool
 handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *m)
 {
@@ -563,10 +548,7 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 	s->end_ns = now_ns + TERM_MS * NP_MSEC;
 }
 
-/*
- * Try again tests that wait for resources. Each try looks at all sessions, so only a few are made
- * in one call: of those that were tried least recently. Returns when to call again.
- */
+/* Retry the few tests not tried for longest: each looks at all sessions. When to call again. */
 static uint64_t
 try_again(struct ns_daemon *d, uint64_t now_ns)
 {

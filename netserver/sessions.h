@@ -1,7 +1,4 @@
-/*
- * The daemon's side of sessions: it has a process started for each client (launch.h), accounts for
- * what it holds, and answers its requests.
- */
+/* The daemon's side of sessions: starts them (launch.h), accounts for them, answers requests. */
 #ifndef NETSERVER_SESSIONS_H
 #define NETSERVER_SESSIONS_H
 
@@ -14,20 +11,14 @@ void ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c,
 /* Start a process that serves the caller. The daemon has to close its copy afterwards. NP_ESYS. */
 int ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err);
 
-/*
- * The session has sent something, or closed its end. Reads at most `most` messages: one session
- * must not keep the daemon from the others.
- */
+/* It has sent something, or hung up. Reads at most `most` messages: others must not wait. */
 enum { NS_MESSAGES = 16 };
 void ns_session_receive(struct ns_daemon *d, struct ns_session *s, int most);
 
 /* Reap child processes that ended, and remove their sessions. */
 void ns_sessions_reap(struct ns_daemon *d);
 
-/*
- * Try waiting tests again, refuse those that waited too long, and end sessions that took too long.
- * Returns when to call again, or NP_NEVER.
- */
+/* Retry waiting tests, refuse late ones, end late sessions. When to call again, or NP_NEVER. */
 uint64_t ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns);
 
 /*

@@ -18,7 +18,6 @@
 
 enum { BACKLOG = 8, ASK_S = 5, SHORT = 32, ROOM_FOR_MORE = 64 /* bytes: "and N more" */ };
 
-/* The text being written. */
 struct out {
 	char *text;
 	size_t size, len;

@@ -124,8 +124,7 @@ append_item(struct np_bag *b, const char *name)
 }
 
 /*
- * Put the value v, with a copy of its data: `bytes` bytes of text or list, or 0. `name` is a format
- * for args. A value that replaces another one must have room for a second copy of its name.
+ * Put v, with a copy of its `bytes` of text or list. To replace one needs room for its name again.
  */
 __attribute__((format(printf, 2, 0))) static void
 put_value(struct np_bag *b, const char *name, va_list args, struct np_bag_item v, const void *data,

@@ -1,10 +1,7 @@
 /*
- * A bag of named values: what one end knows about how a test went. Collectors put values in;
- * messages, JSON and the rules that explain a result read them by name, wherever they came from.
- * doc/evidence.md lists the names.
- *
- * A name is a path of words joined by dots ("tcp.rtt_us", "cpu.0.softirq"): letters, digits, '_',
- * '-' and ':' between the dots. A second value of the same name replaces the first.
+ * Named values: what one end knows about a test, put by collectors, read by messages, JSON and the
+ * rules that explain a result. doc/evidence.md lists the names: words of letters, digits, '_', '-'
+ * and ':', joined by dots ("tcp.rtt_us", "cpu.0.softirq"). A second value replaces the first.
  */
 #ifndef NP_BASE_BAG_H
 #define NP_BASE_BAG_H
@@ -49,8 +46,7 @@ struct np_bag *np_bag_new(void);
 void np_bag_free(struct np_bag *b);
 
 /*
- * Put a value. Without room, with a bad name, or for a real that is not finite, nothing is put, and
- * np_bag_left_out() counts one more. The name is a printf(3) format for the arguments after it.
+ * Put a value, or count it as left out: no room, bad name, not finite. The name is for printf(3).
  */
 void np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));

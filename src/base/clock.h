@@ -39,10 +39,7 @@ np_deadline(uint64_t ns)
 	return np_now() + ns;
 }
 
-/*
- * The time left until a deadline, for ppoll(2): 0 when it has passed. Returns out, or NULL ("wait
- * without limit") for NP_NEVER.
- */
+/* The time left, for ppoll(2): 0 if it has passed. Returns out; NULL (no limit) for NP_NEVER. */
 struct timespec *np_left(uint64_t deadline, struct timespec *out);
 
 /*

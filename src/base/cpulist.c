@@ -20,8 +20,7 @@ np_cpulist_has(const struct np_cpulist *l, unsigned cpu)
 	       (l->words[cpu / NP_CPULIST_BITS] >> cpu % NP_CPULIST_BITS & 1) != 0;
 }
 
-/* Read a number of one to four digits, since all are below 8192. Returns the text after it; NULL,
- * and *n is 0: there is none. */
+/* Read one to four digits: all are below 8192. Returns what follows; NULL, *n 0: there is none. */
 static const char *
 take_number(const char *text, unsigned *n)
 {

@@ -8,8 +8,7 @@
 
 enum { NP_CPULIST_MOST = 8192, NP_CPULIST_BITS = 8 * sizeof(unsigned long) };
 
-/* Like cpu_set_t of sched_setaffinity(2), but for numbers below NP_CPULIST_MOST; others are
- * ignored. */
+/* Like cpu_set_t of sched_setaffinity(2); numbers from NP_CPULIST_MOST on are ignored. */
 struct np_cpulist {
 	unsigned long words[NP_CPULIST_MOST / NP_CPULIST_BITS];
 };
@@ -17,17 +16,13 @@ struct np_cpulist {
 void np_cpulist_set(struct np_cpulist *l, unsigned cpu);
 bool np_cpulist_has(const struct np_cpulist *l, unsigned cpu);
 
-/* Add the processors of a text such as "0-3,8". False if it is no list; those before the fault are
- * added. */
+/* Add the processors of "0-3,8". False: it is no list; those before the fault are added. */
 bool np_cpulist_add(struct np_cpulist *l, const char *text);
 
 /* Write it as text; ranges for which there is no room are left out. Returns out. */
 char *np_cpulist_text(const struct np_cpulist *l, char *out, size_t size);
 
-/*
- * Processors to be used in turn, in the order given by the user: "0-3+8", "0-30:2" (every second
- * one). Plus signs separate them, since a comma separates the two ends in an option's argument.
- */
+/* Processors in turn, in the user's order: "0-3+8", "0-30:2". A comma separates the two ends. */
 enum {
 	NP_CPU_TURNS = 1024,   /* most processors of a list */
 	NP_CPU_TURNS_TEXT = 32 /* bytes of its text in messages, its NUL included */

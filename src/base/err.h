@@ -1,7 +1,4 @@
-/*
- * Errors as values: the function that meets a fault writes what it attempted, on what, and errno
- * into the caller's struct; only main() prints and exits.
- */
+/* Errors: what was attempted, on what, and errno, for the caller; only main() prints and exits. */
 #ifndef NP_BASE_ERR_H
 #define NP_BASE_ERR_H
 
@@ -23,10 +20,7 @@ struct np_err {
 	char msg[512];
 };
 
-/*
- * Fill *err: the formatted text and, unless sys is 0, ": " and strerror(sys). Returns code, so
- * that a caller can write `return np_fail(...)`. err may be NULL.
- */
+/* Fill *err (or NULL): the text and, unless sys is 0, ": " and strerror(sys). Returns code. */
 int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -43,8 +37,7 @@ int np_fail_in(struct np_err *err, const char *where);
 /* Append, in parentheses, what the user may try; NULL: nothing. */
 void np_fail_hint(struct np_err *err, const char *hint);
 
-/* The exit status that scripts written for netperf expect: 255 for NP_ECONTROL and NP_EPLAIN,
- * else 1. */
+/* The exit status, as scripts for netperf expect: 255 for NP_ECONTROL and NP_EPLAIN, else 1. */
 int np_errc_status(enum np_errc code);
 
 #endif

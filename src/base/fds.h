@@ -6,10 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/*
- * Occupy those of 0, 1 and 2 that are closed, so that no socket gets such a number and with it the
- * text written for the user. Reading from them and writing to them fail.
- */
+/* Open those of 0, 1 and 2 that are closed, to fail when used: no socket gets such a number. */
 void np_fds_fill(void);
 
 /* close(2) a descriptor, unless it is negative. */
@@ -18,39 +15,30 @@ void np_fds_close(int fd);
 /* Replace 0, 1 and 2 by /dev/null. Returns 0, or -1 with errno. */
 int np_fds_to_null(void);
 
-/*
- * Close all descriptors above `last`: those a daemon has inherited would keep its caller's pipes
- * and locks alive. `last` is 2, or more if sockets were handed down.
- */
+/* Inherited ones would keep the caller's pipes and locks alive. `last` is 2, or a passed socket. */
 void np_fds_close_above(int last);
 
 /* For a new process: close all descriptors above 2 except those to keep. Sorts keep; skips -1. */
 void np_fds_close_except(int *keep, size_t count);
 
 /*
- * Give the calling thread its own table of descriptors, with copies of 0, 1, 2 and those to keep,
- * which the thread may close. Sorts keep; skips -1. In a table that threads share, the kernel
- * counts references in every call, which takes a tenth of the time of a small send(2). Other
- * threads don't have what this one opens from now on. Returns false if there is no such table.
+ * Give the thread its own table of descriptors, with copies of 0, 1, 2 and those to keep (sorted;
+ * skips -1), which it may close. In a shared one the kernel counts references, a tenth of the time
+ * of a small send(2). Other threads don't have what it opens. False: not possible.
  */
 bool np_fds_unshare(int *keep, size_t count);
 
 /*
- * Raise the soft limit (RLIMIT_NOFILE, getrlimit(2)), up to the hard one, so that the process may
- * have `count` descriptors beside 128 for other purposes. Returns the soft limit as it then is;
- * UINT_MAX: not known.
+ * Raise the soft RLIMIT_NOFILE, up to the hard one, for `count` descriptors and 128 others. Returns
+ * the soft limit as it then is; UINT_MAX: not known.
  */
 unsigned np_fds_raise_limit(unsigned count);
 
-/*
- * Send a packet with copies of up to NP_FDS_PASSED descriptors over a socket of the UNIX domain
- * (SCM_RIGHTS of unix(7)), without waiting. False, with errno, if it was not sent.
- */
+/* Send copies of up to NP_FDS_PASSED descriptors (unix(7)). Never waits. False, errno: not sent. */
 enum { NP_FDS_PASSED = 2 };
 bool np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t count);
 
-/* recv(2) such a packet, with these flags: fds[count] gets its descriptors, close-on-exec, then -1
- * to the end. */
+/* recv(2) with flags. fds[count]: the packet's descriptors, close-on-exec, then -1 to the end. */
 ssize_t np_fds_receive(int over, void *bytes, size_t size, int *fds, size_t count, int flags);
 
 #endif

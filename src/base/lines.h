@@ -1,7 +1,4 @@
-/*
- * Memory in separate cache lines. What one thread writes in a hot loop must not share a line with
- * what another thread uses: each write would take the line away from the other processor.
- */
+/* What one thread writes in a hot loop must share no cache line with what another thread uses. */
 #ifndef NP_BASE_LINES_H
 #define NP_BASE_LINES_H
 

@@ -43,8 +43,7 @@ np_log(const struct np_log *log, enum np_log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	/* It may have text from a peer, which must not look like another line or control a
-	 * terminal; some terminals obey bytes above 127, too. */
+	/* A peer's text must not fake a line or control terminals; some obey bytes above 127. */
 	np_text_printable(line);
 	log->sink(log->ctx, level, false, line);
 }
@@ -94,9 +93,8 @@ put_quoted(char *text, size_t room, const char *value)
 }
 
 /*
- * Append " key=value" (without the blank if it is the first) to the len bytes in text, the value
- * cut to max bytes as written. Returns the new length; len if there is no room for the key, two
- * quotes and a NUL.
+ * Append " key=value" (no blank if first), the value cut to max as written. Returns the new length;
+ * len if there is no room for the key, two quotes and a NUL.
  */
 static size_t
 add_field(char *text, size_t size, size_t len, const char *key, const char *value, size_t max)
@@ -162,10 +160,7 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 
 enum { LINE = NP_LOG_EVENT + 80 };
 
-/*
- * Write a line by put(), which returns false if there is no room, after one that reports lost lines
- * if there are any to report. priority: LOG_* of syslog(3).
- */
+/* Write a line by put() (false: no room), after one about lost lines. priority: of syslog(3). */
 static void
 deliver(struct np_log_out *out, const char *line,
 	bool (*put)(struct np_log_out *out, int priority, const char *line), int priority)
@@ -183,9 +178,8 @@ deliver(struct np_log_out *out, const char *line,
 }
 
 /*
- * write(2) that never waits for a reader. send() does that for a socket, RWF_NOWAIT for a pipe
- * (since Linux 6.4; before, poll(2) tells if there is room, unless another writer fills it). A file
- * has no reader to wait for.
+ * write(2) that never waits for a reader: by send(), or RWF_NOWAIT for a pipe (before Linux 6.4,
+ * poll(2), unless another writer fills it). A file has no reader to wait for.
  */
 static ssize_t
 write_now(int fd, const char *text, size_t size)

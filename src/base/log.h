@@ -1,7 +1,4 @@
-/*
- * Log lines of the daemon and of code that both programs share: free text, or events with fields
- * that machines can read. main() chooses the sink (stderr, syslog) and passes the struct down.
- */
+/* Log lines, free text or events with fields; main() chooses the sink (stderr, syslog). */
 #ifndef NP_BASE_LOG_H
 #define NP_BASE_LOG_H
 
@@ -25,10 +22,9 @@ void np_log(const struct np_log *log, enum np_log_level level, const char *fmt, 
     __attribute__((format(printf, 3, 4)));
 
 /*
- * An event is a line of logfmt: event=refused peer=192.0.2.1 reason=max-sessions msg="two words".
- * A value that is more than a plain word is put in quotes, with " and \ escaped and bytes that are
- * not printable ASCII as \u00XX, so that text from strangers can't end a value or a line. Values
- * are cut to 128 bytes as written, and fields for which there is no room are left out.
+ * A line of logfmt: event=refused peer=192.0.2.1 reason=max-sessions msg="two words". A value that
+ * is no plain word is quoted, with " and \ escaped and unprintable bytes as \u00XX: strangers' text
+ * can't end it. Values are cut to 128 bytes as written; fields without room are left out.
  */
 struct np_event {
 	char line[NP_LOG_EVENT];
@@ -44,10 +40,7 @@ void np_event_number(struct np_event *e, const char *key, uint64_t value);
 void np_log_event(const struct np_log *log, enum np_log_level level, const struct np_event *e,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/*
- * The context of the sinks below. They never wait for a reader: a line for which there is no room
- * is lost, and before the next one another line tells how many were lost.
- */
+/* The context of the sinks below. They never wait: lines without room are lost, and counted. */
 struct np_log_out {
 	int fd;         /* of syslog's socket; -1: not connected */
 	uint64_t lost;  /* how many lines were lost */
@@ -57,10 +50,7 @@ struct np_log_out {
 /* A sink: "<program>[pid]: line" on standard error. */
 void np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
-/*
- * Connect to /dev/log. A process that closed its inherited descriptors has to call this again: the
- * socket's number may be another file's now.
- */
+/* Connect to /dev/log; again after closing inherited descriptors: its number may be reused. */
 void np_log_open_syslog(struct np_log_out *out);
 
 /* A sink: to syslog, facility daemon. (libc's syslog(3) would wait for the reader.) */

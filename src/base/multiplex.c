@@ -1,8 +1,7 @@
 /*
- * On some architectures (i386, s390) libc makes all calls on sockets by one system call,
- * socketcall(2), with its arguments in memory, where a filter of system calls can't see them.
- * Sessions need such a filter (netserver/filter_seccomp.c), so the functions below replace libc's
- * and make the separate calls that Linux has had since 4.3. musl does so itself.
+ * On i386, s390 and others libc uses socketcall(2), with arguments in memory, where no filter of
+ * system calls sees them (netserver/filter_seccomp.c). These replace libc's functions by the
+ * separate calls of Linux 4.3. musl does so itself.
  */
 #include <sys/socket.h>
 #include <sys/syscall.h>

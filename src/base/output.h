@@ -1,7 +1,4 @@
-/*
- * Files that a program writes for its user: never into what another user put there
- * (base/trusted.h), and never leaving half a file where one is replaced.
- */
+/* Files for the user: never written into another user's (base/trusted.h), never half replaced. */
 #ifndef NP_BASE_OUTPUT_H
 #define NP_BASE_OUTPUT_H
 
@@ -10,8 +7,7 @@
 
 #include "base/err.h"
 
-/* Is the file itself written, or a new one that replaces it when complete? A pipe or a device is
- * written in either case. */
+/* Written in place, or replaced once complete? Pipes and devices are written in either case. */
 enum np_output_how { NP_OUTPUT_IN_PLACE, NP_OUTPUT_REPLACE };
 
 struct np_output {
@@ -23,8 +19,7 @@ struct np_output {
 /* Could the file be written now? Changes nothing. Returns err->code. */
 int np_output_check(const char *path, enum np_output_how how, struct np_err *err);
 
-/* Open it, empty. The mode is that of the file that it replaces, or what umask(2) leaves. Returns
- * err->code. */
+/* Open it, empty, with the mode of the file that it replaces, or umask(2)'s. Returns err->code. */
 int
 np_output_open(struct np_output *o, const char *path, enum np_output_how how, struct np_err *err);
 
@@ -36,8 +31,7 @@ int np_output_beside(struct np_output *o, int dir, const char *name, int mode);
  * caller's writing, failed (an errno). Returns 0, or the first errno. */
 int np_output_end(struct np_output *o, int failed);
 
-/* Have put() write the whole file, and end it. put() returns 0 or -1; faults of the stream are
- * noticed here. Returns 0, or the first errno. */
+/* Have put() (0 or -1) write it, then end it. Also checks the stream. Returns 0 or an errno. */
 int np_output_fill(struct np_output *o, int (*put)(FILE *out, const void *ctx), const void *ctx);
 
 #endif

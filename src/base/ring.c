@@ -21,11 +21,10 @@ enum {
 };
 
 /*
- * Allocate a buffer of `size` bytes, PAGE or more, which begins at *begin. An AMD EPYC copies at
- * half speed if the target is 16 bytes past the source, modulo the page size. The kernel's data
- * mostly begin at a page, and glibc puts large buffers 16 bytes past its begin, unless the process
- * has freed some, as a daemon has: so netperf receives slowly into them, and we have to do the
- * same. netperf's smaller buffers are rarely placed like that: ours begin at a cache line.
+ * Allocate `size` bytes, PAGE or more, at *begin. An AMD EPYC copies at half speed to 16 bytes past
+ * the source, modulo the page. The kernel's data mostly begin at a page, glibc's large buffers 16
+ * bytes later (unless some were freed, as by a daemon): netperf receives slowly into them, so we
+ * do. Its smaller ones rarely are: ours begin at a cache line.
  */
 static void *
 new_buffer(size_t size, char **begin)
@@ -79,8 +78,7 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 		return np_usage(err, "%zu buffers of %zu bytes take more than %d MiB", width, size,
 				NP_RING_MAX >> 20);
 	}
-	/* The slots and, in the same memory, buffers of less than a page, as far apart as malloc(3)
-	 * would put them. No other worker uses their cache lines. */
+	/* Slots and small buffers together, spaced as by malloc(3), in their own cache lines. */
 	slots =
 	    (width * sizeof(struct np_slot) + NP_CACHE_LINE - 1) / NP_CACHE_LINE * NP_CACHE_LINE;
 	apart = each < PAGE ? (each + 3 * sizeof(size_t) - 1) / BEHIND * BEHIND : 0;
@@ -107,10 +105,7 @@ np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, 
 	return NP_OK;
 }
 
-/*
- * Fill one buffer; at the end of the file start over. An empty file is an error, and a FIFO without
- * data for FILL_S.
- */
+/* Fill a buffer from the file, repeated. Fails if that is empty, or a FIFO silent for FILL_S. */
 static int
 fill_buffer(int fd, char *buf, size_t size, const char *path, struct np_err *err)
 {

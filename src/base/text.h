@@ -21,10 +21,7 @@ np_text_copy(char *out, size_t size, const char *text)
 	return 0;
 }
 
-/*
- * Append formatted text to the len bytes in out, whole or not at all. Returns the new length, which
- * stays below size (at least 1); len when there was no room.
- */
+/* Append to the len bytes in out, all or nothing. Returns the new length < size; len: no room. */
 static inline size_t __attribute__((format(printf, 4, 5)))
 np_text_add(char *out, size_t size, size_t len, const char *fmt, ...)
 {
@@ -49,19 +46,15 @@ bool np_text_one_of(const char *text, const char *const *list, size_t count);
 bool np_text_has_word(const char *text, const char *word);
 
 /*
- * Make a text from elsewhere (the far end, a file) safe to print, as UTF-8: bytes of control
- * characters, of marks that change the direction of writing, of characters without width and of
- * invalid UTF-8 become question marks. Returns false if there were any.
+ * Make a stranger's text safe to print: bytes of control characters, marks of direction, characters
+ * without width, invalid UTF-8 become question marks. False if there were any.
  */
 bool np_text_clean(char *text);
 
 /* The same, but only printable ASCII is kept: the character set of the reader is unknown. */
 void np_text_printable(char *text);
 
-/*
- * Find the first character of a word that is invisible, or one that web pages and PDF files use
- * instead of a hyphen, a blank or a quotation mark. false: there is none.
- */
+/* The first invisible character, or look-alike of a hyphen, blank or quote. false: none. */
 struct np_lookalike {
 	const char *at, *past; /* the character, and the text after it */
 	bool hyphen;           /* looks like a hyphen */
@@ -76,10 +69,7 @@ struct np_nearest {
 };
 void np_nearest_look(struct np_nearest *n, const char *name);
 
-/*
- * The end of a message that refuses the word: ": U+2013 is not a hyphen" if it has a look-alike
- * (above), else ", the nearest is NAME" or nothing. Returns out.
- */
+/* Ends a message about the word: ": U+2013 is not a hyphen", ", the nearest is NAME" or "". */
 enum { NP_NEAREST_TEXT = 96 };
 const char *np_nearest_text(const struct np_nearest *n, char out[NP_NEAREST_TEXT]);
 

@@ -16,7 +16,6 @@
 
 enum { LINKS = 40 }; /* follow at most as many links as the kernel does */
 
-/* The state of a walk along a path. */
 struct walk {
 	int dir;             /* the directory that has the next name */
 	struct stat in;      /* of this directory */
@@ -208,10 +207,7 @@ open_flags(enum np_trusted kind)
 	       (kind == NP_TRUSTED_DIR ? O_DIRECTORY : O_NONBLOCK | O_NOCTTY);
 }
 
-/*
- * Open the last part of the path, which is no link. It is checked before, because opening a device
- * may have effects, and again afterwards, because it may have been replaced. Returns -1 with err.
- */
+/* Open the last part, no link. Checked before, as opening a device may act, and again after. -1. */
 static int
 open_last(const struct walk *w, const char *name, const struct stat *seen, int no_follow,
 	  struct np_err *err)

@@ -1,7 +1,4 @@
-/*
- * Open files that an operator names, so that another user of the machine can't substitute one.
- * netserver opens its files as root, and some are in world-writable directories.
- */
+/* Open files that an operator names, so that no other user can substitute them, even for root. */
 #ifndef NP_BASE_TRUSTED_H
 #define NP_BASE_TRUSTED_H
 
@@ -20,17 +17,15 @@ enum np_trusted {
 };
 
 /*
- * Open it, close-on-exec, without waiting for the other end of a FIFO. The path is walked directory
- * by directory, each opened below the one before, so that nothing is replaced between a check and
- * its use:
+ * Open it, close-on-exec, not waiting for a FIFO's other end. Directories are opened one below the
+ * other, so that nothing is replaced between a check and its use:
  *
  * - a symbolic link anywhere in the path is followed if root or we own it;
  * - in a world-writable directory (/tmp), links, directories and the file must be root's or ours;
  * - the file has to be a regular one that others can't write; in such a directory, and in another
- *   user's, it may have one name only, since another user can make a hard link to root's files.
+ *   user's, it may have one name only, as others can hard-link root's files.
  *
- * Returns the descriptor; -1 with err. The message says what is wrong with which part of the path
- * and what to try: NP_EUSAGE for a file that is not trusted, NP_ESYS where the system refuses.
+ * The descriptor, or -1: NP_EUSAGE, which part is not trusted and what to try, or NP_ESYS.
  */
 int np_trusted_open(const char *path, enum np_trusted kind, struct np_err *err);
 
@@ -44,9 +39,8 @@ struct np_trusted_spot {
 };
 
 /*
- * Find the place of a file that the user of a command wants written; links and pipes may be there.
- * Directories are walked as by np_trusted_open(), with the rules of the kernel's settings
- * fs.protected_symlinks, _regular and _fifos, even where these are off:
+ * Find the place of a file to write, as np_trusted_open() walks, but links and pipes may be there,
+ * by the rules of fs.protected_symlinks, _regular and _fifos, even where these are off:
  *
  * - in a world-writable directory, each part of the path has to be root's, ours or the directory's
  *   owner's, and a file may have one name only;
@@ -56,10 +50,7 @@ struct np_trusted_spot {
  */
 int np_trusted_find(const char *path, struct np_trusted_spot *spot, struct np_err *err);
 
-/*
- * The absolute path, for a process that changes its directory; links are not resolved. NP_EUSAGE
- * for a path that is empty or too long.
- */
+/* The absolute path, before chdir(2); links stay. NP_EUSAGE: it is empty or too long. */
 int np_trusted_path(char *out, size_t size, const char *path, struct np_err *err);
 
 #endif

@@ -68,10 +68,7 @@ duration_factor(const char *text, const char **end)
 	return 0;
 }
 
-/*
- * Read the fraction of a number, ".25", in billionths, of which it has at least one unless all
- * digits are 0. Returns the text after it; NULL if no digit follows the point.
- */
+/* Read ".25" in billionths, at least one unless all digits are 0. NULL: no digit; else the rest. */
 static const char *
 parse_fraction(const char *text, int64_t *billionths)
 {

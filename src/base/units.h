@@ -26,22 +26,19 @@ np_excess(uint64_t a, uint64_t b)
 }
 
 /*
- * "[+-]digits[kKmMgG]": k m g are powers of 1000, K M G of 1024. Returns 0, or -1 when the text is
- * no such number or does not fit.
+ * "[+-]digits[kKmMgG]": k m g are powers of 1000, K M G of 1024. -1: no such number, or too large.
  */
 int np_parse_count(const char *text, int64_t *out);
 
 /*
- * A test length: a count as above ("5m" is 5 million), or a duration: "10s", "1m30s", "0.5",
- * "500ms". *out is the duration rounded up to whole seconds, *less_ms how many milliseconds were
- * added for that.
+ * A test length: a count ("5m" is 5 million) or "10s", "1m30s", "0.5", "500ms". *out: seconds,
+ * rounded up by *less_ms milliseconds.
  */
 int np_parse_length(const char *text, int64_t *out, uint32_t *less_ms);
 
 /*
- * The rate of a link in bits a second, as netlab and tc(8) spell it: digits, a fraction perhaps,
- * and kbit, mbit or gbit in any case, powers of 1000 ("100mbit", "2.5gbit"). Returns 0, or -1 when
- * the text is no such rate or the rate is 0.
+ * A link's rate in bits/s, as of netlab and tc(8): "100mbit", "2.5gbit", also kbit; in any case,
+ * powers of 1000. Returns 0; -1: it is no such rate, or 0.
  */
 int np_parse_rate(const char *text, double *bps);
 

@@ -5,9 +5,8 @@
 enum { NP_UUID_SIZE = 37 }; /* 8-4-4-4-12 digits and a NUL */
 
 /*
- * Make a new identifier in lower case. Like netperf's it is of version 1 (RFC 9562, 5.1): the time
- * of day, then a clock sequence and a node, 61 random bits here. The node's multicast bit says that
- * it is not a MAC address.
+ * Make a version 1 identifier, as netperf's (RFC 9562, 5.1), in lower case: time of day and 61
+ * random bits. The node's multicast bit says that it is not a MAC address.
  */
 void np_uuid_make(char out[NP_UUID_SIZE]);
 

@@ -321,10 +321,7 @@ read_address(const char *host, const char *service, int family, struct np_addrs 
 	return NP_OK;
 }
 
-/*
- * What to try for a host that can't be resolved: "[::1]", "192.0.2.0/24" or "host:port" is not an
- * address alone. A single ':' stands before a port, several are of IPv6.
- */
+/* What to try: "[::1]", "192.0.2.0/24", "host:port" are no address alone. Several ':' are IPv6. */
 static const char *
 hint_for(const char *host, bool has_port)
 {

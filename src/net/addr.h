@@ -1,7 +1,4 @@
-/*
- * Socket addresses: resolving names, and writing addresses for people. `near` is an address of this
- * end, `far` one of the other end.
- */
+/* Socket addresses, their names and texts. `near` is of this end, `far` of the other end. */
 #ifndef NP_NET_ADDR_H
 #define NP_NET_ADDR_H
 
@@ -60,11 +57,9 @@ struct np_addrs {
 };
 
 /*
- * Resolve a host name or literal address (of families without names: the address, "vsock:2") and a
- * service name or number (NULL: port 0) for a stream or datagram socket; host NULL means the
- * wildcard. family may be AF_UNSPEC. "Try again" answers of the resolver are retried, six tries in
- * all, a second apart, as netperf does. NP_ECONTROL when nothing was found, with getaddrinfo(3)'s
- * error, which is negative, in err->sys.
+ * Resolve a host (NULL: the wildcard; "vsock:2" of a family without names) and a service or port
+ * (NULL: 0). family may be AF_UNSPEC. "Try again" is retried, six tries a second apart, as netperf
+ * does. NP_ECONTROL: nothing found, getaddrinfo(3)'s negative error is in err->sys.
  */
 int np_resolve(const char *host, const char *service, int family, int socktype,
 	       struct np_addrs *out, struct np_err *err);
@@ -76,10 +71,7 @@ struct np_also {
 	uint32_t count;
 };
 
-/*
- * "127.0.0.1 port 12865"; for IPv6 the address without brackets, for the UNIX domain the path, for
- * the link layer the station's. Returns buf.
- */
+/* "127.0.0.1 port 12865", IPv6 without brackets; a UNIX path; a station's address. Returns buf. */
 const char *np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 
 /* The numeric address alone. Returns buf. */
@@ -97,9 +89,8 @@ void np_addr_set_port(struct np_addr *a, uint32_t port);
 uint16_t *np_addr_port_at(struct np_addr *a);
 
 /*
- * The bytes of the host address as the socket address has them: in network order, but a CID or a
- * TIPC node in host order. The size is 4 of AF_INET, 16 of AF_INET6; 0: the family has none, or is
- * not known. np_addr_set_bytes() reads np_addr_size() bytes; the family has to be set.
+ * The host address in network order, but a CID or TIPC node in host order. The size is 4 of
+ * AF_INET, 16 of AF_INET6; 0: none, or unknown. np_addr_set_bytes() needs the family set.
  */
 size_t np_addr_size(const struct np_addr *a);
 const uint8_t *np_addr_bytes(const struct np_addr *a);
@@ -154,10 +145,7 @@ void np_addr_make_loopback(struct np_addr *a, int family);
 /* Turn an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2) into the IPv4 address. */
 void np_addr_unmap(struct np_addr *a);
 
-/*
- * Same family and address, and not link-local on two links; ports may differ. False for families
- * without addresses.
- */
+/* Same family and address, not link-local on two links; ports may differ. False without address. */
 bool np_addr_same_host(const struct np_addr *a, const struct np_addr *b);
 
 /* False if they are link-local addresses of two links: the same one is another host there. */

@@ -1,7 +1,4 @@
-/*
- * A capture of the headers of one flow, and the ledger of them (libpcap, pcap(3); net/ledger.h),
- * read by a thread of its own, so that the loop of the test is not delayed.
- */
+/* A capture of one flow's headers and its ledger (net/ledger.h), read by a thread of its own. */
 #ifndef NP_NET_CAPTURE_H
 #define NP_NET_CAPTURE_H
 
@@ -27,9 +24,8 @@ struct np_capture_place {
 };
 
 /*
- * Open the capture on the interface between the two hosts, before the flow is known and while the
- * process has CAP_NET_RAW. NP_EUNSUP: this build has no libpcap, or the interface is not supported;
- * NP_ESYS with advice if not permitted; NP_EUSAGE: the file cannot be written.
+ * Open it on the interface between the hosts, with CAP_NET_RAW. NP_EUNSUP: no libpcap, or not for
+ * this interface; NP_ESYS with advice: not permitted; NP_EUSAGE: the file can't be written.
  */
 int
 np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err);
@@ -38,19 +34,15 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 int np_capture_fd(const struct np_capture *c);
 
 /*
- * Capture that flow from now on; its link and MTU are ignored. NP_EUNSUP: the test sends no
- * packets, or to another host; NP_ESYS: no filter, memory or thread. A stopped capture can be
- * started again.
+ * Capture that flow from now on, perhaps again; its link and MTU are ignored. NP_EUNSUP: the test
+ * sends no packets, or to another host; NP_ESYS: no filter, memory or thread.
  */
 int np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct np_err *err);
 
 /* The warm-up ended at that time of CLOCK_MONOTONIC: count from there on. */
 void np_capture_restart(struct np_capture *c, uint64_t opened_ns);
 
-/*
- * Stop after what is in the kernel's buffer has been read, which takes some 50 ms, 100 on
- * the loopback interface; the ledger goes into the bag: wire.*
- */
+/* Stop once the kernel's buffer is read: some 50 ms, 100 on loopback. Puts the ledger as wire.* */
 void np_capture_stop(struct np_capture *c, struct np_bag *into);
 void np_capture_free(struct np_capture *c); /* stopped, or never started; NULL is ignored */
 

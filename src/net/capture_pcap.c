@@ -86,8 +86,7 @@ understand_link(int type, enum np_ledger_link *link)
 }
 
 /*
- * Add a host to a filter that has `len` bytes, without the zone of a link-local address, which
- * filters don't know. Returns the bytes added.
+ * Add a host to a filter of len bytes, without the zone, unknown to filters. Returns bytes added.
  */
 static int
 add_host(char *text, size_t size, size_t len, const struct np_addr *a)
@@ -106,8 +105,7 @@ discard(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char 
 {
 }
 
-/* Let packets of these hosts pass, and of these ports unless protocol is 0. An address without
- * length matches any. */
+/* Pass packets of these hosts and, unless protocol is 0, ports. An address of len 0 matches any. */
 static int
 set_filter(struct np_capture *c, const struct np_addr *near, const struct np_addr *far,
 	   int protocol, struct np_err *err)

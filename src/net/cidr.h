@@ -1,6 +1,4 @@
-/*
- * Address ranges as operators write them: "192.0.2.0/24", "2001:db8::/32", "::1" (RFC 4632, 4291).
- */
+/* Address ranges: "192.0.2.0/24", "2001:db8::/32", "::1" (RFC 4632, 4291). */
 #ifndef NP_NET_CIDR_H
 #define NP_NET_CIDR_H
 
@@ -16,16 +14,10 @@ struct np_cidr {
 	uint8_t bytes[16]; /* as of np_addr_bytes(), zero after the prefix */
 };
 
-/*
- * Parse a literal address, with or without /bits; bits of the host part are cleared. Of VSOCK:
- * "vsock:3", or "vsock:any" for all. An IPv4-mapped range becomes the IPv4 range. NP_EUSAGE.
- */
+/* Parse ADDRESS[/bits], "vsock:3" or "vsock:any". Clears host bits, unmaps IPv4. NP_EUSAGE. */
 int np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err);
 
-/*
- * Parse successive addresses, "192.0.2.10-192.0.2.19": the first one, and their number, 1 to 256.
- * They may differ in the last byte only. NP_EUSAGE.
- */
+/* "192.0.2.10-192.0.2.19": only the last byte may differ. *count is 1 to 256. NP_EUSAGE. */
 int np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct np_err *err);
 
 /* The address `number` (0: the first one) of a range. Its port is the first one's. */

@@ -74,10 +74,7 @@ check_interface(struct np_eth *l, const struct ifaddrs *i, struct np_err *err)
 	return NP_OK;
 }
 
-/*
- * Search the list of interfaces. A client may have chosen the name: asking for it by netdevice(7)
- * could make the kernel load a module of that name.
- */
+/* Search the list: by netdevice(7) a name of a client could make the kernel load a module. */
 static int
 find(struct np_eth *l, struct np_err *err)
 {

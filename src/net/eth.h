@@ -1,11 +1,7 @@
 /*
- * Ethernet frames without IP (packet(7)), for tests of the link layer.
- *
- * Their EtherType is the first one of those for local experiments (IEEE Std 802). The payload
- * begins with a header: 20 bytes for a number and a time of sending, if both ends agreed on these
- * (bench/sequence.h), and the tag of the test, 8 bytes. The socket's filter passes only frames from
- * one station (interface, by its MAC address) with one tag, so that other frames of that EtherType
- * are not counted.
+ * Ethernet frames without IP (packet(7)), with the first EtherType for local experiments (IEEE Std
+ * 802). The payload begins with 20 bytes for a number and a time, if agreed on (bench/sequence.h),
+ * and the test's tag, 8 bytes. The socket's filter passes only one station's frames of one tag.
  */
 #ifndef NP_NET_ETH_H
 #define NP_NET_ETH_H
@@ -35,9 +31,8 @@ struct np_eth {
 };
 
 /*
- * Open a socket on that interface, which receives nothing yet. Needs CAP_NET_RAW; the other
- * functions do not. NP_EUSAGE if the interface does not exist, is down or has no Ethernet frames;
- * NP_ESYS. The message says what to do.
+ * Open a socket on that interface, which receives nothing yet. Only this needs CAP_NET_RAW.
+ * NP_EUSAGE: no such interface, down, or no Ethernet; NP_ESYS. The message says what to do.
  */
 int np_eth_open(struct np_eth *l, const char *device, struct np_err *err);
 void np_eth_close(struct np_eth *l);
@@ -59,9 +54,8 @@ void np_eth_aim(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np
 uint32_t np_eth_mtu(const char *device);
 
 /*
- * Check the other end of a test by this interface: not a group address; the zero address if, and
- * only if, this interface is a loopback; and not this interface itself, which does not receive its
- * own frames. NP_EUSAGE.
+ * Check the other end: no group address; the zero address if, and only if, this is a loopback; not
+ * this interface itself, which does not receive its own frames. NP_EUSAGE.
  */
 int np_eth_check_peer(const struct np_eth *l, const uint8_t mac[NP_ETH_MAC], struct np_err *err);
 

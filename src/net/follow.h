@@ -1,18 +1,15 @@
 /*
- * Follows the sequence numbers of one direction of a TCP connection, as a tap sees them.
+ * Follows the sequence numbers of one direction of a TCP connection, as a tap sees them. Data below
+ * the highest number so far are copies, or fill a hole: the order of sending tells the cause. Time
+ * stamps (RFC 7323) give it to the millisecond, within one the IPv4 identification, if it counts
+ * packets as in Linux. Else time decides: a retransmission takes at least a round trip, and if that
+ * is longer than a tick, packets with equal stamps were sent once. A super-packet has the mark of
+ * its first segment.
  *
- * Data below the highest number seen so far are copies of earlier data, or fill a hole. Which of
- * several causes this has follows from the order in which packets were sent. TCP time stamps (RFC
- * 7323) give it to the millisecond; within one, the IPv4 identification does if the sender counts
- * packets by it, as Linux does. Otherwise time decides: a retransmission that was asked for takes
- * at least a round trip, and if that is longer than a tick, packets with equal stamps were sent
- * once. A super-packet has the mark of its first segment.
- *
- * - Data that fill a hole were overtaken (reordered) if they were sent before the packet that made
- *   the hole. If they were sent after it, they are a retransmission: the original was lost.
- * - Copies are a retransmission if they were sent after the first copy. With the same time and
- *   identification, the network duplicated the packet (doubled). If they were sent before the first
- *   copy, they are the original, overtaken by its own retransmission.
+ * - Data in a hole were overtaken (reordered) if sent before the packet that made it; if after,
+ *   they are a retransmission: the original was lost.
+ * - Copies are a retransmission if sent after the first copy; with the same mark the network
+ *   doubled the packet; if sent before, they are the original, overtaken by its retransmission.
  */
 #ifndef NP_NET_FOLLOW_H
 #define NP_NET_FOLLOW_H

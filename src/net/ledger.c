@@ -476,9 +476,8 @@ most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsig
 }
 
 /*
- * Count a packet as the segments that carry `payload` bytes, each with all headers; `transport`:
- * bytes of its TCP or UDP header, 0 of a later fragment. Returns the largest payload of a segment;
- * 0: not known, or the packet is a fragment.
+ * Count a packet as the segments that carry `payload`, each with all headers; `transport`: bytes of
+ * its TCP or UDP header, 0 of a later fragment. Returns a segment's largest payload; 0: unknown.
  */
 static uint64_t
 count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned transport,
@@ -557,10 +556,7 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 	}
 }
 
-/*
- * Measure how long our TCP time stamps take to be echoed, one at a time. Begin at the first packet
- * with a new value: the echo may answer that one, not a later one with the same value.
- */
+/* Time echoes of our stamps, from the first packet of a value on: the echo may answer that one. */
 static void
 time_echo(struct np_ledger *l, enum direction d, const struct packet *p, const struct segment *seg)
 {

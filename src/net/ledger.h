@@ -1,13 +1,8 @@
 /*
- * The ledger of one flow's packets: figures computed from the bytes of their headers. net/capture.h
- * captures the packets; no length in them is trusted.
- *
- * A tap at an end sees outgoing packets before the network could lose them: data that are sent
- * twice are retransmissions. It sees incoming packets after the network has lost, reordered or
- * duplicated some; net/follow.h tells these apart.
- *
- * Only the first fragment of a datagram has ports. If that is lost the others are orphans, and are
- * counted separately.
+ * The ledger of one flow: figures from its packets' headers. No length in them is trusted. A tap
+ * sees outgoing packets before a loss: data seen twice are retransmissions. Incoming ones have been
+ * lost, reordered or duplicated: net/follow.h tells. Only a datagram's first fragment has ports: if
+ * that is lost the others are orphans, counted separately.
  */
 #ifndef NP_NET_LEDGER_H
 #define NP_NET_LEDGER_H
@@ -38,10 +33,7 @@ struct np_ledger_ports {
 
 void np_ledger_add_port(struct np_ledger_ports *ports, uint32_t port);
 
-/*
- * Which packets are counted; a wildcard address (or len 0) and port 0 match any. `ports` replace
- * the port of each address that has one.
- */
+/* What is counted; a wildcard (or len 0) and port 0 match any. `ports` replace addresses' ports. */
 struct np_ledger_flow {
 	struct np_addr near, far;
 	struct np_ledger_ports ports;
@@ -60,16 +52,12 @@ struct np_ledger *np_ledger_new(const struct np_ledger_flow *flow);
 void np_ledger_free(struct np_ledger *l);
 
 /*
- * Count a packet: its first `captured` bytes of `length`, seen at `at_ns` of any clock. False: it
- * does not belong to the flow. True: it does, or is a fragment that may.
+ * Count a packet, `captured` of `length` bytes, at any clock's at_ns. True: it is, or may be, ours.
  */
 bool np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size_t captured,
 		      size_t length);
 
-/*
- * The warm-up ended at that time: count anew. What is known of the connection stays, such as
- * sequence numbers; of the warm-up only what a comparison with the other end's ledger needs.
- */
+/* Count anew after the warm-up; keeps sequence numbers, and what the other end's ledger needs. */
 void np_ledger_restart(struct np_ledger *l, uint64_t at_ns);
 
 /* Put wire.* of doc/evidence.md, except for what only the capture knows. */

@@ -1,7 +1,4 @@
-/*
- * Connections of the link layer: logical link control, type 2 (IEEE 802.2), by AF_LLC sockets. An
- * address is a station's address and a service access point (SAP), one for each socket.
- */
+/* Logical link control, type 2 (IEEE 802.2), by AF_LLC: stations' service access points (SAP). */
 #ifndef NP_NET_LLC_H
 #define NP_NET_LLC_H
 
@@ -16,10 +13,7 @@ enum {
 	NP_SOL_LLC = 268   /* only in the kernel's <linux/socket.h> */
 };
 
-/*
- * A socket bound to that interface and to a free SAP; needs CAP_NET_RAW. Returns the descriptor, or
- * -1 with err filled.
- */
+/* A socket on that interface and a free SAP; needs CAP_NET_RAW. The descriptor, or -1 with err. */
 int np_llc_open(const struct np_eth *l, struct np_err *err);
 
 /* The same, listening: l->llc_fd, which np_eth_close() closes. */

@@ -57,10 +57,7 @@ read_info(int fd, struct info *info)
 	return getsockopt(fd, LEVEL, INFO, info, &len) == 0 ? len : 0;
 }
 
-/*
- * Read a head and, for each subflow, an element of `each` bytes into array, `size` bytes in all.
- * Elements without a subflow are zeros. False with errno.
- */
+/* Read a head and an element of `each` bytes a subflow; zeros without one. False with errno. */
 static bool
 read_array(int fd, int option, void *array, size_t size, size_t each)
 {
@@ -97,9 +94,8 @@ count_subflows(const struct infos *infos)
 }
 
 /*
- * Did the connection fall back to TCP, by what read_info() filled, or by errno if it failed? One
- * accepted from a client without MPTCP is a TCP socket, which lacks the option. All others have a
- * flag.
+ * Did it fall back to TCP, by what read_info() filled, or errno? A connection accepted from a
+ * client without MPTCP is a TCP socket, which lacks the option. Others have a flag.
  */
 static bool
 fell_back(size_t filled, const struct info *info)
@@ -159,10 +155,7 @@ put_address(const struct sockaddr_storage *sa, uint32_t number, const char *end,
 	np_bag_text(into, NP_ADDR_STR(&a), "mptcp.%u.%s", number, end);
 }
 
-/*
- * Put mptcp.N.* for each subflow, unless one was closed: then fewer are listed than the most that
- * were seen, or count_subflows() leaves out the first one.
- */
+/* Put mptcp.N.* for each, unless one was closed: fewer than were seen, or the first left out. */
 static void
 put_subflows(int fd, uint32_t seen, struct np_bag *into)
 {

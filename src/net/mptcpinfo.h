@@ -1,7 +1,4 @@
-/*
- * The kernel's values of an MPTCP connection (RFC 8684) and its subflows, which are TCP
- * connections.
- */
+/* The kernel's values of MPTCP connections (RFC 8684) and their subflows, which are TCP. */
 #ifndef NP_NET_MPTCPINFO_H
 #define NP_NET_MPTCPINFO_H
 
@@ -25,9 +22,8 @@ bool np_mptcp_read(int fd, struct np_mptcp_brief *b);
 bool np_mptcp_acked(int fd, struct np_acked *p);
 
 /*
- * Put mptcp.*, and mptcp.N.* for each subflow (doc/evidence.md). seen: the most subflows that it
- * had at a time (0: unknown). If it has fewer now, none is put, since sums would lack the closed
- * ones.
+ * Put mptcp.*, mptcp.N.* of each subflow (doc/evidence.md). seen: the most it had at a time (0:
+ * unknown). If it has fewer now, none is put: sums would lack the closed ones.
  */
 void np_mptcp_put(int fd, uint32_t seen, struct np_bag *into);
 

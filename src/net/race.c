@@ -40,10 +40,7 @@ may_reach(const struct np_addrs *local, const struct np_addr *to)
 	return may;
 }
 
-/*
- * The next address, from *i on, that a local address may reach: of the family of the first one, or
- * of another family. NULL: none.
- */
+/* The next address that a local one may reach, of the first one's family or another. NULL: none. */
 static const struct np_addr *
 next_of(const struct np_addrs *remote, const struct np_addrs *local, bool first_family, size_t *i)
 {
@@ -167,10 +164,7 @@ await_any(struct race *r)
 	return NULL;
 }
 
-/*
- * Connect to the addresses in turn, the next one when it is due (RFC 8305), or when those before
- * have failed. Returns the connected attempt, or NULL.
- */
+/* Connect in turn, when due (RFC 8305) or all before failed. Returns the connected one, or NULL. */
 static struct attempt *
 run(struct race *r)
 {

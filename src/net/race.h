@@ -1,8 +1,4 @@
-/*
- * Connect to a host that has several addresses, some of which may not work. The next one is tried
- * before the one before has failed, and the first one that answers is used ("Happy Eyeballs", RFC
- * 8305).
- */
+/* "Happy Eyeballs" (RFC 8305): connect by the first address that answers, tried side by side. */
 #ifndef NP_NET_RACE_H
 #define NP_NET_RACE_H
 
@@ -15,8 +11,7 @@ enum {
 	NP_RACE_GAP_MS = 250,  /* between the beginnings of two attempts */
 	NP_RACE_TICK_MS = 250, /* between two calls of tick() */
 	NP_RACE_TEXT = 160,
-	/* MSS of the control connection, so that it works on a path that drops large packets. A
-	 * message of netperf's, 656 bytes, fits into one segment. */
+	/* MSS for paths that drop large packets; netperf's message, 656 bytes, fits into it. */
 	NP_RACE_MSS = 720
 };
 
@@ -33,11 +28,10 @@ struct np_race {
 };
 
 /*
- * Connect to one of `remote`, in order, but alternating families; from the first of `local` of its
- * family that works (NULL or empty: the kernel chooses). Attempts begin NP_RACE_GAP_MS apart; with
- * a given local port only one is possible at a time, so each gets a share of the time until the
- * deadline (np_now()). Returns the connected descriptor, which is non-blocking, or -1 with
- * NP_ECONTROL.
+ * Connect to one of `remote`, in order but alternating families, from the first of `local` of its
+ * family that works (NULL or empty: the kernel's choice). Attempts begin NP_RACE_GAP_MS apart; a
+ * local port allows one at a time, each with a share of the time to the deadline (np_now()).
+ * Returns a non-blocking descriptor, or -1 with NP_ECONTROL.
  */
 int np_race_connect(const struct np_addrs *remote, const struct np_addrs *local, uint64_t deadline,
 		    struct np_race *r, struct np_err *err);

@@ -193,10 +193,7 @@ np_sock_queued(int fd, unsigned long which)
 	return ioctl(fd, which, &bytes) == 0 ? bytes : 0;
 }
 
-/*
- * Not by SIOCINQ: on a UDP socket that moves datagrams to a queue that a reader about to sleep does
- * not check, so it would sleep until the next datagram.
- */
+/* Not SIOCINQ: for UDP it moves datagrams where a reader about to sleep does not look. */
 uint32_t
 np_sock_memory(int fd, int part)
 {

@@ -11,10 +11,7 @@
 
 enum { NP_SOCKOPTS_MAX = 24 };
 
-/*
- * setsockopt() calls in the order they are to be made. Built once, applied to every data socket:
- * a connection test opens thousands a second and pays only for what was asked.
- */
+/* setsockopt() calls in order, built once: connection tests open thousands of sockets a second. */
 struct np_sockopts {
 	struct {
 		int level, name;
@@ -27,8 +24,7 @@ struct np_sockopts {
 	size_t count;
 
 	/*
-	 * Sets TCP_CONGESTION instead of setsockopt(2), with the same return value: for names that
-	 * a client chose, as the kernel may load a module for one. NULL: none.
+	 * Replaces setsockopt(2) of TCP_CONGESTION: a client's name could load a module. Or NULL.
 	 */
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx;
@@ -59,17 +55,11 @@ void np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, c
 /* Make the calls. NP_ESYS names the option that was refused, and its value. */
 int np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err);
 
-/*
- * A close-on-exec socket with the options set, bound to `local` unless that is NULL. Returns the
- * descriptor, or -1 with err filled.
- */
+/* A close-on-exec socket, options set, bound to `local` (or NULL). A descriptor, or -1 with err. */
 int np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *opts,
 		 const struct np_addr *local, struct np_err *err);
 
-/*
- * Open a socket to find out whether the kernel has it. AF_UNSPEC: IPv4, or IPv6 where there is
- * none. Returns as np_sock_open().
- */
+/* Has the kernel such sockets? AF_UNSPEC: IPv4, or IPv6 without it. Returns as np_sock_open(). */
 int np_sock_trial(int family, int socktype, int protocol, struct np_err *err);
 
 /* Bind a socket that np_sock_open() did not. NP_ESYS. */
@@ -85,10 +75,9 @@ int np_sock_path_mtu(int fd, const struct np_addr *to);
 int np_sock_queued(int fd, unsigned long which);
 
 /*
- * A figure of the socket's memory, SK_MEMINFO_* of linux/sock_diag.h; 0 if unknown. May be called
- * while another thread waits in recv(2). RMEM_ALLOC: used bytes of the receive buffer, with the
- * kernel's overhead. WMEM_ALLOC: of a connection, what is not acknowledged. DROPS: datagrams
- * dropped since the socket was made.
+ * SK_MEMINFO_* of linux/sock_diag.h, also while others wait in recv(2); 0: unknown. RMEM_ALLOC:
+ * used receive buffer, with overhead. WMEM_ALLOC: of a connection, not acknowledged. DROPS:
+ * datagrams dropped since the socket was made.
  */
 uint32_t np_sock_memory(int fd, int part);
 
@@ -105,16 +94,12 @@ void np_sock_forget(int fd);
 int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
 
 /*
- * Make a control connection send at once (TCP_NODELAY), and fail when the peer's kernel has been
- * silent for silence_s: keep-alive probes and TCP_USER_TIMEOUT (tcp(7), RFC 5482). Options that the
- * kernel lacks are left out. np_tcp_silent_ns() detects silence within 4 s.
+ * Make a control connection send at once (TCP_NODELAY), and fail after silence_s of the peer's
+ * kernel: keep-alive, TCP_USER_TIMEOUT (RFC 5482), if there. np_tcp_silent_ns() sees it within 4 s.
  */
 void np_sock_watch_peer(int fd, uint32_t silence_s);
 
-/*
- * Close a TCP connection by a reset, which the peer sees as a failure. Done by connect(2) with
- * AF_UNSPEC, since a daemon's session may not set SO_LINGER.
- */
+/* Close by a reset, which the peer sees as failure: by AF_UNSPEC, as sessions lack SO_LINGER. */
 void np_sock_reset(int fd);
 
 /* A non-blocking, listening stream socket with SO_REUSEADDR. Returns the descriptor, or -1. */

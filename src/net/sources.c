@@ -50,10 +50,7 @@ matches(const struct np_sources *s, const struct np_addr *source, const struct h
 	return np_addr_bits_alike(h.at, from->at, s->bits > 0 && s->bits < bits ? s->bits : bits);
 }
 
-/*
- * The usual case: it comes from the first address. Called for each datagram, so it is quick; false
- * also where a port has to be compared.
- */
+/* The usual case, called for each datagram: from the first address, with no port to compare. */
 static bool
 is_first(const struct np_sources *s, const struct np_addr *from)
 {

@@ -1,7 +1,4 @@
-/*
- * The sources that an end accepts: one address, those of a network, or a few. A socket connected to
- * an address receives only from there; otherwise the source of each datagram is compared.
- */
+/* The sources that an end accepts. Without connect(2), the source of each datagram is compared. */
 #ifndef NP_NET_SOURCES_H
 #define NP_NET_SOURCES_H
 
@@ -20,8 +17,7 @@ struct np_sources {
 	size_t count;
 	uint32_t port; /* that they have to come from; 0: any */
 	unsigned bits; /* how many first bits of an address are compared; 0: all */
-	/* An IPv6 address stands for its /64, since a host prefers temporary addresses of it (RFC
-	 * 8981). Not for loopback and link-local addresses. */
+	/* IPv6: its /64, as hosts use temporary addresses (RFC 8981); no loopback or link-local. */
 	bool networks;
 };
 
@@ -32,10 +28,9 @@ bool np_sources_have(const struct np_sources *s, const struct np_addr *from);
 bool np_sources_single(const struct np_sources *s);
 
 /*
- * Connect a bound IP datagram socket of that family, so that it receives only from that address
- * and, unless it is 0, that port. Datagrams that it has already received stay. If it is bound to
- * the wildcard, it is bound to the address that the routes choose. It can still send elsewhere.
- * From now on ICMP errors make its calls fail (np_io_failed()). NP_ESYS.
+ * Connect a bound IP datagram socket: from now on it receives only from that address and port (0:
+ * any), queued ones aside. From a wildcard, it is bound to the route's address. It can still send
+ * elsewhere. ICMP errors make its calls fail (np_io_failed()). NP_ESYS.
  */
 int np_sock_limit_source(int fd, int family, const struct np_addr *peer, uint32_t port,
 			 struct np_err *err);

@@ -156,10 +156,7 @@ np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest)
 	return unwrap(seen, likely) == unwrap(seen, least) ? unwrap(seen, likely) : -1;
 }
 
-/*
- * All segments of a direction, by their last 32 bits: `data` of them have data, the others
- * acknowledge the `other` direction's, one for two, and have to be fewer than 2^32. -1: not known.
- */
+/* All segments: `data`, and acknowledgements of `other` (one for two), below 2^32. -1: unknown. */
 static int64_t
 with_acks(uint32_t seen, int64_t data, int64_t other)
 {

@@ -1,7 +1,4 @@
-/*
- * TCP_INFO of linux/tcp.h, which has more fields than libc's header. Older kernels fill only the
- * first ones.
- */
+/* TCP_INFO of linux/tcp.h, which has more than libc's. Older kernels fill only the first fields. */
 #ifndef NP_NET_TCPINFO_H
 #define NP_NET_TCPINFO_H
 
@@ -11,18 +8,14 @@
 
 #include "base/bag.h"
 
-/*
- * The sum of acknowledged and received bytes, which grows as long as the connection carries data. 0
- * if the kernel does not tell.
- */
+/* Bytes acknowledged and received, which grow while the connection carries data; 0: unknown. */
 uint64_t np_tcp_moved(int fd);
 
 /* How long the peer's kernel is silent; 0 unless two probes or retransmissions had no answer. */
 uint64_t np_tcp_silent_ns(int fd);
 
 /*
- * The smoothed round trip of a control connection; 0 if the kernel does not tell. At most twice the
- * least one: if a handshake loses a packet, the first sample may be a second too long.
+ * The smoothed round trip, at most twice the least: a first sample may be 1 s too long. 0: unknown.
  */
 uint64_t np_tcp_round_trip_ns(int fd);
 
@@ -38,23 +31,16 @@ struct np_acked {
 bool np_tcp_acked(int fd, struct np_acked *p);
 
 /*
- * How many data segments a 32-bit counter has counted, which shows `seen` and wraps around (after 8
- * minutes at 100 Gbit/s). They carried `bytes`; `mss` is the present maximum of a segment, and
- * `largest` the maximum ever. -1: these two lead to different numbers.
+ * Data segments that a 32-bit counter, `seen`, has counted: it wraps around (after 8 minutes at 100
+ * Gbit/s). They carried `bytes`; `mss` is a segment's present maximum, `largest` ever. -1: unclear.
  */
 int64_t np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest);
 
-/*
- * The name of value i of a sample, after "tcp.samples." in doc/evidence.md, which has its unit.
- * NULL: this kernel, which fills `len` bytes, does not report it.
- */
+/* The name of value i of a sample, after "tcp.samples." (doc/evidence.md). NULL: beyond `len`. */
 enum { NP_TCP_SAMPLED = 16 }; /* values of a sample */
 const char *np_tcp_sampled(size_t i, size_t len);
 
-/*
- * TCP_INFO of several connections combined: the sum of counts, rates and windows, the mean of times
- * and segment sizes, and the largest retransmission time-out. A zeroed struct is empty.
- */
+/* TCP_INFO of several: sums, means of times and segment sizes, largest time-out. Zeroed: empty. */
 enum { NP_TCP_FIELDS = 40 };
 struct np_tcp_sum {
 	int64_t total[NP_TCP_FIELDS];  /* of tcpinfo.c's fields; or the largest value */
