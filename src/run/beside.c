@@ -43,10 +43,7 @@ run_probe(void *arg)
 	return NULL;
 }
 
-/*
- * Add the latencies of the probe's last run to *sum: `idle` or `loaded`. Under load also note why
- * it could not keep its rate, and how many requests were not answered.
- */
+/* Add the last run's latencies to *sum; under load also its limits and unanswered requests. */
 static int
 add_probe_run(struct np_beside *b, struct np_hist **sum, struct np_err *err)
 {
@@ -91,10 +88,7 @@ np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err 
 	return b->rc;
 }
 
-/*
- * np_live.draw of the load: note the longest time in which it moved nothing, for judge_load(). Then
- * call the draw() that the caller has set.
- */
+/* np_live.draw: note the load's longest time without a change, then call the caller's draw(). */
 static void
 note_load(void *ctx, const struct np_live_view *v)
 {

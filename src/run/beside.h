@@ -1,7 +1,6 @@
 /*
- * A probe beside a load: transactions at a low rate, on a fixed schedule, with the same daemon. It
- * runs alone first, and then in the window of the load, so it shows what the load does to others'
- * latency.
+ * A probe beside a load: it sends requests at a low rate on a fixed schedule, at first alone and
+ * then in the load's window, which shows what the load does to others' latency.
  */
 #ifndef NP_RUN_BESIDE_H
 #define NP_RUN_BESIDE_H
@@ -51,10 +50,7 @@ struct np_beside {
  */
 int np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err *err);
 
-/*
- * Like np_trial(), with the probe beside the load. The load's outcome is in r, the probe's is added
- * to b. If the probe could not run, err says why.
- */
+/* Like np_trial() with the probe beside it: adds to b. If the probe could not run, err says why. */
 int np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_trial_result *r,
 		    struct np_err *err);
 
@@ -64,10 +60,7 @@ int np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_
  */
 double np_beside_rpm(const struct np_hist *h);
 
-/*
- * The mean time in us from sending a byte of a stream until it is acknowledged, by the sender's
- * evidence (Little's law). NAN: unknown.
- */
+/* Mean time in us until a stream's byte is acknowledged (Little's law). NAN: unknown. */
 double np_beside_own_us(const struct np_bag *sender);
 
 /* Add the probe's figures to the record of a load. b NULL: there is no probe. */

@@ -266,10 +266,7 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 	}
 }
 
-/*
- * On a path with delay a far end's window opens before data come. Shift its times to begin with
- * them, but at most by the difference in length of the two windows.
- */
+/* Shift a far window that opened before data came, by at most the difference of the lengths. */
 static void
 leave_out_wait(const struct end *near, struct end *far)
 {

@@ -1,7 +1,4 @@
-/*
- * How much of a test was undisturbed (clean), by the marks of both ends (run/disturbed.h), and the
- * rate of that part. "Near" is the end that judges, here the client.
- */
+/* The undisturbed part of a test, by both ends' marks. "Near" is the judging end, the client. */
 #ifndef NP_RUN_CLEAN_H
 #define NP_RUN_CLEAN_H
 

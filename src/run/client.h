@@ -38,8 +38,7 @@ struct np_client_hooks {
 	void *ctx;
 	/* Called when both ends agree on the test, and the data's peer is known. May be NULL. */
 	void (*agreed)(void *ctx, const struct np_run *run);
-	/* A line for the user, such as: the daemon has not answered for tell_after_ns (told once),
-	 * or it granted less than was asked for. May be NULL. */
+	/* A line for the user, as after tell_after_ns without an answer (once). May be NULL. */
 	void (*tell)(void *ctx, const char *text);
 	uint64_t tell_after_ns;
 };
@@ -70,11 +69,9 @@ struct np_client {
 };
 
 /*
- * Establish the control connection within 10 s. If t->wants has any caps, send the daemon a
- * greeting; if it does not know that, connect again, and c->lacks says what it lacks. NP_ECONTROL
- * if that fails, with the words "establish the control connection", or if a name can't be resolved.
- * With a key both ends prove that they have it, within 10 s for each message; NP_ECONTROL if one
- * can't.
+ * Connect within 10 s, and greet the daemon if t->wants has caps; if it knows no greeting, connect
+ * again: c->lacks says what it lacks. With a key, both ends prove that they have it, in 10 s for
+ * each message. NP_ECONTROL, with "establish the control connection" if there was none.
  */
 int np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err);
 
@@ -108,10 +105,9 @@ int np_client_engines(struct np_client *c, const struct np_plan *p, const struct
 int np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, struct np_err *err);
 
 /*
- * Run one test: near endpoint, request, loop, results. peer is the data address; its port comes
- * with the daemon's response. With no_control peer is complete, and c is only needed for its
- * signals and watch. Every wait has a deadline, which is put off while the path is silent, up to
- * p->silence_s. Always call np_outcome_free().
+ * Run one test. peer: the data address; the daemon's response has the port. With no_control it is
+ * complete, and c only serves signals and watch. Every wait has a deadline, put off while the path
+ * is silent, up to p->silence_s. Always call np_outcome_free().
  */
 int np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 		  const struct np_addr *peer, struct np_outcome *out, struct np_err *err);

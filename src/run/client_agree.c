@@ -52,10 +52,9 @@ add_source(struct np_sources *s, const struct np_run *run, const struct np_addr 
 
 /*
  * Addresses that the far end's datagrams may come from: `data`, which this end sends to, and
- * `daemon`, the peer of control_fd (len 0 and -1: there is no control connection). A far end on
- * this machine may answer from any address of the machine. No sources, so that all are accepted,
- * for tests that receive no IP datagrams, or if it is unknown who will answer (a multicast group
- * without a daemon, a random host of a network).
+ * `daemon`, the peer of control_fd (len 0 and -1: no control connection); any of this machine's if
+ * it is here. None, so that all are accepted, without IP datagrams to receive, or if any host may
+ * answer (a multicast group without a daemon, a random host of a network).
  */
 static void
 find_sources(const struct np_run *run, const struct np_addr *data, const struct np_addr *daemon,
@@ -70,10 +69,8 @@ find_sources(const struct np_run *run, const struct np_addr *data, const struct 
 	if (out->count > 0 && np_addr_is_here(&out->at[0])) {
 		struct np_addr here = { .len = sizeof(here.sa) };
 
-		/*
-		 * Within one machine, answers come from the address they go to. netperf's daemon,
-		 * unless told the client's address, sends to the wildcard, which is the loopback.
-		 */
+		/* Within one machine answers come from the address they go to. netperf's daemon
+		 * sends to the wildcard, the loopback, unless told the client's address. */
 		add_source(out, run, &run->end.local);
 		if (control_fd >= 0 &&
 		    getsockname(control_fd, (struct sockaddr *)&here.sa, &here.len) == 0 &&

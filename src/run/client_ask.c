@@ -88,10 +88,7 @@ code_text(uint32_t code, char text[16])
 	return text;
 }
 
-/*
- * Is the received message an answer with that code? Any error is: netperf's daemons answer unknown
- * requests with the code of an earlier message, or with 0.
- */
+/* Does the message answer the request? An error does with any code: netperf's daemons vary it. */
 static int
 check_answer(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
 {
@@ -114,10 +111,7 @@ check_answer(const struct np_client *c, const char *what, uint32_t wanted, struc
 	return NP_OK;
 }
 
-/*
- * netperf's daemons mostly send results with the response's code: with its bytes reversed, or in
- * order if the daemon's machine is big-endian.
- */
+/* netperf's results mostly have the response's code, with reversed bytes if little-endian. */
 int
 np_client_check_results(const struct np_client *c, uint32_t asked, struct np_err *err)
 {
@@ -182,10 +176,7 @@ receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_e
 	return np_client_receive(c, what, deadline, err);
 }
 
-/*
- * Add a hint to the error if there is no answer to the first request. netserver closes silently if
- * the passphrase is wrong, and so do other services. An old netserver's messages are shorter.
- */
+/* Hint at why there is no first answer: a wrong passphrase, another service or an old netserver. */
 static int
 no_answer_yet(const struct np_client *c, struct np_err *err)
 {
@@ -205,10 +196,7 @@ no_answer_yet(const struct np_client *c, struct np_err *err)
 	return err->code;
 }
 
-/*
- * If earlier results are still owed, the daemon may be running that test: a half-close ends it. Its
- * results then come before the answer.
- */
+/* If results are owed, half-close to end that test; its results then come before the answer. */
 static int
 receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
 {
@@ -324,8 +312,7 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 
 	*far = NULL;
 	if ((c->granted.caps & NP_CAP_PLAN) == 0) {
-		/* A daemon that hung up on the greeting may be netperf's, or want a passphrase:
-		 * only the latter hangs up again. */
+		/* A daemon that hangs up again wants a passphrase; otherwise it is netperf's. */
 		if (!c->heard && np_client_calibrate(c, &any, err) != NP_OK) {
 			return err->code;
 		}

@@ -71,10 +71,7 @@ is_unanswered(const struct np_run *run)
 	return !p->no_control && p->pattern->transactions && !something_counted(run);
 }
 
-/*
- * What most often blocks the data of a test while its daemon can be reached. NULL: the test does
- * not use a network.
- */
+/* What most often blocks data while the daemon can be reached. NULL: the test uses no network. */
 static const char *
 firewall_hint(const struct np_plan *p)
 {
@@ -105,9 +102,8 @@ whole_segments_pass(const struct np_run *run)
 }
 
 /*
- * Nothing arrived, in either direction: were large segments lost, while the small ones of the
- * control connection pass? Then this end has sent some again or is about to, or the far end's
- * results say that it has.
+ * Nothing arrived: were large segments lost, while small ones of control passed? Then this end has
+ * sent some again or is about to, or the far end's results say that it has.
  */
 static bool
 are_segments_too_large(const struct np_client_test *t)
@@ -118,10 +114,8 @@ are_segments_too_large(const struct np_client_test *t)
 	/* A lost SYN makes the first time-out 3 s: nothing may have been sent again yet. */
 	bool unacked_here = c->info.tcpi_unacked > 0 &&
 			    (c->info.tcpi_total_retrans > 0 || c->info.tcpi_rto >= 1000000);
-	/*
-	 * During a long warm-up the far end's retransmissions get so rare that the window may have
-	 * none. Then this receiver has not had any data since it connected.
-	 */
+	/* During a long warm-up the far end's retransmissions get so rare that the window may have
+	 * none. Then this receiver has had no data since it connected. */
 	bool received_nothing =
 	    p->role == NP_FOLLOW && p->warm_up_ms >= LATE_START_MS &&
 	    c->info.tcpi_last_data_recv >= p->warm_up_ms + 1e3 * np_plan_time_s(p);
@@ -321,10 +315,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 	return NP_OK;
 }
 
-/*
- * Tell the user if no data of a stream arrived, by the far end's results, and there is a likely
- * reason: a result of 0 needs an explanation.
- */
+/* Tell the user the likely reason if no data of a stream arrived, by the far end's results. */
 static void
 tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 {
@@ -370,8 +361,7 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	}
 	t->out->measured |= t->run.cut; /* it sent, but nothing may have arrived */
 	tell_none_arrived(c, t);
-	/* The far end has sent the whole count, and its results (which is NP_BY_CONTROL); the rest
-	 * was awaited in vain. */
+	/* The far end sent the whole count, then results (NP_BY_CONTROL): the rest was lost. */
 	if (d->cause == NP_BY_CONTROL && p->role == NP_FOLLOW && !p->pattern->transactions &&
 	    np_delivers(p->transport) && p->length < 0 && near.received < (uint64_t)-p->length) {
 		np_client_tell(c,

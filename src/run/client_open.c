@@ -222,10 +222,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 	return NP_OK;
 }
 
-/*
- * Greet the daemon: ask for what netperf's protocol does not have. NP_EUNSUP if it does not know
- * the greeting, or hangs up as very old ones do.
- */
+/* Greet the daemon. NP_EUNSUP if it does not know the greeting; very old ones hang up. */
 static int
 greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
 {

@@ -1,7 +1,6 @@
 /*
- * Shared by the files of the client only: client_open.c (control connection and greeting),
- * client_ask.c (requests and their answers), client_agree.c (before the test), client_judge.c (how
- * it ended), client_results.c (results and evidence), and client.c, which runs a test.
+ * Shared by client_open.c (connection, greeting), client_ask.c (requests), client_agree.c (before a
+ * test), client_judge.c (how it ended), client_results.c, client.c (a test).
  */
 #ifndef NP_RUN_CLIENT_PARTS_H
 #define NP_RUN_CLIENT_PARTS_H
@@ -30,8 +29,6 @@ struct np_client_test {
 	struct np_outcome *out;
 };
 
-/* ---- Requests and their answers (client_ask.c) ---- */
-
 /* Receive a message, called `what` in errors. NP_ETIME with EINTR: a signal ended the wait. */
 int np_client_receive(struct np_client *c, const char *what, uint64_t deadline, struct np_err *err);
 
@@ -52,12 +49,7 @@ int np_client_check_results(const struct np_client *c, uint32_t asked, struct np
 int np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms,
 		    struct np_bag **out, struct np_err *err);
 
-/* ---- Before the measured part (client_agree.c) ---- */
-
-/*
- * Let run's socket accept only these sources and, unless it is 0, that port. No sources: accept
- * all. The kernel filters for a single address; the loop compares if there are several. NP_ESYS.
- */
+/* Let run's socket accept only these sources (none: all) and that port (0: any). NP_ESYS. */
 int np_client_accept_sources(struct np_run *run, const struct np_sources *s, uint32_t port,
 			     struct np_err *err);
 
@@ -65,12 +57,7 @@ int np_client_accept_sources(struct np_run *run, const struct np_sources *s, uin
 int np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
 		    struct np_client_test *t, struct np_err *err);
 
-/* ---- After it: how it ended (client_judge.c) ---- */
-
-/*
- * Tell of --spread, take the closing figures and the cause into t->out, and fail if the test did:
- * by the first reason that applies, from causes to symptoms.
- */
+/* Put figures and cause into t->out, tell of --spread, and fail with the test's first reason. */
 int np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_client_test *t,
 			  struct np_err *err);
 
@@ -78,12 +65,7 @@ int np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct 
 int np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			    const struct np_client_test *t, struct np_err *err);
 
-/* ---- The daemon's results (client_results.c) ---- */
-
-/*
- * After the data connection broke: if the daemon gave up, get its reason, which explains more than
- * a reset does. Otherwise its results may still come (c->owed).
- */
+/* The data connection broke: get the daemon's reason, or its results may still come (c->owed). */
 void np_client_ask_why(struct np_client *c, const struct np_dialect *dialect,
 		       const struct np_drive *d, struct np_err *err);
 
@@ -92,9 +74,8 @@ int np_client_collect(struct np_client *c, const struct np_dialect *dialect,
 		      struct np_client_test *t, struct np_err *err);
 
 /*
- * If this end has evidence, fetch the daemon's, and compute what needs both. If that fails, only
- * out->far_lacks says why. rc: of the test; nothing is fetched after NP_ETIME, nor if a signal has
- * ended the control connection.
+ * Fetch the daemon's evidence if this end has some, and compute what needs both; else
+ * out->far_lacks says why. rc: of the test; not after NP_ETIME or if a signal ended the connection.
  */
 void np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc);
 

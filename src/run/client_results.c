@@ -43,17 +43,15 @@ ended_in_silence(const struct np_client_test *t)
 }
 
 /*
- * Are the daemon's results not needed? A connection test is counted at this end, and netperf's
- * daemon sends its results only after four seconds; a daemon that sends may not have noticed that
- * it was interrupted. A probe has none.
+ * Are the daemon's results not needed? A connection test is counted here, and netperf's daemon
+ * takes four seconds; a daemon that sends may not notice an interruption. A probe has none.
  */
 static bool
 can_spare(const struct np_client *c, const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
 
-	/* Not if evidence is wanted, which comes after the results on the same connection; but
-	 * after a signal a quick end matters more. */
+	/* Evidence comes after the results; but after a signal a quick end matters more. */
 	if ((c->want_far || (c->granted.caps & NP_CAPS_EVIDENCE) != 0) &&
 	    t->out->cause != NP_BY_SIGNAL && !p->pattern->probe) {
 		return false;
@@ -144,10 +142,7 @@ do_without(struct np_client *c, const struct np_dialect *dialect)
 	return NP_OK;
 }
 
-/*
- * Wait for the results that are needed, longer if the path was silent or this machine is crowded,
- * but not long after a signal. NP_ETIME: none came.
- */
+/* Await results, longer on a slow path or machine, briefly after a signal. NP_ETIME: none came. */
 static int
 await_needed(struct np_client *c, struct np_client_test *t, struct np_err *err)
 {
@@ -221,8 +216,7 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		uint64_t sent = np_counts_of(&t->run).sent;
 		uint32_t missing = (uint32_t)(sent - far->received);
 
-		/* Compute bytes from transactions, or the upper bits of a count that has only 32:
-		 * it can't be more than this end sent. */
+		/* Compute bytes, or the upper bits of a 32-bit count: at most what was sent. */
 		if (p->pattern->sized) {
 			far->received = (uint64_t)far->transactions * (uint64_t)p->request;
 			far->sent = (uint64_t)far->transactions * (uint64_t)p->response;
@@ -231,8 +225,7 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 		}
 	}
 	if (t->run.cut && (t->run.plan->warm_up_ms == 0 || t->out->cause == NP_BY_SIGNAL)) {
-		/* What arrived after the end of the stream does not count, unless the far end
-		 * measured a whole window, after a warm-up. */
+		/* Data after a stream's end don't count, unless the far end had a whole window. */
 		t->out->far.received = np_min(t->out->far.received, np_counts_of(&t->run).sent);
 	}
 	return NP_OK;

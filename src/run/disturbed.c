@@ -104,10 +104,9 @@ judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 }
 
 /*
- * Did this process stand still? A controller that looks late, or looks for long, may have been
- * stopped, unless it ran or waited for a processor meanwhile. A look also blocks while a worker
- * holds the lock of its socket. As all threads are stopped at once, no worker can have run or
- * waited meanwhile.
+ * Did this process stand still? A late or long look shows that, unless the controller ran or waited
+ * for a processor meanwhile, or a worker held its socket's lock. As all threads stop at once, no
+ * worker can have run or waited then.
  */
 static uint32_t
 judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progress *p,
@@ -138,10 +137,7 @@ share_of_time(uint64_t ticks, double seconds)
 	return seconds > 0 ? (double)ticks / np_cpu_rate() / seconds : 0;
 }
 
-/*
- * How long other programs ran in user mode on a worker's processor, at most. This process's own
- * time is subtracted as if it had all been there.
- */
+/* Longest time of other programs in user mode on a worker's processor, less all of our own. */
 static uint64_t
 others_us(struct np_disturbed *d, const struct np_witness *w)
 {

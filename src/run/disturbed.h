@@ -1,7 +1,6 @@
 /*
- * What disturbed a test: ten times a second the controller looks at the machine, its own threads
- * and the interface, and marks the interval since the last look with reasons why it was disturbed.
- * run/clean.h compares the marks of both ends.
+ * What disturbed a test: ten times a second the controller looks at the machine, its threads and
+ * the interface, and marks the interval with reasons. run/clean.h compares the marks of both ends.
  */
 #ifndef NP_RUN_DISTURBED_H
 #define NP_RUN_DISTURBED_H

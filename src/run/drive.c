@@ -103,10 +103,7 @@ activity(const struct np_run *run)
 	return sum;
 }
 
-/*
- * The same, plus what TCP has moved on LOOKS connections at most: in a test without a time limit
- * one message may take long.
- */
+/* The same, plus what TCP has moved on up to LOOKS connections, as one message may take long. */
 static uint64_t
 progress(const struct np_run *run)
 {
@@ -168,10 +165,7 @@ end_test(struct control *c, enum np_cause cause, int level)
 	np_run_stop(c->d->run, level);
 }
 
-/*
- * The time is up, but the far end ends the test, and what still arrives counts. Returns when to
- * look again, or 0 when the far end has been silent for long enough.
- */
+/* After the time, await the far end's last data. Returns when to look again; 0: it is silent. */
 static uint64_t
 await_silence(struct control *c, uint64_t time_up, uint64_t now)
 {
@@ -197,9 +191,8 @@ await_silence(struct control *c, uint64_t time_up, uint64_t now)
 }
 
 /*
- * The daemon has ended the test by results or an error. Let a receiving loop continue while data
- * that were sent before still arrive: with connections until their end, since TCP sends each window
- * a round trip after the one before.
+ * The daemon has ended the test by results or an error. Let a receiving loop have data in flight:
+ * with connections until their end, as TCP sends each window a round trip after the one before.
  */
 static uint64_t
 await_own_end(struct control *c, uint64_t now)
@@ -272,9 +265,8 @@ await_progress(struct control *c, uint64_t now)
 }
 
 /*
- * The time-out of a response begins as two round trips of the control connection, which may be on
- * a slower path than data: after the first response, allow twice the time which that took. True:
- * the time-out is this worker's own.
+ * A response's time-out begins as two round trips of the control connection, which may be slower
+ * than the data's; after the first response, allow twice its time. True: it is this worker's own.
  */
 static bool
 fit_timeout(const struct control *c, struct np_worker *w, uint64_t now)
@@ -294,9 +286,8 @@ fit_timeout(const struct control *c, struct np_worker *w, uint64_t now)
 }
 
 /*
- * Interrupt workers that have blocked for too long; their loops then count a loss. If one did not,
- * the signal came just before the wait began: repeat it. Those that wait for events check the time
- * themselves. Returns when to call it again.
+ * Interrupt workers that have blocked for too long, which then count a loss; again if the signal
+ * came before the wait. Those that wait for events check the time. Returns when to call it again.
  */
 static uint64_t
 interrupt_late_workers(struct control *c, uint64_t now)
@@ -337,9 +328,8 @@ interrupt_late_workers(struct control *c, uint64_t now)
 }
 
 /*
- * Do data count that arrive after the time is up? At a daemon, the last data of a connection,
- * unless a warm-up made the far end's window end earlier. At either end, datagrams sent in the
- * window.
+ * Do data count that arrive after the time is up? At a daemon a connection's last data, unless a
+ * warm-up made the far end's window end earlier; at either end datagrams sent in the window.
  */
 static bool
 counts_late_data(const struct np_run *run)
@@ -352,9 +342,8 @@ counts_late_data(const struct np_run *run)
 }
 
 /*
- * Begin the warm-up when it is time. Returns whether it has begun. At an end that waits for the
- * first message, it begins with that or after SLACK_S; with a stream of datagrams it begins at
- * once, as the receiver judges each datagram.
+ * Begin the warm-up when due; has it begun? An end that waits for the first message begins with
+ * that or after SLACK_S; with a stream of datagrams at once, as the receiver judges each one.
  */
 static bool
 begin_warm_up(struct control *c, uint64_t now)
@@ -405,11 +394,10 @@ keep_warm_up(struct control *c, uint64_t now)
 }
 
 /*
- * When the time is up. A daemon's connection test lasts its length from the first transaction on:
- * the client's window may open much later than the daemon's, and none of its connections must find
- * the daemon gone. (Two round trips less, as a silence follows.) A transaction that is later than
- * LATE_S was held up by the path, and the client waits for results. *again: when to look for the
- * first one.
+ * When the time is up. A daemon's connection test lasts its length from the first transaction on,
+ * as the client's window may open much later, and no connection must find the daemon gone (less two
+ * round trips, as a silence follows). A transaction later than LATE_S was held up by the path, and
+ * the client waits for results. *again: when to look for the first one.
  */
 static uint64_t
 time_up_at(struct control *c, uint64_t now, uint64_t *again)
@@ -533,10 +521,7 @@ until_next(const struct np_watch *w, struct looking *l)
 	return w->every_ns - w->every_ns / 4 + w->every_ns / 2 * (l->seed >> 16) / 65536;
 }
 
-/*
- * Has a daemon's test been without data for a while? Then it is watched less often, to cost other
- * tests little. One long call counts only when it returns, so ask TCP before saying yes.
- */
+/* Is a daemon's test idle, to be watched less often? TCP knows of calls that have not returned. */
 static bool
 check_idle(struct control *c, uint64_t now)
 {
@@ -626,9 +611,8 @@ read_control(struct control *c)
 	if (n < 0 && errno != EAGAIN && errno != EINTR) {
 		c->d->lost = errno;
 	} else if (n == 0 || !c->d->run->plan->active) {
-		/* For a client, a message is handled first, since a daemon that closes may have
-		 * sent a reason. A daemon polls only for the end; a reset may show as POLLERR
-		 * alone, with data of the client still readable. */
+		/* A client reads messages first: a closing daemon may have sent a reason. A daemon
+		 * polls for the end; a reset may be POLLERR alone, with data still readable. */
 		c->d->lost = ECONNRESET;
 	}
 	if (c->d->lost == 0) {
@@ -652,10 +636,7 @@ ends_by_data(const struct np_run *run, enum np_phase phase)
 	       run->plan->ramp == 0 && (t->connected || t->admit != NP_ADMIT_IP);
 }
 
-/*
- * With engines that borrow buffers, the error queue has completions, and poll(2) would return at
- * once: POLLERR can't be masked. Then look at the data connections at intervals.
- */
+/* Look at intervals if the engine borrows buffers: poll(2) can't mask POLLERR of completions. */
 static uint64_t
 look_at_data(struct control *c, enum np_phase phase)
 {

@@ -1,7 +1,4 @@
-/*
- * Runs a test's workers (run/team.h). The calling thread is their controller: it keeps the time,
- * watches the control connection and takes signals.
- */
+/* Runs workers (run/team.h). Its thread, the controller, watches time, connection and signals. */
 #ifndef NP_RUN_DRIVE_H
 #define NP_RUN_DRIVE_H
 
@@ -39,10 +36,7 @@ enum np_cause {
 	NP_BY_SILENCE  /* no data connection was made in time, or nothing moved on it any more */
 };
 
-/*
- * A function that the controller calls at intervals, counted from the start of the window, to look
- * at the counters of a run. It costs the loop nothing.
- */
+/* Called by the controller at intervals from the start of the window, at no cost to the loop. */
 struct np_watch {
 	uint64_t every_ns; /* 0: never */
 	void (*look)(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
@@ -84,22 +78,13 @@ struct np_drive {
 	int lost;            /* out: errno if the control connection is lost; else 0 */
 };
 
-/*
- * Install empty handlers for NP_KICK_SIGNAL and NP_PASS_SIGNAL, and ignore SIGPIPE: sendfile(2) has
- * no flag for that. To be called once by main(), which handles all other signals.
- */
+/* Once, by main(): handle NP_KICK_SIGNAL, NP_PASS_SIGNAL; ignore SIGPIPE (sendfile() raises it). */
 void np_drive_prepare(void);
 
-/*
- * Run the workers' loops to their end. run->err tells how the test fared; the return value is
- * NP_OK, or NP_ESYS when no worker could be started.
- */
+/* Run the workers to their end. run->err has the test's failure; NP_ESYS: no worker could start. */
 int np_drive(struct np_drive *d, struct np_err *err);
 
-/*
- * Start the workers, which wait for np_drive(), so that a daemon grants no test for which it has no
- * threads. NP_ESYS if they can't be started.
- */
+/* Start the workers, which wait for np_drive(): a daemon does this before it grants. NP_ESYS. */
 int np_drive_hold(struct np_drive *d, struct np_err *err);
 
 /* End workers that np_drive_hold() started, instead of np_drive(). */

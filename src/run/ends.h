@@ -7,8 +7,7 @@
 
 #include "wire/auth.h"
 
-/* The ends of a connected socket, the client's first (is_client: this one); zeros for one that is
- * not IP. */
+/* The ends of a connected socket, the client's first (is_client: this one); zeros if not IP. */
 void np_ends_of(int fd, bool is_client, uint8_t ends[NP_AUTH_ENDS]);
 
 #endif

@@ -358,9 +358,8 @@ np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WA
 }
 
 /*
- * Put a list for each column that the test has. Times that add up count from the window, as tcp.*
- * does: older clients subtract what the first sample has of them. Counts of bytes are positions in
- * the stream, the same at both ends.
+ * Put a list for each column. Times that add up count from the window, as tcp.* does: older clients
+ * subtract the first sample's. Counts of bytes are positions in the stream, equal at both ends.
  */
 static void
 put_samples(struct np_evidence *ev)
@@ -495,10 +494,7 @@ peer_of(const struct np_run *run)
 	return run->end.peer.len != 0 ? &run->end.peer : &run->terms->only;
 }
 
-/*
- * A connected datagram socket to the peer, for the MTU of the route, which an unconnected one does
- * not know. -1: not needed, or failed.
- */
+/* A datagram socket connected to the peer, to read the route's MTU. -1: not needed, or failed. */
 static int
 connected_to_peer(const struct np_run *run)
 {
@@ -589,9 +585,8 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 }
 
 /*
- * The share of the window for np_foreign_put(): after a warm-up the counters of the connections and
- * of the interface did not begin at the same moment, and what was in flight or queued then is in
- * one of them only. In flight is what is sent in a round trip.
+ * np_foreign_put()'s edge: after a warm-up connections and interface began to count at different
+ * moments, and one lacks what was queued or in flight then (what is sent in a round trip).
  */
 static double
 edge_of(const struct np_evidence *ev, const struct np_run *run)

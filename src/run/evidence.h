@@ -1,7 +1,4 @@
-/*
- * Evidence: what one end learns about a test in addition to its result. Collected before and after
- * the loop and, by the controller, during it, at no cost to the loop. The same at both ends.
- */
+/* What either end learns about a test besides its result, at no cost to the loop. */
 #ifndef NP_RUN_EVIDENCE_H
 #define NP_RUN_EVIDENCE_H
 
@@ -29,18 +26,12 @@ struct np_evidence_wants {
 				       * confined (sys/host.h); NULL: none */
 };
 
-/*
- * Memory for samples, intervals, values and the window of sequence numbers, in addition to
- * NP_SESSION_BYTES, of which a test without evidence uses 150 KiB.
- */
+/* Memory of evidence, in addition to NP_SESSION_BYTES (150 KiB are used without evidence). */
 enum { NP_EVIDENCE_BYTES = 128 << 10 };
 
 struct np_evidence;
 
-/*
- * Start collecting: read the counters, before the data connections are made. NULL if wants->caps
- * is 0, or memory ran out. Workers account for themselves (np_worker.use).
- */
+/* Read counters before the data connections are made. NULL: wants->caps is 0, or no memory. */
 struct np_evidence *np_evidence_begin(const struct np_evidence_wants *wants, struct np_run *run);
 
 /* Start the ledger of the flow's packets, once its ports are known. ev may be NULL. */
@@ -50,14 +41,10 @@ void np_evidence_capture(struct np_evidence *ev, const struct np_run *run);
 enum { NP_EVIDENCE_WATCHES = 3 };
 void np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WATCHES]);
 
-/*
- * To be called after the loop, with the flow still open. Hangs up the flow (np_run_hang_up()).
- * Returns all evidence, to be freed; NULL if ev is. Frees ev.
- */
+/* After the loop: hang up the flow, free ev and return the evidence, to be freed; NULL if ev is. */
 struct np_bag *np_evidence_end(struct np_evidence *ev, struct np_run *run);
 
-/* Only facts of the host, and of the interface that has wants->near (len 0: none). fd: a socket to
- * the peer, for its route; -1: none. */
+/* Put facts of the host and wants->near's interface (len 0: none). fd: to the peer, or -1. */
 void np_evidence_host(const struct np_evidence_wants *wants, int fd, struct np_bag *into);
 
 #endif

@@ -10,8 +10,7 @@ static const double super_packet = 65536; /* bytes; usually the most */
 static const double most_edge = 0.5;      /* a shorter window tells nothing */
 static const double sack_bytes = 36;      /* of TCP options, in an acknowledgement */
 
-/* A datagram larger than the link's MTU is sent in fragments, which carry multiples of 8 bytes,
- * with one UDP header. */
+/* Datagrams larger than the MTU go in fragments of multiples of 8 bytes, with one UDP header. */
 struct np_own
 np_own_of(double count, double bytes, unsigned segment_header, int version,
 	  const struct np_link *link)
@@ -79,8 +78,7 @@ tcp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	out->dropped = fmin(drops_before(bag), or_0(bag, "tcp.retransmitted_segments")) *
 		       (or_0(bag, "tcp.mss") + out->header);
 	in->unsure = (segments_in - np_bag_number(bag, "tcp.data_segments_in")) * sack_bytes;
-	/* What the interface counted, but this end's TCP dropped: segments that came twice, and
-	 * packets that found no room. */
+	/* The interface counted them, TCP dropped them: duplicates, and packets without room. */
 	in->unsure += (or_0(bag, "moved.netstat.TcpExt.TCPDSACKOldSent") +
 		       or_0(bag, "moved.netstat.TcpExt.TCPDSACKOfoSent")) *
 		      or_0(bag, "tcp.mss");

@@ -1,7 +1,4 @@
-/*
- * A gate at which several tests wait before their windows: the last one to arrive opens it, so that
- * those that wait begin at the same moment. If one fails before, the gate fails for all.
- */
+/* A gate where tests wait to open their windows together. If one fails before, it fails for all. */
 #ifndef NP_RUN_GATE_H
 #define NP_RUN_GATE_H
 

@@ -72,9 +72,8 @@ struct group {
 /* ---- The plans ---- */
 
 /*
- * Does each flow need a session? With a daemon of ours, if the test can't have several flows; with
- * netperf's, if its messages can describe one flow (else one session is refused). np_group_check()
- * refuses threads and a warm-up there.
+ * Does each flow need a session? With our daemon, if the test can't have several flows; with
+ * netperf's, if its messages can describe one flow (else one session is refused).
  */
 static bool
 needs_session_each(const struct np_plan *p, const struct np_hello *granted)
@@ -491,8 +490,7 @@ begin_group(struct group *g, const struct np_trial *t, struct np_err *err)
 		return err->code;
 	}
 	g->running = g->count;
-	/* The first session knows what the far end can do: the others ask for no more than they
-	 * need. */
+	/* The first session knows what the far end can do: the others ask for no more. */
 	g->others = *g->trial->target;
 	g->others.wants.caps &= g->trial->client->granted.caps & (NP_CAP_PLAN | NP_CAP_SEQUENCE);
 	for (uint32_t i = 0; i < g->count; i++) {

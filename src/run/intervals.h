@@ -1,7 +1,4 @@
-/*
- * A test in intervals: what one end saw in each of them (run/disturbed.h), in a bounded number of
- * rows however long the test is.
- */
+/* A test in intervals: what one end saw in each (run/disturbed.h), in a bounded number of rows. */
 #ifndef NP_RUN_INTERVALS_H
 #define NP_RUN_INTERVALS_H
 
@@ -59,10 +56,7 @@ struct np_intervals {
 	struct np_interval interval[NP_DISTURBED_MOST];
 };
 
-/*
- * Keep what a look saw: the time since the last look. marks: bits of the reasons that apply to all
- * of it; they fill in seen's marked_us and marked_work.
- */
+/* Keep what a look saw. marks: bits of its reasons, by which marked_us and marked_work are set. */
 void np_intervals_keep(struct np_intervals *all, struct np_interval seen, uint32_t marks);
 
 /* Put disturbed.*: a list for each member, and for each reason that occurred. */

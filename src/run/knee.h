@@ -1,14 +1,12 @@
 /*
- * The knee of an open loop (--rate auto): the highest rate that a test can keep. Steps begin at a
- * low rate, and each has four times the rate of the one before until a rate is too high. Then the
- * interval is bisected, by ratio, down to 5 %; or to 0.5 % if nothing may be lost (NDR, with the
- * loss ratio and width of draft-ietf-bmwg-mlrsearch).
- *
- * A rate is too high if less than 99.9 % of what was due was sent (of a stream: except for 30 ms,
- * as a wake-up may be late at its end); if more than 0.1 % was lost or never answered; if data
- * arrived more slowly than they were sent, which fills a queue; or if P99 exceeds a given multiple
- * of P99 at the lowest rate that had enough samples. The lowest rate that was too high is tried
- * again before the search ends, in case something else disturbed the machine.
+ * The knee of an open loop (--rate auto): the highest rate that a test can keep. From a low rate
+ * on, each step has four times the rate before, until one is too high; then the interval is
+ * bisected, by ratio, to 5 %, or to 0.5 % if nothing may be lost (NDR, with the loss ratio and
+ * width of draft-ietf-bmwg-mlrsearch). A rate is too high if less than 99.9 % of what was due was
+ * sent (of a stream: except for 30 ms, as a wake-up may be late at its end), more than 0.1 % was
+ * lost or never answered, data arrived more slowly than they were sent, which fills a queue, or P99
+ * exceeds a given multiple of P99 at the lowest rate with enough samples. The lowest such rate is
+ * tried again before the end, in case something else disturbed the machine.
  */
 #ifndef NP_RUN_KNEE_H
 #define NP_RUN_KNEE_H
@@ -47,15 +45,13 @@ struct np_knee {
 
 	struct np_knee_step step[NP_KNEE_STEPS];
 	uint32_t steps;
-	/* The highest rate that is not too high (at the end: as it arrived), and the lowest that
-	 * is. 0: none. */
+	/* Highest rate that is kept (at the end: as it arrived), lowest that is not. 0: none. */
 	double good, too_high;
 };
 
 /*
- * Search, by np_trial() at each rate, until the knee is found, a trial fails or a signal comes.
- * Afterwards the trial's plan has the highest good rate, and *r its result; if there is none, those
- * of the lowest rate. NP_OK, or the failure of a trial.
+ * Search by np_trial() until the knee is found, a trial fails or a signal comes. The trial's plan
+ * gets the highest good rate, or else the lowest rate, and *r its result. Fails as a trial does.
  */
 int np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result *r,
 		 struct np_err *err);

@@ -1,7 +1,4 @@
-/*
- * The progress of a test, for a line that shows it. The thread that waits for the daemon or for the
- * workers draws it, and reads the counters without the workers' help.
- */
+/* The progress of a test, drawn by the thread that waits for the daemon or for the workers. */
 #ifndef NP_RUN_LIVE_H
 #define NP_RUN_LIVE_H
 

@@ -1,11 +1,8 @@
 /*
- * Outages of reliable connections under --rate: the longest time in which nothing was acknowledged
- * of what this end had sent, if some of it was sent again then, or there was no route to send it.
- * The controller of the sending end looks for them, at no cost to the loop. One that is not over
- * lasts until the end of the window. Time in which this process stood still does not count, or in
- * which the far end did not read.
- *
- * Outages of datagrams are found by what is missing (bench/sequence.h, bench/open.h).
+ * Outages of reliable connections under --rate: the longest time in which nothing that this end had
+ * sent was acknowledged, and some was sent again or had no route; an open one lasts until the
+ * window ends. The controller looks for them. Time in which this process stood still or the far end
+ * did not read does not count. For datagrams see bench/sequence.h and bench/open.h.
  */
 #ifndef NP_RUN_OUTAGE_H
 #define NP_RUN_OUTAGE_H
@@ -19,10 +16,7 @@ enum { NP_OUTAGE_MS = 2 }; /* between two looks; subtracted from the length of a
 
 struct np_outages;
 
-/*
- * NULL unless this end sends, at a rate, in a test that outages can be found in. run has to last as
- * long. Free with free().
- */
+/* NULL unless this end sends at a rate and outages can show. run must last as long. To be freed. */
 struct np_outages *np_outages_new(const struct np_run *run);
 
 /* np_watch.look: look at all flows, every NP_OUTAGE_MS. */

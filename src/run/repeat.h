@@ -42,8 +42,7 @@ struct np_repeat {
 	unsigned done;
 	struct np_series figure[NP_REPEAT_FIGURES];
 	double elapsed_s; /* of all iterations */
-	/* With --clean iterations differ in length: sums of each figure times the seconds, and the
-	 * seconds. */
+	/* --clean iterations differ in length: sums of figure times seconds, and of seconds. */
 	double by_time[NP_REPEAT_FIGURES], known_s[NP_REPEAT_FIGURES];
 	struct np_hist *hist; /* of all iterations together; NULL before the first */
 	struct np_repeat_clean clean;

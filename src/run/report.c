@@ -62,10 +62,7 @@ report_ends(struct np_record *r, enum np_metric_id id, int64_t near, int64_t far
 	np_record_int(r, np_metric_of(id, true), far);
 }
 
-/*
- * The rate, and the mean time of a transaction: seconds for each, times those in flight. As in
- * netperf, a test without transactions has a rate of 1, and no latency.
- */
+/* Rate and mean time of transactions; without any, as in netperf, the rate is 1 with no latency. */
 static void
 report_transactions(const struct sums *s, struct np_record *r)
 {
@@ -125,10 +122,7 @@ report_rates(const struct sums *s, struct np_record *r)
 	NP_MARK_IF(!far, r, NP_M_REMOTE_SEND_THROUGHPUT, NP_M_REMOTE_RECV_THROUGHPUT);
 }
 
-/*
- * What each end was asked for, from its part of the plan. (-b and -w are separate, as they may be
- * above INT32_MAX.)
- */
+/* What each end was asked for; -b and -w separately, as they may be above INT32_MAX. */
 static void
 report_asked(const struct sums *s, struct np_record *r)
 {

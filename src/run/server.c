@@ -22,9 +22,8 @@ enum {
 };
 
 /*
- * Requests that are not tests may cost 10 ms of processor time each, and many sessions may send
- * them. QUESTIONS of them are answered at once, more than a client sends between two tests. The
- * next one waits for QUESTION_MS, and each further one twice as long, up to 1.3 s.
+ * Requests other than tests may cost 10 ms of CPU each: QUESTIONS of them, more than clients send
+ * between tests, are answered at once, the next after QUESTION_MS, then twice as long, up to 1.3 s.
  */
 enum { QUESTIONS = 16, QUESTION_MS = 10, DOUBLINGS = 7 };
 

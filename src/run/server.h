@@ -67,12 +67,10 @@ struct np_handover {
 struct np_wish {
 	char test[32];    /* like "TCP_RR": transport and pattern, for people */
 	uint32_t seconds; /* 0: it ends by count, within np_limits.seconds */
-	/* What it needs in addition to its session, or is granted; and how much of that it can do
-	 * without. */
+	/* What it needs besides its session, or is granted; how much of that it can do without. */
 	uint64_t takes[NP_RESOURCES], spares[NP_RESOURCES];
 	struct np_handover handover;
-	/* If granted: the socket that the data sockets come from (np_terms.data_fd), and the
-	 * client's token. */
+	/* If granted: where data sockets come from (np_terms.data_fd), and the client's token. */
 	int data_fd;
 	struct np_token token;
 };
@@ -84,11 +82,10 @@ struct np_served {
 };
 
 /*
- * Permission for tests. Before a test takes memory or sockets, ask() returns NP_OK, with what is
- * granted in wish->takes; or it fills in err, with the errno to answer and a text that names the
- * limit. It may wait for a turn, until control_fd closes or a signal comes. Afterwards moved() is
- * called every NP_MOVED_S in which something was sent or received, and done() at the end. refused()
- * reports a test that the session itself refused. If functions are NULL, everything is granted.
+ * Before a test takes memory or sockets, ask() returns NP_OK with the grant in wish->takes, or
+ * fills err with the errno to answer and the limit's name. It may wait for a turn, until control_fd
+ * closes or a signal comes. Then moved() is called every NP_MOVED_S with data moved, done() at the
+ * end; refused() if the session itself refused the test. NULL functions grant all.
  */
 enum { NP_MOVED_S = 3 };
 struct np_admission {
@@ -127,9 +124,8 @@ struct np_server {
 };
 
 /*
- * Serve until the client closes, a deadline passes or a signal comes. The channel may hold a first
- * whole message already (have == size), which is served first. Closes the channel's descriptor.
- * NP_OK when the client closed between two requests.
+ * Serve until the client closes (NP_OK between two requests), a deadline passes or a signal comes.
+ * A whole message in the channel (have == size) is served first. Closes the channel's descriptor.
  */
 int np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err);
 

@@ -100,10 +100,7 @@ np_server_why_no_engine(const struct np_limits *limits, const struct np_engine *
 /* More threads would only wait for each other. */
 enum { THREADS_A_CPU = 4 };
 
-/*
- * Reduce flows and threads to what the limits allow; the response tells the client. If one flow and
- * thread is too much, check_limits() refuses the test. *bytes: of memory, with the session's.
- */
+/* Reduce flows and threads to the limits, to one at least. *bytes: memory, with the session's. */
 static int
 reduce_to_limits(const struct np_limits *limits, struct np_plan *p, const struct np_terms *terms,
 		 uint64_t *bytes, struct np_err *err)
@@ -136,10 +133,9 @@ reduce_to_limits(const struct np_limits *limits, struct np_plan *p, const struct
 }
 
 /*
- * With --one-port, let data use the port of the control connection, unless the client names other
- * addresses or ports, or the test is of a kind that can't use it. The client must use tokens if the
- * daemon sends the first datagram, to know where to, and if connections carry no data, as the
- * daemon takes a connection without a token for a data connection only when it carries some.
+ * With --one-port data use the control port, unless the client names other addresses or ports, or
+ * the test can't. It must use tokens if the daemon sends the first datagram, to know where to, and
+ * if connections carry no data, as those are not recognised without a token.
  */
 static void
 choose_handover(const struct np_server *s, const struct np_plan *p, struct np_handover *handover)

@@ -1,7 +1,6 @@
 /*
- * Shared by the files of the server only: server.c (requests), server_answer.c (answers),
- * server_policy.c (what a client may ask for, and from which peers data are accepted),
- * server_limits.c (how much it may use), and server_test.c (runs a test).
+ * Shared by server.c (requests), server_answer.c, server_policy.c (what a client may ask for, and
+ * accepted peers), server_limits.c (how much it may use), and server_test.c (runs a test).
  */
 #ifndef NP_RUN_SERVER_PARTS_H
 #define NP_RUN_SERVER_PARTS_H
@@ -9,32 +8,20 @@
 #include "run/server.h"
 #include "run/talk.h"
 
-/* ---- Answers (server_answer.c) ---- */
-
 /* Send a finished message: a frame, or one of ours. */
 int np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *err);
 
-/*
- * Send a message of netperf's format: code, first word (0 or an error), and the fields of *m by the
- * layout. m and layout NULL: nothing else.
- */
+/* Send a message of netperf's: code, first word (0 or an error), *m by its layout (NULL: none). */
 int np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout *layout,
 			  const void *m, struct np_err *err);
 
-/*
- * Answer a request with an error, in the format of `code`, and log it. *err becomes *why, or says
- * why the answer was not sent. Returns its code.
- */
+/* Refuse in `code`'s format, and log it. Always fails: with *why, or why that was not sent. */
 int np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code,
 		     const struct np_err *why, struct np_err *err);
-
-/* ---- What a client may ask for (server_policy.c) ---- */
 
 /* Refuse a plan that this client may not have; *out: by which peers, ports and sizes it may run. */
 int np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd,
 		    struct np_terms *out, struct np_err *err);
-
-/* ---- How much of it (server_limits.c) ---- */
 
 /* A warm-up as the limit of a test's length counts it: in seconds, rounded up. */
 uint32_t np_server_warm_up_s(const struct np_plan *p);
@@ -51,17 +38,12 @@ const char *np_server_why_no_engine(const struct np_limits *limits, const struct
 void np_server_apply_grant(const struct np_server *s, const struct np_wish *wish, struct np_plan *p,
 			   struct np_terms *terms);
 
-/* ---- The test itself (server_test.c) ---- */
-
 /* Run a test that was granted, from taking memory and sockets to its results. */
 int np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 		   const struct np_plan *p, const struct np_terms *terms, struct np_served *served,
 		   struct np_err *err);
 
-/*
- * Close the connections of the last test that have data which the client has not received. waits:
- * while it receives some, for a minute at most, and for 10 s without any. The rest is discarded.
- */
+/* Close the last test's connections with unread data. waits: up to 1 min, 10 s without progress. */
 void np_server_end_unread(struct np_server *s, bool waits);
 
 #endif

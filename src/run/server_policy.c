@@ -49,10 +49,7 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 	return NP_OK;
 }
 
-/*
- * The addresses of the control connection: the loopback for one in the UNIX domain. Of one by way
- * of a proxy, the client's: the proxy itself takes no data.
- */
+/* Addresses of the control connection: loopback in the UNIX domain, behind a proxy the client's. */
 static int
 control_addresses(const struct np_server *s, int fd, int family, struct np_addr *near,
 		  struct np_addr *far, struct np_err *err)
@@ -84,10 +81,7 @@ match_family(struct np_addr *a, int family)
 	return np_family_of(a)->version == np_family(family)->version;
 }
 
-/*
- * Only the address of the control connection, which its handshake has proved: the source address of
- * a datagram can be forged, and so can an address in a request.
- */
+/* Only the control connection's address is proved: a datagram's or a request's can be forged. */
 static int
 accept_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
 	      struct np_err *err)
@@ -112,9 +106,8 @@ accept_client(const struct np_plan *p, const struct np_addr *client, struct np_a
 }
 
 /*
- * Our clients send datagrams to the address of the control connection unless they name another one.
- * Bind to it, so that responses come from it, whatever the routes are. Other clients, which ask for
- * neither ids nor echoes, may use another address of this host.
+ * Our clients send datagrams to the control connection's address unless they name one: bind to it,
+ * so that responses come from there. Others (no ids or echoes) may use another address here.
  */
 static int
 use_control_address(const struct np_server *s, struct np_plan *p, int control_fd,
@@ -136,10 +129,7 @@ use_control_address(const struct np_server *s, struct np_plan *p, int control_fd
 	return NP_OK;
 }
 
-/*
- * If the control connection is of another family, it proves no address of this one: the client has
- * to name its address, and only connections from there are accepted.
- */
+/* Another family proves no address here: accept only connections from the one the client names. */
 static int
 accept_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 {
@@ -154,9 +144,8 @@ accept_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 }
 
 /*
- * Choose the peers that the data socket accepts. A TCP handshake proves an address, so the client
- * may name another of its addresses, and further ones. If the data use another family than the
- * control connection, or another address of this host, it need not name one: any peer is accepted.
+ * Choose accepted peers. A TCP handshake proves an address, so the client may name other ones; it
+ * need not if data use another family or local address than control: then any peer is accepted.
  */
 static int
 choose_peers(const struct np_server *s, const struct np_plan *p, int control_fd,

@@ -141,9 +141,8 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 }
 
 /*
- * Keep connections open on which the client has not received all data, until the next test or the
- * end of the session. After a close(2), the kernel would keep data that it does not read for
- * minutes, and no session would account for that memory.
+ * Keep connections with data that the client has not received, until the next test or the session's
+ * end: after a close(2) the kernel would keep unread data for minutes, in no session's account.
  */
 static void
 keep_unread(struct np_server *s, struct np_run *run)
@@ -290,8 +289,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 		np_drive_release(&d);
 		np_bag_free(np_evidence_end(ev, &run));
 	} else if (run_flow(s, &d, ev, &why) != NP_OK) {
-		/* Refuse while the data connection is open, so that the client does not see its
-		 * end first. */
+		/* Refuse before the data connection closes: the client must not see that first. */
 		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
 	} else {
 		rc = report_results(s, c, dialect, &run, err);

@@ -74,10 +74,7 @@ join_all(struct np_stations *s, const struct np_stamps *near, const struct np_st
 /* Fewer numbers may be even by chance. */
 enum { FEW = 16 };
 
-/*
- * How many of the near end's transactions the far end should have. It may keep only one in 2, 4 or
- * more of them: the common factor of its numbers tells, even if some are missing.
- */
+/* How many of the near end's transactions the far end should have: it may keep one in 2, 4, ... */
 static size_t
 common(const struct np_stamps *near, const struct np_stamps *far)
 {

@@ -1,7 +1,6 @@
 /*
- * Stations of transactions: where their time goes, by the time stamps of both ends
- * (bench/stamps.h). Each end's part is measured by its own clock, and the rest is the network's, so
- * they add up to the round trip. For the delay of each direction see stats/oneway.h.
+ * Stations of transactions: where their time goes, by both ends' time stamps (bench/stamps.h). Each
+ * end's clock measures its part, the rest is the network's (each direction: stats/oneway.h).
  */
 #ifndef NP_RUN_STATIONS_H
 #define NP_RUN_STATIONS_H
@@ -43,10 +42,7 @@ struct np_stations {
 	size_t kept, joined; /* transactions that both ends should have; those that both have */
 };
 
-/*
- * Combine the stamps of a run with those in the far end's bag, and remove them from it. NULL: this
- * end has none, or memory ran out. To be freed by np_stations_free().
- */
+/* Join a run's stamps with the far bag's, which are removed. NULL: none, or no memory. */
 struct np_stations *np_stations_join(const struct np_run *run, struct np_bag *far);
 void np_stations_free(struct np_stations *s);
 

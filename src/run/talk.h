@@ -1,7 +1,4 @@
-/*
- * The dialects of the control protocol: how the messages of each request code carry a test's
- * parameters and results. Both ends use them.
- */
+/* The dialects of the control protocol: how messages of each code carry tests and results. */
 #ifndef NP_RUN_TALK_H
 #define NP_RUN_TALK_H
 
@@ -93,10 +90,7 @@ int np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err)
 /* ENGINES asks which engines of the daemon could drive a test. Only its request is of a dialect. */
 extern const struct np_dialect np_engines_dialect;
 
-/*
- * Add the far end's figures of another session of the same test: counts are summed; sizes, options
- * and processors stay the first one's.
- */
+/* Add the far end's figures of another session: counts add up, the rest stays the first one's. */
 void np_far_add(struct np_far *sum, const struct np_far *far);
 
 /* Set every member to "not told". */

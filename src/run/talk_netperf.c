@@ -1,20 +1,15 @@
 /*
- * The dialects of netperf's own messages (wire/messages.def). The rows of talk.def say what their
- * fields mean, for both ends. The table of tests has the rest, and names functions for what no row
- * can say.
- *
- * OMNI asks for most tests. TCP_STREAM (also used for TCP_SENDFILE), TCP_CC and the UNIX domain
- * have requests of their own, since OMNI has no room for counts of bytes and for paths. The path in
- * a request is ignored and left empty: a daemon answers the address that a datagram came from. All
- * other requests come from clients without OMNI (netperf 2.2 to 2.4, or built without it), and have
- * only the daemon's half.
+ * The dialects of netperf's own messages (wire/messages.def). talk.def says what their fields mean;
+ * the table of tests has the rest, and functions for what no row can say. OMNI asks for most tests.
+ * TCP_STREAM (also TCP_SENDFILE), TCP_CC and the UNIX domain have their own requests, as OMNI has
+ * no room for counts of bytes and paths. The path in a request is ignored and left empty: a daemon
+ * answers a datagram's source. All others come from clients without OMNI (netperf 2.2 to 2.4, or
+ * built without it), and have only the daemon's half.
  */
 #include <stdio.h>
 
 #include "base/text.h"
 #include "run/talk_rows.h"
-
-/* --- paths of the UNIX domain --------------------------------------------------------------- */
 
 void
 np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX])
@@ -37,8 +32,6 @@ np_path_from_wire(char *path, struct np_far *far, struct np_err *err)
 	snprintf(far->path, sizeof(far->path), "%s", path);
 	return NP_OK;
 }
-
-/* --- the rows, in both directions ------------------------------------------------------------- */
 
 /* Can that double be a byte count? Not if it is negative, not a number, or beyond 2^63. */
 static bool
@@ -228,10 +221,7 @@ decode_endless_request(struct talk *t)
 	t->p->length = 0;
 }
 
-/*
- * netperf swaps the port's bytes twice in SCTP_STREAM: from a machine of the other byte order it is
- * out of range.
- */
+/* In SCTP_STREAM netperf swaps the port's bytes twice: out of range from the other byte order. */
 static void
 decode_sctp_stream_request(struct talk *t)
 {
@@ -309,10 +299,7 @@ decode_rr_results(struct talk *t)
 	decode_utilisation(t->far, t->m.rr_results.cpu_method, t->m.rr_results.num_cpus);
 }
 
-/*
- * Counts of bytes have 32 bits. The daemon tells neither the method nor its number of processors;
- * it runs on this machine.
- */
+/* Byte counts have 32 bits; method and processors are not told: the daemon is on this machine. */
 static void
 decode_unix_results(struct talk *t)
 {

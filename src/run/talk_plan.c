@@ -1,7 +1,4 @@
-/*
- * PLAN, GRANT and RESULT (wire/plan.h) describe any test of a pattern and a transport that both
- * ends know. A client uses them for what netperf's messages can't say.
- */
+/* PLAN, GRANT and RESULT (wire/plan.h): for tests that netperf's messages can't describe. */
 #include <stdio.h>
 
 #include "base/text.h"

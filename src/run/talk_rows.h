@@ -1,7 +1,6 @@
 /*
- * The rows of talk.def as functions: pass_NAME() moves a field between a message and what it means
- * (a plan, a run, a tally). The direction and the kind of message are in struct talk. The dialects
- * of netperf's messages (talk_netperf.c) and of ours (talk_plan.c) call them.
+ * The rows of talk.def as functions for talk_netperf.c and talk_plan.c: pass_NAME() moves a field
+ * between a message and what it means (a plan, a run, a tally), as struct talk says.
  */
 #ifndef NP_RUN_TALK_ROWS_H
 #define NP_RUN_TALK_ROWS_H
@@ -130,10 +129,7 @@ struct talk {
 
 /* --- values that no member has ---------------------------------------------------------------- */
 
-/*
- * In the UNIX domain netperf asks for buffers of 0 bytes by default, which the daemon makes as
- * small as possible. This client does the same, so that results can be compared.
- */
+/* As netperf, ask for UNIX domain buffers of 0 bytes, the smallest, so that results compare. */
 static inline int32_t
 buffer(const struct np_plan *p, int32_t size)
 {
@@ -223,10 +219,7 @@ utilisation(const struct talk *t)
 #define BOTH(member) (member, member)
 #define NONE (0, nothing)
 
-/*
- * Reads v into the meaning's target, or returns the value of its expression. noinline: a row is in
- * many messages, and compiles faster as a call.
- */
+/* Reads v into the target, or returns the meaning's value. noinline: compiles faster as a call. */
 #define MEANS(type, meaning) (t->reads ? (TO meaning = v, v) : (type)(FROM meaning))
 #define ROW(type, name, asked, granted, reported)                                                  \
 	static __attribute__((noinline, unused)) type pass_##name(struct talk *t, type v)          \

@@ -87,10 +87,7 @@ explain_failure(struct np_worker *w, int error)
 	}
 }
 
-/*
- * Give the worker its own table of descriptors, with those that it needs: the kernel counts
- * references in a shared one at every call. False if it keeps that.
- */
+/* Unshare the descriptors: in a shared table each call counts references. False: still shared. */
 static bool
 unshare_descriptors(const struct np_member *m)
 {

@@ -1,7 +1,4 @@
-/*
- * The threads of a run's workers. All go through the same phases, and the window opens for all at
- * once, when the last one is ready. The controller (run/drive.c) sees each change of phase.
- */
+/* A run's worker threads: same phases for all, and the window opens when the last one is ready. */
 #ifndef NP_RUN_TEAM_H
 #define NP_RUN_TEAM_H
 
@@ -34,10 +31,7 @@ struct np_team {
 	int heard_fd;             /* where the controller reads it */
 };
 
-/*
- * Start a thread for each worker; they wait for np_team_go_on(). `gated`: they wait for it again in
- * phase NP_READY, before the window opens. NP_ESYS if one can't be started: then all are ended.
- */
+/* Start threads that wait for np_team_go_on(), if `gated` also in NP_READY. NP_ESYS: all ended. */
 int np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err *err);
 
 /* Let the threads go on: at first to connect, then, if gated, to the window. */
@@ -53,10 +47,7 @@ void np_team_kick(const struct np_team *team, const struct np_worker *w);
 /* Wait until all threads have ended. Those that were never told to go on end at once. */
 void np_team_dismiss(struct np_team *team);
 
-/*
- * The signal of np_team_kick(). A compromised session could send it, and no other, to other
- * processes, so it is one that is ignored by default.
- */
+/* For np_team_kick(). A compromised session could send it to others: by default it is ignored. */
 #define NP_KICK_SIGNAL SIGURG
 
 #endif

@@ -1,7 +1,4 @@
-/*
- * From when on an interval of a test counts as disturbed. doc/evidence.md has the same table:
- * tests/e2e/doc.py compares them.
- */
+/* From when on an interval counts as disturbed, as in doc/evidence.md (see tests/e2e/doc.py). */
 #ifndef NP_RUN_THRESHOLDS_H
 #define NP_RUN_THRESHOLDS_H
 

@@ -1,7 +1,4 @@
-/*
- * A trial: a plan carried out once against a target, with the record and evidence that this gives.
- * Repetitions, and all that compares tests, consist of trials.
- */
+/* A trial: a plan carried out once against a target, with its record and evidence. */
 #ifndef NP_RUN_TRIAL_H
 #define NP_RUN_TRIAL_H
 
@@ -19,8 +16,7 @@ struct np_trial {
 	const struct np_terms *terms; /* of this end; NULL: none */
 	const struct np_addr *peer;   /* the data address, see np_client_run() */
 	const struct np_unit *unit;   /* of the record's throughput */
-	/* Used instead of client->watch.look if there are several sessions: gets the sum of their
-	 * counts. NULL: nothing is shown of them. */
+	/* Used instead of client->watch.look for several sessions: gets their sum. May be NULL. */
 	void (*look)(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 		     uint64_t started_ns, uint64_t now_ns);
 };
@@ -47,17 +43,15 @@ int np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err 
 void np_trial_result_free(struct np_trial_result *r);
 
 /*
- * From a test's outcome to named results: fill every row of the metric table that the outcome has a
- * value for, in `unit`'s terms (report.c). Not latency, means and confidence, which belong to all
- * iterations: see run/repeat.h. The texts stay the outcome's own.
+ * From a test's outcome to named results: fill each row of the metric table that the outcome has,
+ * in `unit`'s terms; the texts stay the outcome's. Latency, means and confidence: run/repeat.h.
  */
 void np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_record *r);
 
 /*
- * A group: several sessions with a daemon for one trial. Their windows open at the same moment, and
- * they have one result. It is how a test has many flows with a daemon that serves one flow in a
- * session, as netperf's does, and how it has a stream in each direction (run/group.c). Each session
- * takes a thread here and a process of the daemon.
+ * A group: several sessions with a daemon for one trial, with windows that open together and one
+ * result: for many flows with a daemon that serves one a session, as netperf's does, and for both
+ * directions (run/group.c). Each session takes a thread here and a process of the daemon.
  */
 enum { NP_SESSIONS_MAX = 1000 };
 
@@ -72,17 +66,14 @@ int np_group_check(const struct np_plan *p, const struct np_target *t,
 		   const struct np_hello *granted, struct np_err *err);
 
 /*
- * Run the sessions of a trial, more than one, once np_group_check() has accepted them. All connect
- * and agree with the daemon, then all make their data connections, then all windows open; of --both
- * the receiving half connects after the sending one, and opens its window with its connections. If
- * one fails, all end; if that was after the windows opened, *out has what was measured. err is of
- * the first one that failed, and names it.
- *
- * t->client is connected, and is that of the first session; the others' are set up like it. Its
- * watch says how often to call t->look(), by one thread at a time. Only the first session collects
- * evidence. If the client has a gate, each session arrives there. The plan's flows and its length
- * are divided. *out is the sum: counts and flows of all, the machines' figures (processors,
- * evidence) of the first. Always call np_outcome_free().
+ * Run the sessions of a trial, after np_group_check(). All connect and agree, then all make their
+ * data connections, then all windows open; of --both the receiving half connects after the sending
+ * one, and opens its window with its connections. If one fails, all end; *out has what was measured
+ * if windows were open; err names the first one that failed. t->client is connected, and is the
+ * first session's; the others' are set up like it. Its watch says how often to call t->look(), by
+ * one thread at a time. Only the first session collects evidence; each arrives at the client's
+ * gate. The plan's flows and length are divided. *out sums counts and flows; the machines' figures
+ * are the first's. Always call np_outcome_free().
  */
 int np_group_run(const struct np_trial *t, struct np_outcome *out, struct np_err *err);
 

@@ -1,7 +1,4 @@
-/*
- * What a controller observes during the window: how late its looks were and how long they took (by
- * which run/disturbed.h judges whether the process stood still), and what its workers were doing.
- */
+/* What a controller sees in the window: how late and long its looks were, what workers did. */
 #ifndef NP_RUN_WITNESS_H
 #define NP_RUN_WITNESS_H
 

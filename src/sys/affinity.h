@@ -8,10 +8,7 @@
 #include "base/cpulist.h"
 #include "base/err.h"
 
-/*
- * Bind the calling thread, and threads that it creates from now on, to one processor. NP_ESYS if
- * the processor does not exist or may not be used.
- */
+/* Bind this thread, and those it creates, to one processor. NP_ESYS: it can't be used. */
 int np_bind_cpu(int cpu, struct np_err *err);
 
 /* The processors that the calling thread may use. False, with errno and *l empty: not known. */

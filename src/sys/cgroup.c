@@ -85,10 +85,7 @@ group_in(const char *text, const char *controller, char path[PATH_MAX])
 	return false;
 }
 
-/*
- * The part of a path below another one: "/b" for "/a/b" below "/a", "" for the same path. NULL: it
- * isn't below it.
- */
+/* The rest of a path below another: "/b" for "/a/b" below "/a", "" if equal. NULL: not below it. */
 static const char *
 below(const char *path, const char *top)
 {
@@ -100,8 +97,7 @@ below(const char *path, const char *top)
 	return strcmp(path + len, "/") == 0 ? "" : path + len;
 }
 
-/* Decode the octal escapes of mountinfo in place ("\040" is a space); the kernel writes 3 digits.
- */
+/* Decode mountinfo's octal escapes in place ("\040" is a space); the kernel writes 3 digits. */
 static void
 unescape(char *text)
 {

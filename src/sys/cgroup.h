@@ -25,9 +25,8 @@ struct np_cgroup_trees {
 };
 
 /*
- * Find the hierarchies as they are mounted for this process, or else for one of its ancestors:
- * ip-netns(8) hides them from the programs that it starts. root: the directory above proc and sys;
- * "" except in tests.
+ * Find the hierarchies as mounted for this process, or else for an ancestor: ip-netns(8) hides them
+ * from its programs. root: the directory above proc and sys; "" except in tests.
  */
 void np_cgroup_find(const char *root, struct np_cgroup_trees *trees);
 void np_cgroup_forget(struct np_cgroup_trees *trees);

@@ -146,10 +146,7 @@ np_cpu_free(struct np_cpu_times *t)
 	}
 }
 
-/*
- * How much a counter has grown. Old and 32-bit kernels count in 32 bits, which may wrap. A growth
- * of 2^31 ticks would take half a year, so if it seems that large the counter went back instead: 0.
- */
+/* A counter's growth; 32-bit ones wrap. 2^31 ticks would take half a year: it went back, so 0. */
 static uint64_t
 moved(uint64_t from, uint64_t to)
 {

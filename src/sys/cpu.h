@@ -1,7 +1,6 @@
 /*
- * How busy the machine's processors were, from /proc/stat (proc_stat(5)), computed as netperf does:
- * a processor's use is 100 minus the percentage of its idle counter in the sum of all ten counters
- * (so waiting for I/O counts as busy). The machine's use is the mean of its processors'.
+ * How busy processors were, from /proc/stat (proc_stat(5)), as in netperf: 100 minus the idle
+ * counter's percentage of all ten (so I/O waits are busy). The machine's use is the mean of them.
  */
 #ifndef NP_SYS_CPU_H
 #define NP_SYS_CPU_H
@@ -27,9 +26,8 @@ struct np_cpu_use {
 struct np_cpu_times;
 
 /*
- * Read the counters; np_cpu_free() releases them. root: the directory above proc; NULL: "".
- * Counters that an old kernel does not have are 0. NP_ESYS, and *out NULL, if the file can't be
- * read or is malformed.
+ * Read the counters; those that an old kernel lacks are 0. root: the directory above proc; NULL:
+ * "". NP_ESYS, and *out NULL, if the file can't be read or is malformed.
  */
 int np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err);
 void np_cpu_free(struct np_cpu_times *t); /* NULL is ignored */
@@ -62,10 +60,7 @@ double np_cpu_stolen(const struct np_cpu_times *t);
 int np_cpu_count(void);
 double np_cpu_rate(void);
 
-/*
- * How many threads are running or ready to run (proc_loadavg(5)), the caller's included. -1 with
- * errno if that is not known. root: the directory above proc; "" except in tests.
- */
+/* Threads that run or are ready to (proc_loadavg(5)), this one too. -1 with errno: not known. */
 long np_cpu_load(const char *root);
 
 /* Do that many threads want to run that each waits about a tenth of a second for its turn? */

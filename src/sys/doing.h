@@ -1,7 +1,4 @@
-/*
- * Samples of what a thread of this process is doing: running or ready to run; blocked in sending,
- * receiving or a pause; stopped (proc_pid_stat(5), proc_pid_syscall(5), proc_pid_wchan(5)).
- */
+/* What a thread of ours is doing (proc_pid_stat(5), proc_pid_syscall(5), proc_pid_wchan(5)). */
 #ifndef NP_SYS_DOING_H
 #define NP_SYS_DOING_H
 

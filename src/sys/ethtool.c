@@ -100,10 +100,7 @@ np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count)
 	return rc;
 }
 
-/*
- * The first request returns how many words each of three bitmaps needs, as a negative number; the
- * second one offers them.
- */
+/* The first request returns, negated, how many words three bitmaps need; the second offers them. */
 int
 np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out)
 {

@@ -1,7 +1,6 @@
 /*
- * Requests to the driver of an interface by ioctl(2) with SIOCETHTOOL (linux/ethtool.h), which need
- * no privilege. fd may be any IP socket. All functions return 0 or a negative errno; -EOPNOTSUPP if
- * the driver does not support the request.
+ * Requests to an interface's driver by SIOCETHTOOL (linux/ethtool.h), without privilege. fd: any IP
+ * socket. All return 0 or a negative errno; -EOPNOTSUPP if the driver does not support it.
  */
 #ifndef NP_SYS_ETHTOOL_H
 #define NP_SYS_ETHTOOL_H

@@ -9,11 +9,8 @@
 int np_file_open(const char *root, const char *path, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * Functions with _of read from what np_file_open() returned, and close it; the macros without _of
- * take the arguments of np_file_open() instead.
- *
- * Read up to size - 1 bytes, and add a NUL. Returns the number of bytes, or a negative errno with
- * an empty text.
+ * Read up to size - 1 bytes and a NUL. Returns their number, or a negative errno and "". Those with
+ * _of read from what np_file_open() returned, and close it; macros without take its arguments.
  */
 long np_file_read_of(char *out, size_t size, int fd);
 #define np_file_read(out, size, ...) np_file_read_of(out, size, np_file_open(__VA_ARGS__))
@@ -30,10 +27,7 @@ int np_file_number_of(int64_t *out, int fd);
 char *np_file_all_of(int *error, int fd);
 #define np_file_all(error, ...) np_file_all_of(error, np_file_open(__VA_ARGS__))
 
-/*
- * Read an open file again from its beginning, up to size - 1 bytes, and add a NUL. Returns the
- * number of bytes, or a negative errno. A file of /proc then has its present contents.
- */
+/* Read an open file again from its beginning (a file of /proc: as it is now). Returns as above. */
 long np_file_again(char *out, size_t size, int fd);
 
 /* The last name of a symbolic link's text, "virtio2" of "../../../virtio2". Returns as above. */

@@ -107,8 +107,7 @@ np_host_boot(const char *root, struct np_bag *into)
 	np_bag_text(into, text, "clock.boot");
 }
 
-/* The value of a line such as "model name\t: Intel ..." before the first blank line; false: none.
- */
+/* The value of a line like "model name\t: Intel ..." before the first blank line; false: none. */
 static bool
 cpuinfo_line(const char *info, const char *key, char *out, size_t size)
 {

@@ -1,7 +1,4 @@
-/*
- * Facts about this machine that matter for a network test (for --preflight and the JSON):
- * processors and clocks, the interface and its settings, limits of the network stack.
- */
+/* Facts about this machine for --preflight and the JSON: processors, clocks, interface, limits. */
 #ifndef NP_SYS_HOST_H
 #define NP_SYS_HOST_H
 
@@ -24,10 +21,7 @@ void np_host_facts(const char *root, const char *device, int fd, struct np_bag *
  */
 void np_host_lasting(struct np_bag *into);
 
-/*
- * Put clock.boot, a part of the boot id with the time namespace. Two ends with the same value read
- * the same CLOCK_MONOTONIC, and can compare their times.
- */
+/* Put clock.boot: boot id and time namespace. Ends with equal ones share their CLOCK_MONOTONIC. */
 void np_host_boot(const char *root, struct np_bag *into);
 
 /* The range from which the kernel picks local ports (ip(7)). False: it could not be read. */

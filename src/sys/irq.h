@@ -11,9 +11,8 @@ struct np_irq {
 };
 
 /*
- * Call `each` for the device's interrupts: those with a number among its MSI vectors
- * (/sys/class/net/DEV/device/msi_irqs), or with the device's name or bus address as a word of their
- * line. 0, or a negative errno; -ENOENT for a device without hardware, which has none.
+ * Call `each` for the device's interrupts: by its MSI vectors (/sys/class/net/DEV/device/msi_irqs),
+ * or its name or bus address in the line. 0, or a negative errno; -ENOENT: no hardware.
  */
 int np_irq_each(const char *root, const char *device,
 		void (*each)(void *ctx, const struct np_irq *), void *ctx);

@@ -11,11 +11,9 @@ struct np_link {
 	const char *root; /* the directory above proc and sys; "" except in tests */
 	char device[16];  /* IF_NAMESIZE; "": none */
 	int rtnl, inet;   /* sockets for rtnetlink and ioctl(2), or negative errnos, as in tests */
-	/*
-	 * Does /sys/class/net show this interface? After changing its network namespace a process
-	 * still sees the interfaces of the old one there, unless /sys is mounted again, as by
-	 * ip-netns(8). False for lo, which looks the same in every namespace.
-	 */
+	/* Does /sys/class/net show it? After a change of network namespace it still has the old
+	 * one's interfaces, unless /sys is mounted again, as by ip-netns(8). False for lo, which
+	 * looks the same everywhere. */
 	bool in_sysfs;
 	int index;
 	unsigned header; /* bytes of the link layer's header that its counters include */

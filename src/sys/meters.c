@@ -53,10 +53,7 @@ np_meters_close(struct np_meters *m)
 	}
 }
 
-/*
- * A line for each processor that is online, in hexadecimal; the 13th column, of kernels since 5.10,
- * says which one.
- */
+/* Hexadecimal lines, one for each online processor, named in column 13 by kernels since 5.10. */
 int
 np_softnet_each(const char *root, void (*each)(void *ctx, const struct np_softnet *), void *ctx)
 {

@@ -1,7 +1,4 @@
-/*
- * What the machine does during a test, sampled often. If one meter is missing on this machine, it
- * says why, and the others still work.
- */
+/* What the machine does during a test, sampled often. A meter that is missing says why. */
 #ifndef NP_SYS_METERS_H
 #define NP_SYS_METERS_H
 

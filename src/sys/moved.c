@@ -366,8 +366,7 @@ put_list(const struct list *from, const struct list *to, enum source s, struct n
 		if (before == NULL || before->value == to->at[i].value) {
 			continue; /* it is new, or unchanged */
 		}
-		/* A 32-bit counter that is lower than before has wrapped, if it grew by less than
-		 * 2^30 then; otherwise it was reset. */
+		/* A lower 32-bit counter wrapped if it grew by less than 2^30, else was reset. */
 		was = before->value;
 		by = to->at[i].value - was;
 		if (to->at[i].value < was) {

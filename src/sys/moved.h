@@ -1,7 +1,6 @@
 /*
- * Which of the kernel's counters changed between two moments: snmp, netstat and softnet_stat (per
- * processor) of /proc/net, those of the interface, its driver (ethtool(8) -S) and its interrupts,
- * and the processors' time by user, system, softirq and steal.
+ * Which of the kernel's counters changed: /proc/net's snmp, netstat and softnet_stat, those of the
+ * interface, its driver (ethtool(8) -S) and interrupts, and user, system, softirq and steal time.
  */
 #ifndef NP_SYS_MOVED_H
 #define NP_SYS_MOVED_H
@@ -11,9 +10,8 @@
 struct np_moved;
 
 /*
- * Read the counters. root: the directory above proc and sys ("" except in tests); device: the
- * interface ("": none). Both have to stay valid. NULL without memory; np_moved_end() says what
- * could not be read.
+ * Read the counters. root: the directory above proc and sys ("" except in tests); device: "": none;
+ * both must stay valid. NULL without memory; np_moved_end() says what could not be read.
  */
 struct np_moved *np_moved_begin(const char *root, const char *device);
 

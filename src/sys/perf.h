@@ -1,7 +1,4 @@
-/*
- * A processor's counters for one thread: cycles and instructions, by perf_event_open(2); in user
- * space and the kernel if that is allowed, else in user space alone.
- */
+/* Counts a thread's cycles and instructions (perf_event_open(2)), in the kernel too if allowed. */
 #ifndef NP_SYS_PERF_H
 #define NP_SYS_PERF_H
 
@@ -26,8 +23,7 @@ struct np_perf {
 	int fd[NP_PERF_EVENTS];
 	/* The time asked for, and the time counted; until np_perf_end() those at the beginning. */
 	uint64_t enabled_ns, running_ns;
-	/* Before np_perf_end(): the values at the beginning. Then: the differences, scaled up if
-	 * other programs used the counters for a part of the time. */
+	/* Values at the start; after np_perf_end() the differences, scaled if counted in part. */
 	uint64_t value[NP_PERF_EVENTS];
 };
 

@@ -1,7 +1,4 @@
-/*
- * Settings of a connection's route (ip-route(8)), which may limit its windows without showing in
- * the sizes of buffers.
- */
+/* A route's settings (ip-route(8)), which may limit windows without showing in buffer sizes. */
 #ifndef NP_SYS_ROUTE_H
 #define NP_SYS_ROUTE_H
 

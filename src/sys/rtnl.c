@@ -102,10 +102,7 @@ np_rtnl_take_text(const struct rtattr *a, char *out, size_t size)
 	}
 }
 
-/*
- * Send a question and hand each message of the answer to `handle`, until the end of a dump or an
- * acknowledgement (NLM_F_ACK). Returns 0, or a negative errno; -ENOENT if `handle` used none.
- */
+/* Ask, and hand each answer to `handle`. Returns 0 or a negative errno; -ENOENT: it used none. */
 static int
 ask(int fd, const struct question *q, uint16_t type, np_rtnl_handler *handle, void *ctx)
 {

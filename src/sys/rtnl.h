@@ -1,7 +1,4 @@
-/*
- * Ask about interfaces, traffic control and routes by rtnetlink(7): those of this process's network
- * namespace, even if /sys shows another one. Needs no privilege.
- */
+/* Ask rtnetlink(7) about this process's network namespace, whatever /sys shows; unprivileged. */
 #ifndef NP_SYS_RTNL_H
 #define NP_SYS_RTNL_H
 
@@ -48,9 +45,8 @@ void np_rtnl_take_text(const struct rtattr *a, char *out, size_t size);
 typedef int np_rtnl_handler(void *ctx, const struct nlmsghdr *m);
 
 /*
- * Ask by `type` for all queueing disciplines (RTM_GETQDISC), classes (RTM_GETTCLASS) or filters
- * (RTM_GETTFILTER; of `parent`) of interface `index`; some answers may be about other interfaces.
- * 0, or a negative errno; -ENOENT if `handle` used none.
+ * Ask for queueing disciplines (RTM_GETQDISC), classes (RTM_GETTCLASS) or filters of `parent`
+ * (RTM_GETTFILTER); some may be other interfaces'. 0 or a negative errno; -ENOENT: none used.
  */
 int np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_handler *handle,
 		    void *ctx);

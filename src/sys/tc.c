@@ -20,9 +20,8 @@ enum {
 };
 
 /*
- * Where the limit of a kind, in bytes a second, is in its options: after `head` bytes there are
- * attributes. Attribute `wide` has it in 64 bits, else attribute `parms` has it in 32 bits at the
- * offset `place`. 0: there is no such attribute. (fq's limit is for each flow.)
+ * Where a kind's limit, in bytes a second, is: after `head` bytes in attribute `wide` with 64 bits,
+ * else at offset `place` of `parms` with 32 bits. 0: no such attribute. (fq's is for each flow.)
  */
 static const struct {
 	const char *kind;
@@ -134,10 +133,7 @@ add_item(struct np_tc *tc, struct np_tc_item *item)
 	tc->count += find(tc, item->name) == NULL;
 }
 
-/*
- * Note the root and its limit, of a message's attributes `at`. All classes of htb pass here, also
- * those without room as items; the root comes before them.
- */
+/* Note the root and its limit. All classes of htb pass here, even without room; the root first. */
 static void
 note_root_rate(struct np_tc *tc, const struct tcmsg *body, const struct rtattr *const *at,
 	       bool is_class)
@@ -443,9 +439,8 @@ struct way {
 };
 
 /*
- * The rate limit of an item in bits/s; 0: none. Classes (htb) divide the traffic, and the test is
- * assumed to be in the leaf with the most bytes. So a class counts only if it is a leaf with more
- * bytes than the leaves before it had (w->class_bytes).
+ * An item's rate limit in bits/s; 0: none. The test is assumed to be in the htb leaf with the most
+ * bytes, so a class counts only if it is a leaf with more than those before (w->class_bytes).
  */
 static uint64_t
 limit_of(const struct np_tc *tc, const struct np_tc_item *d, struct way *w)

@@ -1,7 +1,6 @@
 /*
- * Traffic control (tc(8)) of an interface: queueing disciplines, classes of htb, and the actions of
- * filters (mainly policers) for input and output, with their counters; if input is redirected to an
- * ifb, also those of the ifb.
+ * Traffic control (tc(8)) of an interface: queueing disciplines, htb's classes and filters' actions
+ * (mainly policers) in both directions, with counters; and those of an ifb that input goes to.
  */
 #ifndef NP_SYS_TC_H
 #define NP_SYS_TC_H
@@ -43,8 +42,7 @@ struct np_tc {
 
 	uint32_t root;        /* handle of the root queueing discipline; 0: none was seen */
 	uint32_t htb_default; /* htb's class for traffic that no filter classifies; 0: none */
-	/* The root's limit: tbf's rate, or the ceiling of htb's default class or, without one, of
-	 * the largest class below the root; 0: none. */
+	/* Root's limit: tbf's rate, or the ceil of htb's default or else largest class; 0: none. */
 	uint64_t root_rate_bps;
 };
 

@@ -1,7 +1,4 @@
-/*
- * The processor time of the calling thread between two moments: getrusage(2),
- * /proc/thread-self/schedstat (proc(5)).
- */
+/* The calling thread's processor time: getrusage(2), /proc/thread-self/schedstat (proc(5)). */
 #ifndef NP_SYS_THREAD_H
 #define NP_SYS_THREAD_H
 
@@ -25,9 +22,8 @@ struct np_thread_use {
 };
 
 /*
- * Call it once in the thread itself, before np_thread_begin(). It sets u->thread, which
- * other threads may read from then on, and opens the processor's counters if u->counts asks for
- * them (to be closed by np_perf_close()).
+ * Call it once in the thread, before np_thread_begin(). Sets u->thread, which others may then read,
+ * and opens the processor's counters that u->counts asks for (close: np_perf_close()).
  */
 void np_thread_open(struct np_thread_use *u);
 

@@ -1,9 +1,8 @@
 /*
- * How our client and our daemon authenticate each other when a session begins: each proves that it
- * has the key by HMAC-SHA-256 (RFC 2104, 6234). The nonces of both ends are included, so that a
- * recorded proof is useless; so are the addresses and ports of the connection as each end sees
- * them, so that a man in the middle can't relay a proof to his own connection. This decides who may
- * begin a session; nothing is encrypted.
+ * How our client and our daemon authenticate each other when a session begins: each proves by
+ * HMAC-SHA-256 (RFC 2104, 6234) that it has the key. The nonces of both ends make a recorded proof
+ * useless; so do the addresses and ports that each end sees for one that a man in the middle
+ * relays. Nothing is encrypted.
  *
  *   client                                   daemon
  *   NP_AUTH_HELLO  version, nonce C  ---->
@@ -55,9 +54,8 @@ enum np_auth_side { NP_AUTH_CLIENT, NP_AUTH_SERVER };
 bool np_auth_built(void);
 
 /*
- * Read a key: the file's first line, 16 to 512 bytes, from a regular file of ours that only its
- * owner may read or write (mode 0600). NP_ESYS, NP_EUSAGE; NP_EUNSUP where np_auth_built() is
- * false.
+ * Read a key: the first line, 16 to 512 bytes, of a regular file of ours that only its owner may
+ * access (mode 0600). NP_ESYS, NP_EUSAGE; NP_EUNSUP where np_auth_built() is false.
  */
 int np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *err);
 

@@ -75,10 +75,7 @@ fault_of(int sys)
 	}
 }
 
-/*
- * Write ": " and what came of an incomplete message into out; empty if nothing came. Often the
- * peer is another service, or a netperf too old to use messages of this size.
- */
+/* Write ": " and the incomplete message, often of another service or an old netperf; "" if none. */
 static void
 explain_fragment(const struct np_chan *c, char *out, size_t size)
 {
@@ -219,10 +216,7 @@ seconds_between(uint64_t from, uint64_t to)
 	return (double)ms / 1000.0;
 }
 
-/*
- * Could a message of a client before 2.6 begin like this? It has a code of 1 to SYSINFO's. Its
- * first message is never OMNI: only newer clients begin with that.
- */
+/* Could these begin a message of a client before 2.6? Codes up to SYSINFO's; never OMNI first. */
 static bool
 begins_old(const uint8_t *bytes, bool first)
 {
@@ -252,10 +246,7 @@ become_old(struct np_chan *c)
 	c->size = c->have = c->due = NP_OLD_FRAME_SIZE;
 }
 
-/*
- * A whole message was read. An old client's second message never has the code 0: if it seems to,
- * the client is new after all, and paused for a second within its first, long message.
- */
+/* A second message with code 0 shows that the old client is a new one that paused in its first. */
 static int
 note_whole(struct np_chan *c, struct np_err *err)
 {

@@ -1,9 +1,7 @@
 /*
- * Whole messages over a connected stream descriptor, with absolute deadlines (base/clock.h). The
- * descriptor is made non-blocking; nothing here blocks but the two functions that take a deadline.
- *
- * Messages are netperf's, all of one size. Two ends that have greeted each other exchange messages
- * of ours as well (wire/tagged.h), which begin with their type and their length.
+ * Whole messages over a connected stream descriptor, which becomes non-blocking; only functions
+ * with a deadline (base/clock.h) block. Messages are netperf's, all of one size, and, between ends
+ * that have greeted each other, ours (wire/tagged.h), which begin with type and length.
  */
 #ifndef NP_WIRE_CHAN_H
 #define NP_WIRE_CHAN_H
@@ -27,29 +25,21 @@ struct np_chan {
 	uint64_t since;            /* np_now() when np_chan_recv() began to wait; 0: no wait */
 	uint64_t moved;            /* np_now() when np_chan_read() last read a part of it */
 
-	/*
-	 * Set by a client: how long np_chan_recv() waits for the rest of a message whose first
-	 * byte has come. A peer may take long to begin an answer, but not to finish it. 0: until
-	 * the deadline.
-	 */
+	/* For a client: how long np_chan_recv() waits for the rest of a message, as a peer may take
+	 * long to begin an answer, but not to finish it. 0: until the deadline. */
 	uint64_t rest_ns;
 	uint64_t begun; /* when the first byte of a message came; 0: none has */
 
 	bool half_closed; /* by np_chan_half_close(): nothing more can be sent */
 
-	/*
-	 * May the peer be an old client, with messages of NP_OLD_FRAME_SIZE bytes? A daemon sets
-	 * it after np_chan_open(); the first message clears it. 256 bytes that begin like an old
-	 * client's request, with nothing after them for a second, show such a client.
-	 */
+	/* May the peer be an old client, with messages of NP_OLD_FRAME_SIZE bytes? A daemon sets it
+	 * after np_chan_open(); the first message clears it. 256 bytes that begin like an old
+	 * request, with nothing after them for a second, show one. */
 	bool may_be_old;
 	uint32_t first; /* code of the first message; 0: none has come */
 
-	/*
-	 * Set by the caller once both ends have greeted each other: returns how many bytes of
-	 * fields a message of ours with this type may have, 0 if no such message is expected.
-	 * NULL: only netperf's messages are expected.
-	 */
+	/* Set after a greeting: how many bytes of fields a message of ours with this type may have;
+	 * 0: none is expected. NULL: only netperf's messages are. */
 	size_t (*most)(uint32_t type);
 	bool is_ours;  /* the message being read is one of ours, and is in `ours` */
 	uint8_t *ours; /* a buffer that grows with the largest message of ours; NULL: none yet */
@@ -78,32 +68,26 @@ void np_chan_half_close(struct np_chan *c);
 const uint8_t *np_chan_message(const struct np_chan *c);
 
 /*
- * Read what has arrived, without waiting. After NP_CHAN_WHOLE the next call starts a new message,
- * which may have arrived already: call again before sleeping. If the peer turns out to be another
- * service, err quotes what it sent.
+ * Read without waiting. After NP_CHAN_WHOLE the next call starts a new message, which may have
+ * arrived already: call again before sleeping. If the peer is another service, err quotes it.
  */
 enum np_chan_state np_chan_read(struct np_chan *c, struct np_err *err);
 
-/*
- * After NP_CHAN_MORE: when to call np_chan_read() again even if nothing arrives, because the bytes
- * read may be an old client's whole message. NP_NEVER: there is no need to.
- */
+/* When to read again after NP_CHAN_MORE without new bytes (an old client?). NP_NEVER: no need. */
 uint64_t np_chan_again(const struct np_chan *c);
 
 /*
- * Wait for one whole message; `what` names it in errors ("the test results"). The wait uses sigmask
- * as the signal mask (ppoll(2)); NULL leaves the mask as it is. NP_OK; NP_ETIME at the deadline;
- * NP_EPEER if the connection was closed, cut or reset; NP_ESYS with err->sys EINTR after a signal
- * (call again to go on waiting: nothing is lost).
+ * Wait for one whole message; `what` names it in errors ("the test results"). sigmask: for
+ * ppoll(2); NULL: unchanged. NP_ETIME at the deadline; NP_EPEER if the connection ended; NP_ESYS
+ * with EINTR after a signal (call again to go on waiting: nothing is lost).
  */
 int np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t *sigmask,
 		 struct np_err *err);
 
 /*
- * Send one whole message, a frame of NP_FRAME_SIZE or one of ours, before the deadline, never
- * raising SIGPIPE; signals don't interrupt it. An old client gets the beginning of a frame. NP_OK,
- * NP_ETIME, NP_EPEER, or NP_ESYS for a fault of this machine. After a failure part of the message
- * may have been sent: don't send on this connection again.
+ * Send one whole message, a frame of NP_FRAME_SIZE or one of ours, without SIGPIPE or interruption
+ * by signals. An old client gets the beginning of a frame. NP_ETIME, NP_EPEER, or NP_ESYS for a
+ * fault of this machine. After a failure don't send again: a part may have been sent.
  */
 int np_chan_send(struct np_chan *c, const uint8_t *message, uint64_t deadline, struct np_err *err);
 

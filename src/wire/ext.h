@@ -1,8 +1,7 @@
 /*
- * Plumbline's extension of the control protocol, in codes that netperf does not use. A client that
- * needs more than netperf's protocol carries sends HELLO. HELLO and WELCOME are netperf frames,
- * since a stock daemon answers with NP_E_UNKNOWN_REQUEST. After WELCOME both ends may send messages
- * of ours (tagged.h): PLAN for a test (plan.h), EVIDENCE after it. doc/protocol.md describes them.
+ * Plumbline's extension of the control protocol (doc/protocol.md). A client that needs it sends
+ * HELLO; it and WELCOME are netperf frames, as a stock daemon answers NP_E_UNKNOWN_REQUEST. Then
+ * both may send our messages (tagged.h): PLAN for a test (plan.h), EVIDENCE after it.
  */
 #ifndef NP_WIRE_EXT_H
 #define NP_WIRE_EXT_H
@@ -54,10 +53,9 @@ void np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_h
 int np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_err *err);
 
 /*
- * A bag travels as a message of ours with a field for each value. The tag is the value's kind; the
- * bytes are the length of its name, the name, padded to 4, and the value. A value that the receiver
- * can't use (unknown kind, bad name) is skipped; a message that is cut off is NP_EPEER. Encoding
- * allocates the message, to be freed.
+ * A bag travels as a message of ours with a field for each value: its kind is the tag; its bytes
+ * are the name's length, the name, padded to 4, and the value. Values that can't be used (kind,
+ * name) are skipped; a message that is cut off is NP_EPEER. The encoded message is to be freed.
  */
 enum { NP_EXT_BYTES = 512 << 10 }; /* most bytes of a bag's fields */
 int np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err);

@@ -1,8 +1,6 @@
 /*
- * Writes the tables of messages into doc/protocol.md, and the fields of a plan into the schema of
- * documents, from standard input to standard output: the lines between two marks are replaced by
- * text made from messages.def or plan.def. The arguments name the places that the input must have,
- * in their order.
+ * Fills tables from messages.def and plan.def between the marks of doc/protocol.md and the schema,
+ * from stdin to stdout. The arguments name the places that the input must have, in order.
  */
 #include <ctype.h>
 #include <stdbool.h>

@@ -1,8 +1,7 @@
 /*
- * The messages of netperf 2.7's control protocol (messages.def), each as one struct and one layout
- * function that both reads and writes it. Values are in this machine's byte order, texts end with
- * NUL. Facts and offsets: doc/protocol.md. Fields that real programs leave unfilled are not in the
- * structs: they are written as zero and skipped when read.
+ * The messages of netperf 2.7's control protocol (messages.def, doc/protocol.md): a struct and a
+ * layout function each, which reads and writes. Values are in this machine's byte order, texts end
+ * with NUL; fields that real programs leave unfilled are written as zero and skipped when read.
  */
 #ifndef NP_WIRE_MSG_H
 #define NP_WIRE_MSG_H
@@ -93,16 +92,12 @@ enum { NP_UNIX_PATH_MAX = 32 }; /* bytes of a socket's path in a message, its NU
 	;
 #include "wire/messages.def"
 
-/*
- * struct np_why, after the head of an answer that is an error, says in words why a request was
- * refused. netperf reads the head alone; our client prints the text if this magic is there.
- */
+/* Begins struct np_why: after an error's head, why a request was refused; netperf ignores it. */
 #define NP_WHY_MAGIC 0x504c5721U /* "PLW!" */
 
 /*
- * In bytes of OMNI messages that netperf doesn't use: a client that is to receive datagrams offers
- * to echo a token (asks), and the daemon names one (token not 0). The daemon then sends no data
- * before the echo, a datagram of NP_ECHO_SIZE bytes, has come from the client's data socket.
+ * In unused bytes of OMNI: a client that will receive datagrams offers to echo a token; a daemon
+ * that names one sends no data before the echo, NP_ECHO_SIZE bytes from the client's data socket.
  */
 struct np_echo {
 	bool asks;      /* request */
@@ -111,9 +106,8 @@ struct np_echo {
 enum { NP_ECHO_SIZE = 16 };
 
 /*
- * In the same bytes, a client asks for ids in requests and responses, for tests that may lose
- * datagrams (bench/ids.h); or in streams over connections, that a reset be no failure
- * (np_plan_may_reset()). With `grants` the daemon confirms it.
+ * In these bytes a client asks for ids in requests and responses (bench/ids.h), or in a connected
+ * stream that a reset be no failure (np_plan_may_reset()). grants: the daemon confirms.
  */
 void np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants);
 bool np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants);
@@ -128,37 +122,25 @@ enum { NP_TOKEN_AT = 616 };
 /* The datagram that echoes the token. */
 void np_echo_datagram(uint64_t token, uint8_t bytes[NP_ECHO_SIZE]);
 
-/*
- * A layout reads its message from the buffer of w into *m, or writes *m into it; m points to the
- * struct the layout is named after. w keeps the first misfit.
- */
+/* Reads *m, the struct a layout is named after, from w or writes it; w keeps the first misfit. */
 typedef void np_layout(struct np_wire *w, void *m);
 
 #define NP_MESSAGE(layout, type, title) np_layout np_##layout##_layout;
 #define NP_ORDER(layout, type, title) np_layout np_##layout##_layout;
 #include "wire/messages.def"
 
-/*
- * Write one whole message, with zeros where the layout writes nothing. layout NULL: the head alone.
- * A text without NUL loses its last character.
- */
+/* Write a whole message, zeros elsewhere. layout NULL: the head alone. Texts are cut for a NUL. */
 void np_frame_put(uint8_t frame[NP_FRAME_SIZE], const struct np_head *head, np_layout *layout,
 		  const void *m);
 
 /* The two words every message starts with. */
 struct np_head np_frame_head(const uint8_t message[NP_HEAD_SIZE]);
 
-/*
- * Read a message's body into *m. Texts always get a NUL; for one that came without, NP_EPEER with
- * the field's name in err, but all of *m is read even so. The caller checks ranges.
- */
+/* Read all of *m; texts get a NUL, the caller checks ranges. NP_EPEER names a text without NUL. */
 int
 np_frame_get(const uint8_t frame[NP_FRAME_SIZE], np_layout *layout, void *m, struct np_err *err);
 
-/*
- * Are the first bytes of a message text, such as another service's banner or a web browser's
- * request? No netperf message looks like that. False for fewer than four bytes.
- */
+/* Do the bytes begin a text, such as another service's banner? Fewer than four bytes: false. */
 bool np_frame_is_text(const uint8_t *bytes, size_t n);
 
 /*

@@ -1,7 +1,4 @@
-/*
- * PLAN, GRANT, RESULT and the like (plan.def): the messages by which two ends of Plumbline agree on
- * a test, after a greeting (ext.h).
- */
+/* Messages by which two ends of Plumbline agree on a test after a greeting (ext.h): plan.def. */
 #ifndef NP_WIRE_PLAN_H
 #define NP_WIRE_PLAN_H
 

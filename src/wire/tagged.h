@@ -1,8 +1,7 @@
 /*
- * Messages of ours: a type, the length of the fields, and the fields. Each field has a tag, a
- * length and that many bytes, padded to 4. Unknown tags are skipped, so that later versions may
- * add some. A table of its fields describes each message, and gives its largest length; the
- * functions here serve all messages. The type, in the first word, is no code of netperf's.
+ * Messages of ours: a type (no code of netperf's), the length of the fields, and fields of a tag, a
+ * length and that many bytes, padded to 4. Unknown tags are skipped, so later versions may add
+ * some. A table of fields describes each message and its largest length to the functions here.
  */
 #ifndef NP_WIRE_TAGGED_H
 #define NP_WIRE_TAGGED_H
@@ -56,8 +55,7 @@ struct np_tagged {
 	size_t most; /* bytes of all its fields at their longest */
 	const struct np_tag_row *row;
 	size_t rows;
-	/* A number of a wrong length is skipped, and a text that is too long is cut; false: both
-	 * are errors. */
+	/* Skip numbers of a wrong length, cut texts that are too long; false: both are errors. */
 	bool lenient;
 };
 
@@ -74,9 +72,8 @@ size_t np_tagged_put_fields(const struct np_tagged *t, const void *m, uint8_t *f
 void np_tagged_head(uint8_t message[NP_TAGGED_AT], uint32_t type, size_t length);
 
 /*
- * Read a whole message; its length is in its head. NP_EPEER with EINVAL, and the field's name,
- * for a number outside its bounds, a text or list that is too long, or a field that is cut off. A
- * text gets a NUL at its end, but may hold any bytes.
+ * Read a whole message (length: in its head). NP_EPEER, EINVAL and the field's name: a number out
+ * of bounds, a text or list too long, a field cut off. Texts end with NUL, but may hold any bytes.
  */
 int np_tagged_get(const struct np_tagged *t, const uint8_t *message, void *m, struct np_err *err);
 

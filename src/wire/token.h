@@ -1,8 +1,7 @@
 /*
- * One port for control and data (netserver --one-port): the daemon draws a token for a test, and a
- * connection or datagrams that bring this token to its port are data of that test. The message
- * below serves every step: in bytes of requests and responses that netperf doesn't use, as the
- * first bytes of each data connection, and as a datagram in each direction.
+ * One port for control and data (netserver --one-port): a daemon draws a token for a test, and
+ * connections or datagrams that bring it to its port are the test's. One message serves every step:
+ * in unused bytes of requests and responses, first on each data connection, as a datagram each way.
  */
 #ifndef NP_WIRE_TOKEN_H
 #define NP_WIRE_TOKEN_H

@@ -100,10 +100,7 @@ np_wire_u64_hilo(struct np_wire *w, const char *field, uint64_t *v)
 	}
 }
 
-/*
- * The other types are read and written as words. memcpy() keeps every bit, even of a signalling
- * NaN. Only reading stores to *v, since a message that is written may be const.
- */
+/* Others as words: memcpy() keeps every bit, even of a signalling NaN. Writing never changes *v. */
 void
 np_wire_i32(struct np_wire *w, const char *field, int32_t *v)
 {

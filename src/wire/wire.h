@@ -1,11 +1,8 @@
 /*
- * A cursor over the bytes of a message that either reads or writes, so that one layout function
- * serves both directions and they can't disagree. Words in a message are big endian on every
- * machine; nothing is cast onto the buffer and no pointer into it is handed out.
- *
- * The first misfit is kept for np_wire_check() to report, so a layout need not test each field.
- * Once a field has found no room, reading gives zeros and empty texts, and writing does nothing. A
- * text without an end is a misfit too, but reading goes on after it.
+ * A cursor that reads or writes a message, so that one layout function serves both. Words are big
+ * endian; nothing is cast onto the buffer, no pointer into it is handed out. np_wire_check()
+ * reports the first misfit, so a layout tests none. After a field without room reading gives zeros
+ * and empty texts, writing does nothing; after a text without an end reading goes on.
  */
 #ifndef NP_WIRE_WIRE_H
 #define NP_WIRE_WIRE_H
@@ -37,10 +34,7 @@ struct np_wire {
 void np_wire_read_from(struct np_wire *w, const uint8_t *buf, size_t size);
 void np_wire_write_to(struct np_wire *w, uint8_t *buf, size_t size);
 
-/*
- * A field, which begins where the one before it ended. Reading fills *v; writing takes *v and never
- * stores to it, so that a message may be const.
- */
+/* The next field. Reading fills *v; writing never stores to it, so a message may be const. */
 void np_wire_u32(struct np_wire *w, const char *field, uint32_t *v);
 void np_wire_i32(struct np_wire *w, const char *field, int32_t *v);
 void np_wire_f32(struct np_wire *w, const char *field, float *v);
@@ -49,10 +43,7 @@ void np_wire_f64(struct np_wire *w, const char *field, double *v);
 /* A 64-bit count in two words, the upper half first. */
 void np_wire_u64_hilo(struct np_wire *w, const char *field, uint64_t *v);
 
-/*
- * A text in a field of `size` bytes, NUL and padding included, as large as the array. In either
- * direction a text without NUL is cut to size - 1 characters, and bytes after the NUL are cleared.
- */
+/* A text in an array of `size` bytes: cut to size - 1 if it lacks a NUL, and cleared after it. */
 void np_wire_text(struct np_wire *w, const char *field, char *text, size_t size);
 
 /*
