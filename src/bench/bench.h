@@ -1,7 +1,6 @@
 /*
- * The table of benches. A bench (what users call a test) is a row: a pattern (what the two ends do)
- * over a transport (what carries it). A pattern has a side for each role; a side has its steps
- * (bench/worker.h), which any engine drives.
+ * The table of benches (users call them tests): a row is a pattern (what the two ends do) over a
+ * transport. A pattern has a side for each role, with its steps (bench/worker.h) for any engine.
  */
 #ifndef NP_BENCH_BENCH_H
 #define NP_BENCH_BENCH_H
@@ -29,10 +28,7 @@ enum np_role {
 	NP_ROLES
 };
 
-/*
- * One role's part at one end of a test. Called in this order for each worker, in its thread except
- * for setup and drain.
- */
+/* One role at one end. Called in this order, in each worker's thread except for setup and drain. */
 struct np_side {
 	/* Everything that can fail or allocate: rings, state and other members of the worker. */
 	int (*setup)(struct np_worker *w, struct np_err *err);
@@ -58,10 +54,7 @@ struct np_side {
 	/* All workers are done: store results in the run. May be NULL. */
 	void (*leave)(struct np_run *run);
 
-	/*
-	 * Tell the far end again that the test is over, while waiting for its results: once for all
-	 * workers. May be NULL.
-	 */
+	/* Tell the far end again that the test is over, while waiting for its results. Or NULL. */
 	void (*nudge)(struct np_run *run);
 
 	/*
@@ -168,10 +161,7 @@ struct np_transport {
 		const char *module, *option;     /* "sctp", "CONFIG_IP_SCTP"; NULL: none */
 		const char *off;                 /* command that enables it; NULL: it is enabled */
 		const char *dropped;             /* version of Linux that removed it; NULL */
-		/*
-		 * Is it supported? If not, *err says what is missing. NULL: test by opening a
-		 * socket (np_transport_probe()).
-		 */
+		/* Is it supported? If not, sets *err. NULL: np_transport_probe() tries a socket. */
 		int (*probe)(const struct np_transport *t, struct np_err *err);
 	} kernel;
 
@@ -206,10 +196,7 @@ struct np_transport {
 	/* Open the near endpoint: the data socket (active, or no connections), else a listener. */
 	int (*open)(struct np_run *run, struct np_err *err);
 
-	/*
-	 * Open data socket `number` (that of open is 0). Returns the descriptor, or -1. NULL: only
-	 * one data connection.
-	 */
+	/* Open data socket `number` (that of open is 0), or return -1. NULL: only one socket. */
 	int (*another)(struct np_run *run, uint32_t number, struct np_err *err);
 
 	/* Connect or accept. Blocks until done or np_stopped(). */
@@ -230,10 +217,7 @@ struct np_transport {
 	/* Quickly record the same for the first one of a connection test. May be NULL. */
 	void (*read_closing_first)(struct np_run *run, int fd);
 
-	/*
-	 * Put what the kernel knows of an open connection into the evidence (doc/evidence.md). Not
-	 * called in connection tests. May be NULL.
-	 */
+	/* Put the kernel's figures into the evidence. Not for connection tests. May be NULL. */
 	void (*put_kernel)(const struct np_run *run, int fd, struct np_bag *bag);
 
 	/* Make the accept(2) of the far end fail, by a connection that is reset. May be NULL. */
@@ -251,9 +235,8 @@ struct np_transport {
 		/* Does this error of recv(2) mean the end of data? NULL: no. */
 		bool (*is_end)(int fd, int error);
 		/*
-		 * Data not acknowledged by the far end, in some unit; -1: the connection is over.
-		 * For transports that cannot receive the end of data after a half-close. NULL: they
-		 * can.
+		 * Data not acknowledged, in some unit; -1: the connection is over. NULL: the
+		 * transport can receive the end of data after a half-close.
 		 */
 		int64_t (*unacked)(int fd);
 		/* Send the end mark, where an empty datagram is none. May be NULL. */
@@ -300,10 +283,7 @@ const struct np_bench *np_bench_at(size_t i);
 /* Row i of the table of transports, NULL after the last. */
 const struct np_transport *np_transport_at(size_t i);
 
-/*
- * Does all data arrive unless there is an error? Then a close ends a stream. Elsewhere messages may
- * be lost, and an empty one is the end mark.
- */
+/* Is delivery reliable? Then a close ends a stream; elsewhere an empty message is the end mark. */
 static inline bool
 np_delivers(const struct np_transport *t)
 {

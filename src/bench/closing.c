@@ -93,10 +93,7 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
 	}
 }
 
-/*
- * End each data connection by end(). First read the kernel's figures; then take back the buffers of
- * zero-copy sends, which may disconnect the socket.
- */
+/* First read the kernel's figures: taking back zero-copy buffers may disconnect a socket. */
 static void
 end_conns(struct np_run *run, void (*end)(int fd))
 {

@@ -1,8 +1,7 @@
 /*
  * What options add to an operation, for all engines and patterns: writing to and reading buffers
- * (-k, -K), numbers of datagrams, ids of requests, and calls that replace send(2) and recv(2):
- * write(2), splice(2), sendmsg(2). w->codec has a flag for each; 0 costs one comparison per
- * operation.
+ * (-k, -K), numbers of datagrams, ids of requests, and other calls than send(2) and recv(2).
+ * w->codec has a flag for each; 0 costs one comparison per operation.
  */
 #ifndef NP_BENCH_CODEC_H
 #define NP_BENCH_CODEC_H

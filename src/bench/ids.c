@@ -42,10 +42,7 @@ np_id_place(const struct np_plan *p)
 	return place;
 }
 
-/*
- * There are more slots than requests in flight, so that the next one has a slot; with ids twice as
- * many, so that it rarely has to skip a used one.
- */
+/* More slots than requests in flight; with ids twice as many, to rarely skip a used one. */
 struct np_ids *
 np_ids_new(struct np_id_place place, uint32_t depth, uint32_t conns, struct np_counters *count,
 	   struct np_err *err)

@@ -1,11 +1,9 @@
 /*
  * The requests in flight. On a reliable connection each response answers the oldest. Datagrams have
- * ids that tell which request a response answers: otherwise a duplicate, late or stray one would be
- * taken for the answer to the last request, and all later ones would be off by one. Only if both
- * ends agreed on it (np_plan.ids), because ids overwrite the user's data.
- *
- * An id is the number of its request, or only its lowest byte if a message has no room for more.
- * The responder copies it from the request to the response.
+ * ids: otherwise a duplicate, late or stray response would be taken for the answer to the last
+ * request, and all later ones would be off by one. Only if both ends agreed on it (np_plan.ids):
+ * ids overwrite the user's data. An id is the number of its request, or only its lowest byte if a
+ * message has no room for more. The responder copies it to the response.
  */
 #ifndef NP_BENCH_IDS_H
 #define NP_BENCH_IDS_H
@@ -151,10 +149,7 @@ void np_ids_astray(struct np_ids *ids, const char *message, size_t size);
 /* Without ids a response answers the oldest request. False: none is in flight (surplus). */
 bool np_ids_answers_oldest(struct np_ids *ids, uint64_t *sent_ns);
 
-/*
- * A message of `size` bytes arrived. True: it answers a request, which is no longer in flight, and
- * *sent_ns is set. False: it was counted as something else.
- */
+/* A message arrived. True: it answers the request sent at *sent_ns. False: it was counted. */
 static inline bool
 np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *sent_ns)
 {
@@ -187,10 +182,7 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 	return true;
 }
 
-/*
- * Give up requests with sent_ns up to until_ns, and in an open loop departed_ns up to
- * departed_until_ns. Returns how many.
- */
+/* Give up requests by sent_ns, and in an open loop by departed_ns. Returns how many. */
 uint32_t np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t departed_until_ns);
 
 /*

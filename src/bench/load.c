@@ -13,9 +13,8 @@
 static const unsigned long TIMER_SLACK_NS = 1;
 
 /*
- * Set due_ns by the number of the operation in the run, a->place. Independent Poisson processes of
- * the workers add up to one of the whole rate. Other times are multiples of the interval, so that
- * rounding errors do not add up.
+ * Set due_ns by the number of the operation in the run, a->place. Poisson processes of the workers
+ * add up to the whole rate. Other times are multiples of the interval: no rounding errors add up.
  */
 static void
 set_due(struct np_arrivals *a)
@@ -62,10 +61,7 @@ closed_more(struct np_load *l, uint64_t now_ns)
 	return UINT32_MAX; /* responses and full socket buffers limit the rate */
 }
 
-/*
- * A burst for each interval. If operations were held until the last interval's end, the next one
- * begins there, else now.
- */
+/* A burst for each interval: from the last one's end if operations were held till it, else now. */
 static uint32_t
 paced_more(struct np_load *l, uint64_t now_ns)
 {

@@ -1,9 +1,7 @@
 /*
- * Loads: when operations may begin. A load says how many may begin now and when the next one is
- * due; each kind of load is a row (struct np_load_kind). The pattern says what an operation is (a
- * message, a transaction, a connection).
- *
- * A step takes an operation from those left (np_paced()). If none is left, or it is another
+ * Loads: when operations (by pattern a message, a transaction or a connection) may begin. A load
+ * says how many may now, and when the next one is due; each kind is a row (struct np_load_kind). A
+ * step takes an operation from those left (np_paced()). If none is left, or it is another
  * connection's turn, it adds NP_HELD to the need, and the engine asks np_load_may() before the next
  * call. With several in flight, the first requests take none, nor do those that replace lost ones.
  */
@@ -74,10 +72,7 @@ struct np_load_kind {
 	 * now; 0: none before l->due_ns, which it sets. With l->holds, operations are waiting.
 	 */
 	uint32_t (*more)(struct np_load *l, uint64_t now_ns);
-	/*
-	 * Only for np_load_open: the next connection, from *turn on, to begin an operation that is
-	 * due. NULL: none is due, or no connection is free.
-	 */
+	/* np_load_open: the connection, from *turn on, to begin a due operation. NULL: none. */
 	struct np_conn *(*next)(struct np_worker *w, uint32_t *turn);
 	/* When to be awake for the next operation; 0: at once; UINT64_MAX: after an event. */
 	uint64_t (*wake)(struct np_worker *w);
@@ -87,22 +82,16 @@ struct np_load_kind {
 
 /*
  * closed: the next operation begins when the one before is done, or one of several in flight.
- *
  * paced (-b and -w): a fixed number of operations per interval and connection, which the
  * connections of a worker share: one that can't use its part leaves it to others. Intervals follow
  * each other without a gap, at exact microseconds from the start of the window. If a burst takes
- * longer than its interval, the next interval begins at once: missed operations are never made up
- * for by a faster rate. A receiver reads datagrams that are queued behind its window without
- * pauses.
- *
+ * longer, the next interval begins at once, but missed operations never make the rate faster. A
+ * receiver reads datagrams that are queued behind its window without pauses.
  * ramp (--ramp): connections begin one after the other, at exact multiples from the start. All that
  * are due may begin. If one is late by more than NP_RAMP_LATE_NS, all later ones are put off.
- *
  * open (--rate): operations are due on a fixed schedule, regardless of replies. One at a time may
  * begin, and l->due_ns is when it was due; missed ones stay due, and begin as fast as possible.
- *
- * offered (--rate of a stream): the same for messages; all that are due may begin, until the window
- * closes.
+ * offered (--rate of a stream): as open, for messages; all due ones may begin in the window.
  */
 extern const struct np_load_kind np_load_closed, np_load_paced, np_load_ramp, np_load_open,
     np_load_offered;
@@ -116,16 +105,10 @@ uint32_t np_load_next_due(struct np_load *l, uint64_t now_ns);
 /* Begin the load of np_load_of(e), without connections: np_load_add() adds them. */
 void np_load_begin(struct np_load *l, const struct np_end *e, uint64_t now_ns);
 
-/*
- * Add connections to a paced load (no effect on others). If they have begun, one operation of each
- * is in progress, and part of the first burst.
- */
+/* Add connections to a paced load. begun: one operation of each is part of the first burst. */
 void np_load_add(struct np_load *l, const struct np_end *e, uint32_t conns, bool begun);
 
-/*
- * Begin a load of kind ramp, open or offered. `rate` operations a second of all workers, from
- * now_ns on; this worker is `number`.
- */
+/* Begin a load of kind ramp, open or offered. rate: operations a second of all workers. */
 void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate,
 		       uint32_t how, uint32_t number, uint32_t workers, uint64_t now_ns);
 

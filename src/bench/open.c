@@ -187,9 +187,8 @@ open_next(struct np_worker *w, uint32_t *turn)
 }
 
 /*
- * All requests between the last one that was answered and the one due at due_ns were lost. The
- * outage is as long as the time between both, or between both answers if that is shorter, less the
- * usual interval.
+ * All requests between the last answered one and the one due at due_ns were lost. The outage is the
+ * time between both, or between both answers if that is shorter, less the usual interval.
  */
 static void
 keep_outage(struct np_worker *w, const struct np_conn *c, uint64_t due_ns, uint64_t now_ns)
@@ -313,9 +312,8 @@ np_open_settle(struct np_worker *w)
 }
 
 /*
- * Is this percentile of latency longer if counted from when requests were due instead of from when
- * they were sent? By LONGER, and their intervals do not overlap; by LONGER_OF_FEW if there are too
- * few requests for intervals.
+ * Is this percentile of latency longer if counted from when requests were due? By LONGER, without
+ * overlap of their intervals; by LONGER_OF_FEW if there are too few requests for intervals.
  */
 static bool
 is_longer(const struct np_hist *due, const struct np_hist *sent, double share)

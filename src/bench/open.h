@@ -1,9 +1,8 @@
 /*
  * The open loop (--rate): requests, or connections of a connection test, are sent on a fixed
- * schedule, regardless of replies (np_load_open). While a server stalls, requests keep being
- * sent, and the histogram has the time that each had to wait: from when it was due
- * (np_worker.hist), and separately from when it was sent. Requests that were never answered are at
- * the top of both.
+ * schedule, regardless of replies (np_load_open). So the histogram has the time that each waited
+ * while a server stalled: from when it was due (np_worker.hist), and separately from when it was
+ * sent. Requests that were never answered are at the top of both.
  */
 #ifndef NP_BENCH_OPEN_H
 #define NP_BENCH_OPEN_H
@@ -75,10 +74,7 @@ bool np_open_is_counted(const struct np_worker *w, uint64_t due_ns);
 bool np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns);
 void np_open_lost(struct np_worker *w, uint64_t n);
 
-/*
- * The test is over: should np_engine_epoll go on? It then sends the last requests that were due,
- * and waits for answers. np_open_settle() counts the missing ones as never answered.
- */
+/* The test is over: should the engine go on, to send what was due and wait for answers? */
 bool np_open_drains(struct np_worker *w);
 void np_open_settle(struct np_worker *w);
 
@@ -98,9 +94,8 @@ struct np_open_result {
 
 /*
  * Is the load generator the bottleneck? It is if it sent less than 99.9 % of what was due, or if
- * its delay changes P50, P90 or P99 of `latency` (from when requests were due) against those from
- * when they were sent: by more than a tenth with confidence intervals that do not meet, or by a
- * factor of two with too few requests for intervals.
+ * P50, P90 or P99 of `latency` (from when due) is longer than from when sent: by a tenth, with
+ * intervals that do not meet, or by a factor of two with too few requests for intervals.
  */
 void np_open_judge(struct np_open_result *r, const struct np_hist *latency);
 

@@ -1,7 +1,4 @@
-/*
- * What a test is to do, as both ends agreed on it: filled from the command line (client) or from a
- * request (daemon), constant from the opening of the endpoints on. "near" is this process.
- */
+/* The test that both ends agreed on, constant once endpoints are open. "near" is this process. */
 #ifndef NP_BENCH_PLAN_H
 #define NP_BENCH_PLAN_H
 
@@ -26,9 +23,8 @@ enum { NP_BATCH_USUAL = 64 }; /* messages of a call by default */
 enum { NP_CONG_MAX = 16, NP_UNIX_DIR_MAX = 80 };
 
 /*
- * Members that are a number, a text or a flag have a row of wire/plan.def, which says what they
- * mean, their default, and their place in messages and documents; plan.c checks that the types
- * agree. -1: leave it to the kernel; of sizes, to the socket buffer.
+ * Numbers, texts and flags have a row of wire/plan.def: meaning, default, place in messages and
+ * documents. plan.c checks their types. -1: leave it to the kernel; of sizes, to the socket buffer.
  */
 
 /* Settings of one end's data sockets. */
@@ -162,9 +158,8 @@ uint32_t np_plan_workers(const struct np_plan *p);
 uint32_t np_plan_worker_flows(const struct np_plan *p);
 
 /*
- * Choose the CPUs of session number `session` from the lists of the plan: its workers continue
- * where those of the session before ended. A single worker at the far end is bound by `cpu`, which
- * any daemon understands.
+ * Choose the CPUs of session number `session` from the plan's lists, after those of the session
+ * before. A single worker at the far end is bound by `cpu`, which any daemon understands.
  */
 void np_plan_place(struct np_plan *p, uint32_t session);
 
@@ -172,19 +167,15 @@ void np_plan_place(struct np_plan *p, uint32_t session);
 int np_plan_family(const struct np_plan *p);
 
 /*
- * The option, such as "--ramp", that netperf's messages have no field for; NULL: none. Then the
- * test needs PLAN, GRANT and RESULT (wire/plan.h), and a daemon of ours that has granted
- * NP_CAP_PLAN in its greeting.
+ * The option, such as "--ramp", that netperf's messages have no field for; NULL: none. It needs
+ * PLAN, GRANT and RESULT (wire/plan.h), so a daemon that granted NP_CAP_PLAN in its greeting.
  */
 const char *np_plan_beyond(const struct np_plan *p);
 
 /* Does the far end need a length with a fraction of a second? That needs NP_CAP_PLAN, too. */
 bool np_plan_far_needs_fraction(const struct np_plan *p);
 
-/*
- * Set netperf's defaults, before options or a request are read. np_plan_free() frees the plan's
- * paths, which copies of the plan share.
- */
+/* Set netperf's defaults. Copies of a plan share its paths, which np_plan_free() frees. */
 void np_plan_init(struct np_plan *p);
 void np_plan_free(struct np_plan *p);
 

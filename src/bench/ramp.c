@@ -43,10 +43,7 @@ np_ramp_due(const struct np_worker *w)
 
 enum { AHEAD_MS = 100 }; /* by which the far end's window may begin and end earlier */
 
-/*
- * Connecting failed with this errno: count it, unless the test is over at either end, so that it
- * was only too late. The far end may refuse it before the close of the others is seen here.
- */
+/* Count a failed connection, but not after the test's end, which the far end may know first. */
 static void
 note_failure(struct np_worker *w, struct np_conn *c, int error)
 {

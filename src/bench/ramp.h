@@ -42,10 +42,7 @@ bool np_ramp_make(struct np_worker *w);
 /* When the next connection is due; 0: ask np_ramp_begin() now; UINT64_MAX: all have begun. */
 uint64_t np_ramp_due(const struct np_worker *w);
 
-/*
- * Begin the next connection, if due: c->need is NP_CONNECTING, or NP_OVER if it failed at once.
- * NULL: none is due.
- */
+/* Begin the next connection. c->need: NP_CONNECTING, or NP_OVER if it failed. NULL: none is due. */
 struct np_conn *np_ramp_begin(struct np_worker *w, uint64_t now_ns);
 
 /* A connect(2) has finished: the connection needs the first step of the test, or NP_OVER. */

@@ -22,11 +22,9 @@ struct shape {
 /*
  * The size of a call is what was asked for, but at least the transport's minimum; else the socket
  * buffer's size, within limits. As in netperf, a ring has one buffer more than fill the socket
- * buffer, at least two; an engine may need more.
- *
- * Unless the user asks for less, a receiver truncates no datagram that the far end can send.
- * (netperf receives with the socket buffer's size, and counts truncated datagrams.) If an engine
- * needs many buffers, none is larger than a datagram of IP.
+ * buffer, at least two; an engine may need more. Unless the user asks for less, a receiver
+ * truncates no datagram that the far end can send (netperf does). If an engine needs many buffers,
+ * none is larger than a datagram of IP.
  */
 static struct shape
 shape_of(const struct np_plan *p, const struct np_terms *terms, bool sends, int32_t asked,

@@ -299,10 +299,7 @@ np_run_trim(struct np_run *run, uint32_t flows)
 	}
 }
 
-/*
- * For np_many_wait(): upgrade accepted connections in the order in which the far end speaks on
- * them, which need not be that in which they were accepted.
- */
+/* For np_many_wait(): upgrade connections in the order in which the far end speaks on them. */
 static int
 upgrade_accepted(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {

@@ -1,7 +1,4 @@
-/*
- * A run: a plan in progress at one end, with its endpoint, the measured window, and the workers
- * that drive its connections (bench/worker.h).
- */
+/* A run: a plan in progress at one end, its endpoint, window, and workers (bench/worker.h). */
 #ifndef NP_BENCH_RUN_H
 #define NP_BENCH_RUN_H
 
@@ -151,9 +148,8 @@ np_run_connected(const struct np_run *run)
 }
 
 /*
- * The first data connection, if the controller may look at it while the window is open; else -1.
- * Those of connection tests come and go, in a descriptor table of the worker; those that the
- * daemon accepts of a ramp are owned by its workers until they are done.
+ * The first data connection, if the controller may look at it; else -1. Workers own those of
+ * connection tests, in their own descriptor table, and those that the daemon accepts of a ramp.
  */
 static inline int
 np_run_lasting_fd(const struct np_run *run)
@@ -186,10 +182,7 @@ void np_run_stop(struct np_run *run, int level);
 /* Did a loop end because the far end closed a connection, or sent an end mark? */
 bool np_run_hung_up(const struct np_run *run);
 
-/*
- * Have the loops compare the sources of datagrams with run->end.sources, and discard others.
- * NP_EUNSUP for engines that cannot.
- */
+/* Have the loops discard datagrams not from run->end.sources. NP_EUNSUP: the engine cannot. */
 int np_run_check_sources(struct np_run *run, struct np_err *err);
 
 /* Does a datagram from that address count? Any does if the kernel filters (no run->end.sources). */
@@ -207,9 +200,8 @@ np_run_used(size_t here, int32_t asked)
 
 /*
  * Put off the deadline of a wait on that connection; fd -1: on the control connection alone. While
- * the path is silent, wait as long again as it has been silent and a second, as TCP doubles its
- * time-outs, up to a silence of plan->silence_s. After a signal nothing is put off. Returns the new
- * deadline, at least until_ns.
+ * the path is silent, wait as long again and a second, as TCP doubles its time-outs, up to a
+ * silence of plan->silence_s; not after a signal. Returns the new deadline, at least until_ns.
  */
 uint64_t np_run_extend(const struct np_run *run, int fd, uint64_t until_ns);
 
@@ -225,10 +217,7 @@ void np_run_reset(struct np_run *run);
 /* Close and release everything. Safe on a zeroed struct, and twice. */
 void np_run_free(struct np_run *run);
 
-/*
- * Shut down the sending half of one connection, which may wait for room until then, or until the
- * test is abandoned. NP_SHUT_S: that wait for all connections together.
- */
+/* Shut down one sending half: wait for room until then, or until abandoned. NP_SHUT_S: for all. */
 enum { NP_SHUT_S = 10 };
 void
 np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns);
@@ -236,10 +225,7 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
 /* Fill run->closing from the first data connection (sizes, MSS, retransmissions), if it is open. */
 void np_run_read_closing(struct np_run *run);
 
-/*
- * If the far end has ended its data, end this end's, too, as the far end waits for that. The
- * sockets stay open, to read the kernel's figures.
- */
+/* If the far end has ended its data, end ours. Sockets stay open for the kernel's figures. */
 void np_run_shut_if_hung_up(struct np_run *run);
 
 #endif

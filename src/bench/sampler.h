@@ -1,7 +1,6 @@
 /*
- * Kernel figures of a worker's connections while the window is open. A worker that waits for events
- * takes them between two turns, on request of its controller: no other thread reads its
- * descriptors, and the controller never waits.
+ * Kernel figures of connections while the window is open. A worker that waits for events takes them
+ * between turns, when the controller asks for them: no other thread reads its descriptors.
  */
 #ifndef NP_BENCH_SAMPLER_H
 #define NP_BENCH_SAMPLER_H

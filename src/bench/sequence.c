@@ -207,9 +207,8 @@ count_number(struct np_sequence *s, uint64_t number)
 }
 
 /*
- * Note the lowest number, and an outage before this one: a time in which datagrams were sent, but
- * all were lost. A stall of the sender or the receiver is no outage. A datagram of an outage that
- * arrives late cancels it.
+ * Note the lowest number, and an outage before this one: datagrams were sent, but all were lost. A
+ * stall of an end is none. A datagram that arrives late cancels its outage.
  */
 static void
 note_outage(struct np_sequence *s, uint64_t number, uint64_t sent_ns)

@@ -1,10 +1,8 @@
 /*
  * Numbers in the datagrams of a stream, by which the receiver finds loss, duplicates, reordering
- * and jitter. Only if both ends agreed on it (np_plan.sequence), because numbers overwrite the
- * user's data.
- *
- * Reordering is as in RFC 4737: a datagram that arrives for the first time after one with a higher
- * number (section 3.3), with the extent of section 4.2.2. Jitter is as in RFC 3550, section 6.4.1.
+ * and jitter. Only if both ends agreed on it (np_plan.sequence): they overwrite the user's data.
+ * Reordering is as in RFC 4737: a first arrival after a higher number (section 3.3), with the
+ * extent of section 4.2.2. Jitter is as in RFC 3550, section 6.4.1.
  */
 #ifndef NP_BENCH_SEQUENCE_H
 #define NP_BENCH_SEQUENCE_H
@@ -92,10 +90,8 @@ void np_sequence_put(const struct np_run *run, struct np_bag *into);
 
 /*
  * Add what follows from the count of the transmitter to a receiver's values: udp.sent, udp.lost,
- * and the burst of loss and the outage at the end. What can't be known is put as unread.
- *
- * surplus: the largest part of the datagrams that may have been sent after the receiver had ended.
- * If no more are missing after the last arrival, they do not count.
+ * and the burst of loss and outage at the end; unread if unknown. surplus: the most that may have
+ * been sent after the receiver ended. If no more are missing at the end, they don't count.
  */
 void np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver, double surplus);
 

@@ -1,7 +1,6 @@
 /*
- * How a controller ends a worker's loop: a flag that the loop tests, and an eventfd(2) for workers
- * that wait for events. A worker that blocks in a call gets signals until it has left its loop
- * (run/drive.c), so none is lost.
+ * How a controller ends a worker's loop: a flag, an eventfd(2) for workers that wait for events,
+ * and signals to one that blocks in a call, until it has left its loop (run/drive.c): none is lost.
  */
 #ifndef NP_BENCH_STOP_H
 #define NP_BENCH_STOP_H

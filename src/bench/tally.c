@@ -31,10 +31,7 @@ np_counts_arrived(const struct np_run *run)
 		acked += np_worker_acked(w);
 		before += w->acked_before;
 	}
-	/*
-	 * TLS, UNIX and VSOCK do not report what was acknowledged: use what their send buffers
-	 * hold. Other tests may close their sockets at any time.
-	 */
+	/* TLS, UNIX, VSOCK report no ACKs: use what send buffers hold. Others may be closed. */
 	for (uint32_t i = 0;
 	     i < run->conns && acked == 0 && np_delivers(p->transport) && np_plan_streams(p); i++) {
 		queued += np_conn_queued(&run->conn[i]);
@@ -44,10 +41,7 @@ np_counts_arrived(const struct np_run *run)
 	return c;
 }
 
-/*
- * Read a value that another thread writes with plain moves. Where a 64-bit value takes two moves,
- * read until it is stable.
- */
+/* Read a value that another thread writes with plain moves: where it takes two, until stable. */
 __attribute__((no_sanitize("thread"))) static uint64_t
 peek(const volatile uint64_t *at)
 {

@@ -1,7 +1,4 @@
-/*
- * The tally of a run: what its workers counted, and what the kernel knew of its data connections.
- * Reports, evidence, interim lines and documents are made from this, not from the run.
- */
+/* What a run's workers counted and the kernel knew: all reports are made from this, not the run. */
 #ifndef NP_BENCH_TALLY_H
 #define NP_BENCH_TALLY_H
 
@@ -78,10 +75,7 @@ struct np_tally {
 /* What has been counted so far. Any thread may ask while the run goes on. */
 struct np_counts np_counts_of(const struct np_run *run);
 
-/*
- * The same of a run in progress, but bytes sent over connections count once the far end's kernel
- * has acknowledged them: send buffers take megabytes at a time.
- */
+/* Of a run in progress: bytes sent count once acknowledged, as send buffers take megabytes. */
 struct np_counts np_counts_arrived(const struct np_run *run);
 
 /* The same of one of several connections, by its number: only bytes and transactions. */
@@ -102,10 +96,9 @@ np_counts_bytes(const struct np_counts *c)
 int np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err);
 
 /*
- * Add the tally of a run at the same time: counts, times and retransmissions are summed, each flow
- * and each worker keeps its row, the window lasts from the first begin to the last end. Addresses,
- * buffers and processors stay those of *into. *from is released. NP_ESYS: no memory for the rows,
- * but the rest is there.
+ * Add the tally of a run at the same time: counts, times and retransmissions are summed, flows and
+ * workers keep their rows, the window lasts from first begin to last end, all else is from *into.
+ * *from is released. NP_ESYS: no memory for rows, but the rest is there.
  */
 int np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err);
 

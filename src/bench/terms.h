@@ -1,7 +1,4 @@
-/*
- * The terms on which one end runs a plan: what its policy allows, and the resources it gives. They
- * are not negotiated with the far end, so they are no part of the plan.
- */
+/* What one end's policy allows a plan, and the resources it gives; not agreed with the far end. */
 #ifndef NP_BENCH_TERMS_H
 #define NP_BENCH_TERMS_H
 
@@ -17,10 +14,7 @@ struct np_eth;
 
 enum { NP_EARLY_IDS = 16 };
 
-/*
- * A message on data_fd, a pair of SOCK_SEQPACKET. With a descriptor it hands over a data socket;
- * without one, there will be none, for the reason `error`.
- */
+/* A message on data_fd (SOCK_SEQPACKET): a data socket, or that there will be none, and why. */
 struct np_handed {
 	int32_t error; /* errno; 0 with a descriptor */
 	/* Datagrams that came before the socket existed: how many, ids of the first, bytes. */

@@ -18,9 +18,8 @@
 enum { FIRST_MS = 500 }; /* an error for the first datagrams of a stream arrives within that time */
 
 /*
- * Set closes_ns: when the window closes. During a warm-up that is not known. The load does not pace
- * after it: of an offered rate nothing is due then, and a receiver without flow control reads what
- * is queued without pauses.
+ * Set closes_ns: when the window closes, not known in a warm-up. The load does not pace after it:
+ * of an offered rate nothing is due, and a receiver without flow control reads on without pauses.
  */
 static void
 set_deadlines(struct np_worker *w)

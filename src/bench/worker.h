@@ -1,10 +1,8 @@
 /*
- * A worker: a thread that drives data connections, with all that it needs. While the window is open
- * only that thread writes to it; any thread may read its counters.
- *
- * A pattern is a set of steps (struct np_steps): what a connection needs next, and what to do with
- * the result. Steps make no system call and have no loop; an engine (engine/engine.h) makes the
- * calls.
+ * A worker: a thread that drives data connections. While the window is open only that thread writes
+ * to it; any thread may read its counters. A pattern is a set of steps (struct np_steps): what a
+ * connection needs next, and what to do with the result. Steps make no system call and have no
+ * loop; an engine (engine/engine.h) makes the calls.
  */
 #ifndef NP_BENCH_WORKER_H
 #define NP_BENCH_WORKER_H
@@ -57,10 +55,7 @@ enum np_need {
 	NP_BLOCKED = 1 << 6 /* the call would block */
 };
 
-/*
- * One data connection; in connection tests, one series of them. Those of two workers, in one array,
- * share no cache line.
- */
+/* A data connection, or a connection test's series. Workers share no cache line of these. */
 struct np_conn {
 	_Alignas(NP_CACHE_LINE) int fd; /* -1: none */
 	enum np_need need;              /* next; for engines with many connections */
@@ -120,10 +115,7 @@ enum {
 
 struct np_worker;
 
-/*
- * The steps of one role. Each returns what the connection needs next. A step that finds the test
- * broken sets w->error and returns NP_OVER.
- */
+/* One role's steps, which return the next need. On errors they set w->error and return NP_OVER. */
 struct np_steps {
 	enum np_need first; /* when the window opens */
 	bool answers;       /* unconnected: messages go to the source of the last one */
@@ -147,10 +139,7 @@ struct np_steps {
 			       int error);
 	/* How many messages may be sent in a row, before `sent` is called. NULL: one. */
 	uint64_t (*ahead)(const struct np_worker *w, const struct np_conn *c);
-	/*
-	 * Connection tests: make the next connection. Returns the descriptor or -errno. With
-	 * SOCK_NONBLOCK in flags it may still be connecting. NULL: other tests.
-	 */
+	/* Connection tests: make the next one, or -errno. SOCK_NONBLOCK: may be connecting. */
 	int (*open)(struct np_worker *w, int flags);
 	/* The connection is made, or still connecting but calls may be tried; it is closed. */
 	enum np_need (*opened)(struct np_worker *w, struct np_conn *c);
@@ -239,9 +228,8 @@ void np_worker_begin(struct np_worker *w, uint64_t now_ns);
 void np_worker_forget(struct np_worker *w);
 
 /*
- * The warm-up is over and the window is open: reset the counts, then begin the window. An operation
- * in progress counts when it completes, unless it carries its own time or number (struct
- * np_window). Returns true.
+ * The warm-up is over: reset the counts and begin the window. Operations in progress count when
+ * they complete, unless they carry a time or a number (struct np_window). Returns true.
  */
 bool np_worker_mark(struct np_worker *w);
 
@@ -249,17 +237,15 @@ bool np_worker_mark(struct np_worker *w);
 void np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives);
 
 /*
- * The window is over: close what the loop opened. A daemon leaves no more than NP_LEFT_UNACKED
- * bytes of a connection to the kernel, which would keep them for minutes if the client does not
- * read.
+ * Close what the loop opened. A daemon leaves no more than NP_LEFT_UNACKED bytes of a connection to
+ * the kernel, which would keep them for minutes if the client does not read.
  */
 enum { NP_LEFT_UNACKED = 16 << 10 };
 void np_worker_end(struct np_worker *w);
 
 /*
- * Does this errno say that the path to the peer, reached before, is down? Then the test measures an
- * outage. So does ECONNREFUSED of a datagram, from a host on the way; but with -N the service may
- * have ended.
+ * Does this errno say that the path to a known peer is down (an outage)? So does ECONNREFUSED of a
+ * datagram, from a host on the way; but with -N the service may have ended.
  */
 bool np_worker_route_is_lost(const struct np_worker *w, int error);
 
@@ -278,17 +264,13 @@ void np_worker_shut(struct np_worker *w);
 enum { NP_PART_S = 10 }; /* how long an end waits at the end of a test while nothing moves */
 
 /*
- * Make the ring of buffers for a side's setup, and set send_size or recv_size. size: bytes of a
- * call; 0 or less: as many as the socket buffer has. stream: as many buffers as fill the socket
- * buffer, and one more, as netperf. NP_EUNSUP: no -F zero-page with this plan.
+ * Make a side's ring in its setup, and set send_size or recv_size. size: of a call; 0 or less: the
+ * socket buffer's. stream: one buffer more than fill it, as netperf. NP_EUNSUP: no -F zero-page.
  */
 int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 
-/*
- * An operation is done. If the load allows no more, or others are to have their turn, add NP_HELD
- * to what is needed next, even after the last one: netperf waits for the last interval, too.
- */
+/* Add NP_HELD if none may begin or others have a turn; also after the last, as netperf does. */
 static inline enum np_need
 np_paced(struct np_worker *w, struct np_conn *c, enum np_need need)
 {

@@ -1,7 +1,4 @@
-/*
- * The most that a link can carry, from the bytes of packets on the wire. doc/ceilings.md derives
- * every formula, with examples. netperf --ceiling (cli/ceilings.c) prints results for scripts.
- */
+/* The most that a link can carry, in bytes on the wire; doc/ceilings.md derives every formula. */
 #ifndef NP_STATS_CEILING_H
 #define NP_STATS_CEILING_H
 
@@ -104,10 +101,7 @@ struct np_ceiling_exchange {
 bool np_ceiling_exchange(const struct np_encap *encap, enum np_turns test, uint32_t request,
 			 uint32_t response, struct np_ceiling_exchange *out);
 
-/*
- * The most transactions a second on a link of rate_bps each way, with delay_s of propagation each
- * way and `in_flight` of them at a time. NAN: not possible.
- */
+/* The most transactions a second; rate_bps and delay_s (propagation) each way. NAN: impossible. */
 double np_ceiling_turns(const struct np_encap *encap, enum np_turns test, uint32_t request,
 			uint32_t response, double rate_bps, double delay_s, uint32_t in_flight);
 

@@ -1,7 +1,4 @@
-/*
- * Means over iterations and their confidence intervals, by netperf's formulas, so that the same
- * measurements end after the same number of iterations.
- */
+/* Means and confidence intervals by netperf's formulas, to need as many iterations as it does. */
 #ifndef NP_STATS_CONFIDENCE_H
 #define NP_STATS_CONFIDENCE_H
 

@@ -1,7 +1,4 @@
-/*
- * The counters of a worker: its thread writes, others read at any time. They only need whole
- * values, in no order, so all accesses are relaxed: plain moves, which cost a loop next to nothing.
- */
+/* A worker's counters: its thread writes, others read. Relaxed accesses: order does not matter. */
 #ifndef NP_STATS_COUNTERS_H
 #define NP_STATS_COUNTERS_H
 

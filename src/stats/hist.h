@@ -1,8 +1,7 @@
 /*
- * Latency histogram in ns, log-linear as HdrHistogram: 1024 cells per power of two, so that a value
- * is kept to better than 0.1 %, from 1 ns to 39 hours. All memory is taken by np_hist_new();
- * recording neither allocates nor branches on the range. One writer, without locks: other threads
- * read and merge after it has ended.
+ * Latency histogram in ns, log-linear as HdrHistogram: 1024 cells per power of two, for better than
+ * 0.1 %, from 1 ns to 39 hours. np_hist_new() takes all memory; recording does not branch on the
+ * range. One writer, without locks: other threads read and merge after it has ended.
  */
 #ifndef NP_STATS_HIST_H
 #define NP_STATS_HIST_H
@@ -100,16 +99,12 @@ double np_hist_mean_of(const struct np_hist *h, double share);
 uint64_t np_hist_by_time(const struct np_hist *h, double share);
 
 /*
- * The 95 % confidence interval, *low to *high ns, of the percentile of `share` (0..1), for
- * independent records of any distribution (David, Nagaraja: Order Statistics, 3rd edition, 7.1).
- * False: there are too few records.
+ * The 95 % confidence interval, *low to *high ns, of a percentile, for independent records (David,
+ * Nagaraja: Order Statistics, 3rd edition, 7.1). False: there are too few records.
  */
 bool np_hist_interval(const struct np_hist *h, double share, uint64_t *low, uint64_t *high);
 
-/*
- * Write a time in ns as microseconds, with the digits that a histogram keeps: three or four
- * significant ones; "never" if infinite, "-" for NAN. Returns the length as snprintf(3) does.
- */
+/* Write ns as microseconds with 3 or 4 digits; "never": infinite, "-": NAN. As snprintf(3). */
 size_t np_hist_us(double ns, char *out, size_t size);
 
 #endif

@@ -86,10 +86,7 @@ np_metric_of(enum np_metric_id near, bool far)
 	return (enum np_metric_id)((int)near + far);
 }
 
-/*
- * The figure after `id` in netperf's order, that of all lists; it begins with 0. NP_METRICS: there
- * are no more. And the name of the figure at a place in that order, from 0; NULL: no more.
- */
+/* The figure after `id` in netperf's order, from 0 to NP_METRICS; the name at a place, or NULL. */
 int np_metric_next(int id);
 const char *np_metric_name_at(size_t place);
 
@@ -100,9 +97,8 @@ const char *np_subject_title(enum np_subject subject);
 int np_metric_find(const char *name);
 
 /*
- * Set a value; the metric's type must be the function's. A text is not copied; NULL leaves the
- * metric without a value, "" is a value. A letter may be a NUL byte, as netperf prints for a far
- * end without a CPU method.
+ * Set a value of the metric's type. A text is not copied; NULL is no value, "" is one. A letter may
+ * be a NUL byte, as netperf prints for a far end without a CPU method.
  */
 void np_record_int(struct np_record *r, enum np_metric_id id, int64_t v);
 void np_record_real(struct np_record *r, enum np_metric_id id, double v);
@@ -120,10 +116,7 @@ bool np_record_is_never(const struct np_record *r, enum np_metric_id id);
  */
 void np_record_times(struct np_record *r, const char *which, const struct np_hist *h);
 
-/*
- * Mark values as not measured: netperf prints some number or text, such as 0, all the same. Setting
- * a value again removes the mark. The list ends with OUTPUT_END.
- */
+/* Mark values as not measured, until set again: netperf prints a number. Ends with OUTPUT_END. */
 void np_record_mark(struct np_record *r, const enum np_metric_id *ids);
 #define NP_MARK_IF(unmeasured, r, ...)                                                             \
 	do {                                                                                       \
@@ -133,10 +126,7 @@ void np_record_mark(struct np_record *r, const enum np_metric_id *ids);
 		}                                                                                  \
 	} while (0)
 
-/*
- * Was the value measured, counted or asked for? Not if it is marked, a number below 0 or NAN, the
- * letter 'U', or an empty text: netperf prints these for unknown values.
- */
+/* Was the value measured, counted or asked for? Not if marked, below 0, NAN, 'U' or empty text. */
 bool np_record_measured(const struct np_record *r, enum np_metric_id id);
 
 /* Does netperf 2.7 still print the row, but without a value? */
@@ -159,22 +149,17 @@ char np_record_get_char(const struct np_record *r, enum np_metric_id id);
 const char *np_record_get_text(const struct np_record *r, enum np_metric_id id);
 
 /*
- * Write the value as its row says into out, cut to size - 1 bytes and a NUL; an unknown one as -1,
- * 'U' or an empty text. INT metrics printed in hexadecimal show their low 32 bits, as netperf's -1
- * does. Returns the length of the whole text, in which a letter may be a NUL byte; out may be NULL
- * when size is 0.
+ * Write the value as its row says, cut to size - 1 bytes and a NUL; an unknown one as -1, 'U' or
+ * empty. Hexadecimal INT metrics show their low 32 bits, as netperf's -1 does. Returns the length
+ * of the whole text, in which a letter may be a NUL byte; out may be NULL when size is 0.
  */
 size_t np_record_format(const struct np_record *r, enum np_metric_id id, char *out, size_t size);
 
 /*
- * A figure is what an output selector can name: a row of the metric table, or a percentile. Both
- * are numbers, so that lists of selectors are lists of numbers.
- *
- *   P99.9_LATENCY     a percentile of the latencies
- *   CONNECT_P99.9     a percentile of the connect times of --ramp
- *
- * A percentile is above 0, at most 100, and has at most 6 decimals. netperf's own names
- * (P50_LATENCY ...) are rows of the table, in whole microseconds; P50.0_LATENCY has fractions.
+ * A figure is what an output selector can name, as a number: a row of the metric table, or a
+ * percentile of latencies (P99.9_LATENCY) or of the connect times of --ramp (CONNECT_P99.9). A
+ * percentile is above 0, at most 100, and has at most 6 decimals. netperf's own names (P50_LATENCY
+ * ...) are rows of the table, in whole microseconds; P50.0_LATENCY has fractions.
  */
 
 /* The figures of a result: the record, and the histograms for percentiles. */

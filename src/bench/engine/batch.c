@@ -1,7 +1,4 @@
-/*
- * The engine `batch`: many datagrams a call, sendmmsg(2) and recvmmsg(2). A receiver takes what is
- * queued and does not wait for more, except for a moment in fetch().
- */
+/* The engine `batch`: sendmmsg(2) and recvmmsg(2). A receiver waits for more only in fetch(). */
 #include <errno.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -49,10 +46,9 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 		b->in[i].msg_hdr.msg_namelen = sizeof(*b->from); /* the last call changed it */
 	}
 	/*
-	 * A sender on this machine spends more on waking a blocked receiver than on a datagram.
-	 * While datagrams arrive fast, sleep for a moment instead of blocking, as network cards
-	 * moderate their interrupts. Only if the last call emptied the socket (it got fewer than it
-	 * could): in that moment the socket buffer does not fill up.
+	 * A sender on this machine spends more on waking a receiver than on a datagram. While
+	 * datagrams arrive fast, sleep for a moment instead of blocking. Only if the last call
+	 * emptied the socket: in that moment its buffer does not fill up.
 	 */
 	if (flags == 0 && b->moderates && b->last >= FAST && b->last < (int)b->base.most_in) {
 		nanosleep(&moment, NULL);

@@ -192,9 +192,8 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 }
 
 /*
- * Take whole trains, one step each. On a single connection with numbered datagrams, leave those
- * after the end mark to the drain, which counts them as late (batch_left()). With several, count
- * them here: if the drain began with another connection, they would be lost.
+ * Take whole trains, one step each. Leave numbered datagrams after the end mark to the drain, as
+ * late (batch_left()). With several connections count them here: the drain may begin with another.
  */
 static void
 take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct todo *t)

@@ -1,7 +1,6 @@
 /*
- * System calls that carry several messages. A worker with one connection blocks in them
- * (np_calls_drive()), one with many waits for events (the engine `epoll`). The steps
- * (np_steps.sent, .arrived) are taken for each message of a call.
+ * System calls of several messages, with a step (np_steps.sent, .arrived) for each. With one
+ * connection a worker blocks in them (np_calls_drive()), with many it waits for events (`epoll`).
  */
 #ifndef NP_BENCH_ENGINE_CALLS_H
 #define NP_BENCH_ENGINE_CALLS_H
@@ -12,10 +11,7 @@
 #include "bench/worker.h"
 
 struct np_calls {
-	/*
-	 * One call that sends, or receives what is queued, and the steps of all its messages.
-	 * Returns what is needed next, with NP_BLOCKED if the socket is full, or empty.
-	 */
+	/* One call and its messages' steps. Adds NP_BLOCKED to the next need if it would block. */
 	enum np_need (*send)(struct np_worker *w, struct np_conn *c);
 	enum np_need (*recv)(struct np_worker *w, struct np_conn *c);
 	/* As np_io_left(). */
@@ -56,10 +52,7 @@ struct np_train {
 struct np_batch_calls {
 	/* Send `count` of np_batch.out, from `first` on. Returns how many were sent, or -1. */
 	int (*put)(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count);
-	/*
-	 * Receive trains into np_batch.in, without blocking if `flags` are MSG_DONTWAIT; set
-	 * np_batch.may_be_more. Returns how many trains, or -1.
-	 */
+	/* Receive trains into np_batch.in, and set .may_be_more. Returns how many trains, or -1. */
 	int (*fetch)(struct np_worker *w, struct np_conn *c, int flags);
 };
 
@@ -79,10 +72,7 @@ struct np_batch {
 /* For engines with a struct np_batch. */
 extern const struct np_calls np_batch_turns;
 
-/*
- * Must each receive take a single message? With one request in flight, a second message of the same
- * call, a duplicate, would be taken as the answer to a request that has not been sent.
- */
+/* Receive one at a time? With one request in flight, a duplicate would answer the next request. */
 bool np_batch_must_receive_singly(const struct np_plan *p);
 
 /* Why engines with several datagrams per call cannot drive a plan; NULL: they can. */

@@ -1,7 +1,4 @@
-/*
- * Engines make the system calls for one worker. `sync` blocks in the calls of one connection; the
- * others drive many connections by events.
- */
+/* Engines make a worker's system calls. `sync` blocks on one connection, others drive many. */
 #ifndef NP_BENCH_ENGINE_ENGINE_H
 #define NP_BENCH_ENGINE_ENGINE_H
 
@@ -43,10 +40,7 @@ enum np_engine_count {
 	    NP_E_COUNTS
 };
 
-/*
- * Memory divided into parts. With `at` NULL only their sizes are added up, so that one function
- * serves to lay out the memory and to compute its size.
- */
+/* Memory in parts. `at` NULL: only add up sizes, so that one function computes and lays out. */
 struct np_room {
 	char *at;
 	size_t used; /* bytes taken so far */
@@ -82,17 +76,11 @@ struct np_engine {
 	void (*mark)(struct np_worker *w);
 	/* After the finish of the side: wait for the kernel to release memory. May be NULL. */
 	void (*finish)(struct np_worker *w);
-	/*
-	 * After the kernel's figures were read, before the sockets are closed: leave no buffers in
-	 * the kernel. May be NULL.
-	 */
+	/* After the kernel's figures, before the close: take all buffers back. May be NULL. */
 	void (*take_all_back)(struct np_worker *w);
 	/* Its error queues are used for releases of buffers: POLLERR is no error. */
 	bool borrows;
-	/*
-	 * Several messages per call: with one connection calls block, with many they wait for
-	 * events. NULL: one message per call, by `run`.
-	 */
+	/* Several messages per call (engine/calls.h). NULL: one message per call, by `run`. */
 	const struct np_calls *calls;
 	/*
 	 * Drive the connections until stopped or all are done, without blocking in one of them.
@@ -112,19 +100,13 @@ const struct np_engine *np_engine_find(const char *name);
 /* Row i of the table, NULL after the last. */
 const struct np_engine *np_engine_at(size_t i);
 
-/*
- * The engine of the near end: as asked for (--engine), else `sync`, or `epoll` for plans that
- * `sync` cannot drive. An open run has it in run->engine.
- */
+/* The near end's engine: --engine, else `sync`, or `epoll` if that can't. In a run: run->engine. */
 const struct np_engine *np_engine_of(const struct np_plan *p);
 
 /* Why it cannot drive the near end of that plan on this machine; NULL: it can. */
 const char *np_engine_why_not(const struct np_engine *e, const struct np_plan *p);
 
-/*
- * Put an engine into a list of one end's engines, for --engine list: NAME.help, and NAME.why if it
- * cannot be used (why not NULL).
- */
+/* For --engine list: put NAME.help, and NAME.why if the engine can't be used (why not NULL). */
 void np_engine_tell(const struct np_engine *e, const char *why, struct np_bag *into);
 
 /* An engine of such a list. The texts are valid as long as the bag. */

@@ -1,10 +1,8 @@
 /*
  * The engine `epoll`: many connections, one call each when the kernel is ready (epoll(7),
  * level-triggered). In steady state a transaction costs a receive, a send and its share of a wait;
- * registered events change only when a send falls short. The engine `spin` is the same without
- * waiting.
- *
- * In connection tests each call is tried at once, and events are registered only if it would block.
+ * registered events change only when a send falls short. In connection tests each call is tried at
+ * once, and events are registered only if it would block. The engine `spin` never waits.
  */
 #include <errno.h>
 #include <poll.h>
@@ -117,9 +115,8 @@ end_conn(struct loop *l, struct np_conn *c)
 }
 
 /*
- * True: the connection has to wait until the load allows its next operation (NP_HELD). Those of a
- * leader wait in line for begin_due(), or with `spin` for their next turn. A follower sleeps here,
- * with all its connections, until it may go on. calls: made in this turn.
+ * True: the connection waits until the load allows its next operation (NP_HELD): a leader's for
+ * begin_due(), or with `spin` for its turn; a follower sleeps here. calls: made in this turn.
  */
 static bool
 hold_back(struct loop *l, struct np_conn *c, int calls)
@@ -144,9 +141,8 @@ hold_back(struct loop *l, struct np_conn *c, int calls)
 }
 
 /*
- * Make or accept the next connection; called again once it is connected. False: wait for that, as
- * the next call needs an established connection: a half-close (no request, or -N), or reading
- * TCP_INFO of the first connection. True: try its next call at once; also after an error.
+ * Make or accept the next connection; called again once connected. False: wait for that, before a
+ * half-close (no request, or -N) or reading TCP_INFO. True: try its next call, also after an error.
  */
 static bool
 open_next(struct loop *l, struct np_conn *c)
@@ -408,10 +404,7 @@ advance(struct loop *l, struct np_conn *c)
 	}
 }
 
-/*
- * Accept waiting connections, by the turns of free slots. Without a free slot leave them to the
- * other workers: together they have enough.
- */
+/* Accept waiting connections while slots are free: all workers together have enough. */
 static void
 accept_some(struct loop *l)
 {
@@ -440,10 +433,7 @@ close_connecting(struct loop *l)
 	l->connecting = 0;
 }
 
-/*
- * The far end has ended the test: accept what is queued, then no more. Other workers notice when
- * the listener is shut down, or by their own connections.
- */
+/* The far end has ended the test: accept what is queued, then no more. */
 static void
 end_ramp(struct loop *l)
 {
@@ -516,10 +506,7 @@ advance_ramp(struct loop *l)
 	}
 }
 
-/*
- * Begin the operations that the load allows now. In an open loop then set a timer for the next one:
- * a timerfd(2) is exact, where the time-out of epoll_wait(2) has milliseconds and timer slack.
- */
+/* Begin what is due. Then set an open loop's timerfd(2), more exact than epoll_wait(2) is. */
 static void
 begin_due(struct loop *l)
 {
@@ -673,10 +660,7 @@ sleep_idle(struct loop *l)
 	l->moved_ns = np_now(); /* spin for IDLE_MS again */
 }
 
-/*
- * A round of `spin`: each connection gets a turn. A passive end sleeps until the first message, and
- * when nothing has moved for IDLE_MS, so that no client can hold its CPUs without sending.
- */
+/* A round of `spin`. An idle passive end sleeps: no client can hold its CPUs without sending. */
 static void
 spin(struct loop *l)
 {

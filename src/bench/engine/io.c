@@ -203,10 +203,7 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 	return w->steps->arrived(w, c, buf, w->whole);
 }
 
-/*
- * The load has allowed the next operation: begin it. A connection that is done (NP_OVER) only
- * waited for the end of its last interval (np_paced()): give the operation back to the load.
- */
+/* Begin an operation; give it back for NP_OVER, which only waited for its last interval. */
 static enum np_need
 begin(struct np_worker *w, struct np_conn *c, enum np_need need, uint64_t now)
 {

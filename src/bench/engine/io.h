@@ -71,10 +71,7 @@ enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need n
 /* c->part bytes were received, less than a message. Returns what is needed next. */
 enum np_need np_io_no_message(struct np_worker *w, struct np_conn *c);
 
-/*
- * Handle the result n of a send, and take the step. Returns what is needed next. Errors are checked
- * first, as in np_syscall(), so that the compiler merges the comparisons.
- */
+/* Handle the result of a send, and take the step. Errors first, to merge comparisons. */
 NP_LOOP_BODY enum np_need
 np_io_sent(struct np_worker *w, struct np_conn *c, const struct np_steps *const s, ssize_t n)
 {
@@ -103,17 +100,11 @@ np_io_received(struct np_worker *w, struct np_conn *c, const struct np_steps *co
 	return s->arrived(w, c, buf, (size_t)n);
 }
 
-/*
- * Serve rare needs: wait for the load, purge the socket, send or receive the rest of a message (in
- * that slot). Returns what is needed next.
- */
+/* Serve rare needs: wait for the load, purge the socket, move the rest of the slot's message. */
 enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot);
 
-/*
- * For NP_HELD: sleep until the load allows the operation. Returns the need, still with NP_HELD if
- * np_stopped().
- */
+/* For NP_HELD: sleep until the load allows the operation; if np_stopped(), it stays NP_HELD. */
 enum np_need np_io_wait_held(struct np_worker *w, struct np_conn *c, enum np_need need);
 
 /* The same for c->need without sleeping. True: the operation begins; false: not before due_ns. */
@@ -126,10 +117,7 @@ bool np_io_begins(struct np_worker *w, struct np_conn *c);
  */
 struct np_conn *np_io_next_due(struct np_worker *w, uint32_t *turn, uint32_t *begun);
 
-/*
- * Take a message that is left in the socket, or was received but not processed, without waiting.
- * Returns its size and sets *buf; -1 with errno: none.
- */
+/* Take a message left in the socket, or unprocessed. Returns its size and *buf; -1 with errno. */
 ssize_t np_io_left(struct np_worker *w, struct np_conn *c, char **buf);
 
 /* What connection `number` needs first when the window opens. */

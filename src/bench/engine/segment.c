@@ -1,7 +1,6 @@
 /*
- * The engine `segment`: a call sends a block that the kernel, or the device, cuts into datagrams of
- * one size (UDP_SEGMENT), and receives a block of datagrams that the kernel has joined (UDP_GRO). A
- * block passes through the kernel's layers once, not once a datagram. See udp(7).
+ * The engine `segment`: the kernel or the device cuts a sent block into datagrams (UDP_SEGMENT) and
+ * joins received ones (UDP_GRO). A block passes the layers once, not once a datagram. See udp(7).
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -40,10 +39,7 @@ struct segment {
 	char room[ROOM];  /* what was received */
 };
 
-/*
- * np_batch_calls.put: send datagrams as one block, which the kernel cuts. Returns `count`, or -1
- * with errno. EMSGSIZE ends the test, for the reason in w->err.
- */
+/* np_batch_calls.put, as one block. Returns `count`, or -1; EMSGSIZE ends the test (w->err). */
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {

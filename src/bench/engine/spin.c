@@ -1,7 +1,6 @@
 /*
- * The engine `spin`: `epoll` that never waits. A call for which the kernel is not ready is made
- * again in the connection's next turn. No message waits for a wake-up; the price is a whole
- * processor for each thread.
+ * The engine `spin`: `epoll` that never waits, but repeats a call in the connection's next turn. No
+ * message waits for a wake-up; the price is a whole processor for each thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -67,9 +66,8 @@ spin_run(struct np_worker *w)
 	int rc, fd;
 
 	/*
-	 * Once, have receives poll the receive queue, if it can be polled: a connection has its
-	 * NAPI id already, for other sockets it is not known yet. Without CAP_NET_ADMIN some
-	 * kernels allow the first option, none the other.
+	 * Once, have receives poll the queue, if possible: only a connection knows its NAPI id yet.
+	 * Without CAP_NET_ADMIN some kernels allow the first option, none the other.
 	 */
 	for (uint32_t i = 0; i < w->conns && !w->goes_on && t->ip_protocol != 0; i++) {
 		fd = w->conn[i].fd;

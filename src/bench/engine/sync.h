@@ -1,9 +1,7 @@
 /*
- * The engine `sync`: one connection with blocking calls. The default, and the one that compares
- * with netperf. The controller interrupts a blocking call by a signal.
- *
- * The loop is written once. Each role compiles its own copy with constant steps, so that they are
- * inlined.
+ * The engine `sync`: one connection with blocking calls, interrupted by a signal. The default, and
+ * the one that compares with netperf. Each role compiles its own copy of the loop, to inline its
+ * steps.
  */
 #ifndef NP_BENCH_ENGINE_SYNC_H
 #define NP_BENCH_ENGINE_SYNC_H
@@ -42,10 +40,7 @@ np_sync_connection(struct np_worker *w, struct np_conn *c, const struct np_steps
 	return need;
 }
 
-/*
- * np_worker.loop. Steps that `s` lacks are known when a copy is compiled, so their branches cost
- * nothing. The usual needs are served in the order in which they follow each other.
- */
+/* np_worker.loop, usual needs in their order. Branches of missing steps are compiled away. */
 NP_LOOP_BODY int
 np_sync_drive(struct np_worker *w, const struct np_steps *const s)
 {

@@ -1,8 +1,7 @@
 /*
- * System calls of the loops, without libc where possible. libc's wrappers are cancellation points:
- * in a process with threads each costs some 50 instructions (glibc 2.36, counted by callgrind), as
- * much as the rest of a loop. Ours are never cancelled, only interrupted by signals. Results and
- * errno are as in the manual pages.
+ * System calls of the loops, without libc where possible: its wrappers are cancellation points,
+ * which with threads cost some 50 instructions (glibc 2.36, by callgrind), as much as the rest of a
+ * loop. Ours are only interrupted by signals. Results and errno are as in the manual pages.
  */
 #ifndef NP_BENCH_ENGINE_SYSCALL_H
 #define NP_BENCH_ENGINE_SYSCALL_H
@@ -25,10 +24,7 @@
 #define NP_SYS_DIRECT 0
 #endif
 
-/*
- * syscall(2) with four or six arguments. Inlined, as on x86-64, it moves no argument between
- * registers, which saves 15 instructions a call.
- */
+/* syscall(2), inlined as on x86-64, moves no argument: that saves 15 instructions a call. */
 #if defined(__x86_64__) && !defined(__ILP32__)
 /* The kernel returns -errno; turn it into -1 with errno. */
 static inline long

@@ -1,11 +1,8 @@
 /*
- * The engine `uring`: requests are queued in a ring and submitted by one call per turn, which waits
- * for completions (io_uring(7)). One multishot request receives from a connection as long as it
- * lasts, into a ring of buffers; sends follow each step that has something to send, several at once
- * where steps allow it.
- *
- * Of byte streams only the count is kept until the steps ask for it; datagrams get their step at
- * once, or wait in their buffers.
+ * The engine `uring`: requests are queued in a ring; one call per turn submits them and waits for
+ * completions (io_uring(7)). A multishot request receives from a connection as long as it lasts,
+ * into a ring of buffers; sends follow each step, several at once where steps allow it. Of byte
+ * streams only the count is kept; datagrams get their step at once, or wait in their buffers.
  */
 #include <errno.h>
 #include <poll.h>
@@ -253,10 +250,7 @@ receives_in_row(const struct uring *u)
 	return left < u->chain ? (uint32_t)left : u->chain;
 }
 
-/*
- * Pass complete messages of a byte stream to the steps, without their data, which no step reads.
- * Returns what the connection needs next.
- */
+/* Pass complete messages of a byte stream to the steps, without their data. */
 static enum np_need
 take_messages(struct uring *u, struct np_conn *c, struct link *k)
 {
@@ -553,10 +547,7 @@ cancel(struct uring *u, uint32_t conn, unsigned kind)
 	}
 }
 
-/*
- * Cancel each receive and send: the kernel finds them by their user data. To cancel all in one
- * request (IORING_ASYNC_CANCEL_ANY), it would search all of them anew after each.
- */
+/* Cancel receives and sends one by one: IORING_ASYNC_CANCEL_ANY searches all anew after each. */
 static void
 cancel_all(struct uring *u)
 {
@@ -583,10 +574,9 @@ transfers(const struct uring *u)
 }
 
 /*
- * Cancel all requests, so that later data stay in the sockets. The completions of cancelled sends
- * say how much was sent. A cancellation misses a request while it is executed, and the chain after
- * it: repeat all when a turn has ended no receive or send. No turn waits for long, as the request
- * that cancels WAKE completes in each.
+ * Cancel all requests, so that later data stay in the sockets. Cancelled sends say how much was
+ * sent. A cancellation misses a request in execution, and its chain: repeat all when a turn has
+ * ended none. No turn waits for long: the request that cancels WAKE completes in each.
  */
 static void
 leave(struct uring *u)

@@ -1,8 +1,7 @@
 /*
- * Rings of io_uring(7), in uring_ring.c, or in uring_none.c for a build without liburing.
- *
- * A process makes them when it needs them. One that will be confined prepares its rings before
- * (np_urings_prepare()), restricted to what the engine does, and makes no others.
+ * Rings of io_uring(7), by uring_ring.c, or uring_none.c without liburing. Processes make them when
+ * needed, but one that will be confined prepares its own before (np_urings_prepare()), restricted
+ * to what the engine does, and makes no others.
  */
 #ifndef NP_BENCH_ENGINE_URING_H
 #define NP_BENCH_ENGINE_URING_H
@@ -16,16 +15,10 @@ enum {
 	NP_URING_BYTES = 192 << 10 /* the kernel's memory for one: not in np_engine.bytes */
 };
 
-/*
- * Why this process cannot use io_uring, as text for a message; NULL: it can. Makes a ring to find
- * out, or looks whether any were prepared.
- */
+/* Why io_uring can't be used; NULL: it can. Tries to make a ring, or looks for prepared ones. */
 const char *np_urings_lack(void);
 
-/*
- * Make `count` restricted rings, which tests take and give back. From now on this process makes no
- * others. NP_ESYS if the kernel refuses: then there are fewer.
- */
+/* Make `count` restricted rings, and no others from now on. NP_ESYS: the kernel made fewer. */
 int np_urings_prepare(uint32_t count, struct np_err *err);
 
 /* Undo np_urings_prepare(): at its start, and in unit tests. */

@@ -12,10 +12,7 @@
  */
 enum { REQUESTS = 1024, COMPLETIONS = 4096, TRIAL = 4 };
 
-/*
- * The rings that were prepared for this process. Like its filter of system calls they belong to the
- * process, not to a test: both are made before it reads anything from a client.
- */
+/* Rings prepared for this process: like its filter, made before it reads anything from a client. */
 static struct {
 	bool settled; /* this process makes no others */
 	uint32_t count;

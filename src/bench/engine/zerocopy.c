@@ -1,9 +1,7 @@
 /*
- * The engine `zerocopy`: streams without copies to or from user space.
- *
- * A sender gives its buffers to the kernel (MSG_ZEROCOPY), and does not write to one until the
- * error queue of the socket says that it is released. Each connection has its own slots in the
- * ring. A receiver has the kernel discard the data (MSG_TRUNC).
+ * The engine `zerocopy`: streams without copies to or from user space. A sender gives its buffers
+ * to the kernel (MSG_ZEROCOPY), and does not write to one until the socket's error queue says that
+ * it is released. Each connection has its own slots. A receiver has data discarded (MSG_TRUNC).
  */
 #include "bench/engine/zerocopy.h"
 
@@ -197,10 +195,7 @@ either_send(struct np_worker *w, struct np_conn *c)
 					   : zerocopy_send(w, c);
 }
 
-/*
- * Receive a datagram, or up to recv_size bytes of a stream. The kernel discards all but the header
- * with a datagram's number. Returns the size, at most recv_size; 0 or -1 as recv(2).
- */
+/* As recv(2) of recv_size bytes, but the kernel discards all but a numbered datagram's header. */
 static ssize_t
 discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
 {
@@ -439,9 +434,8 @@ zerocopy_finish(struct np_worker *w)
 }
 
 /*
- * np_engine.take_all_back: disconnect TCP, which releases the buffers that are left, but for those
- * of packets that wait in the interface's queue: wait for these. The memory of what is still in use
- * after that is leaked on purpose: otherwise its next content could be sent.
+ * np_engine.take_all_back: disconnect TCP, which releases all buffers but those in the interface's
+ * queue: wait for these. Memory still in use then is not freed: its next content could be sent.
  */
 static void
 zerocopy_take_all_back(struct np_worker *w)

@@ -6,10 +6,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/*
- * The kernel is done with these sends, first and last included. The sends of a socket are numbered
- * from 0, modulo 2^32.
- */
+/* Sends that the kernel is done with, first to last; numbered per socket from 0, modulo 2^32. */
 struct np_released {
 	uint32_t first, last;
 	bool copied; /* the kernel made a copy after all */
@@ -47,10 +44,7 @@ np_borrowed_add(struct np_borrowed *b)
  */
 uint32_t np_borrowed_release(struct np_borrowed *b, const struct np_released *r);
 
-/*
- * Find the releases in a message of the error queue, as recvmsg(2) filled it. False: it is about
- * something else, or was cut off.
- */
+/* Find releases in a message of the error queue. False: about something else, or cut off. */
 bool np_released_of(struct msghdr *m, struct np_released *out);
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * crr and cc: a connection for each transaction, with or without a request and a response on it.
- * The follower closes first, so TIME_WAIT stays there; the leader walks through a range of local
- * ports, as netperf does, so that no pair of ports is reused soon. A connection is void if its
- * close completes no transaction (np_conn.is_void).
+ * crr and cc: a connection for each transaction, with or without a request and a response. The
+ * follower closes first, so TIME_WAIT stays there; the leader walks through a range of local ports,
+ * as netperf does, so that no pair of ports is reused soon.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -88,10 +87,7 @@ note_busy_port(struct connector *c, int error)
 	return true;
 }
 
-/*
- * Bind to the next free port; 0, or -1 with errno. Closed connections (TIME_WAIT) of other programs
- * may hold many ports: a socket that could not be bound to one can try the next.
- */
+/* Bind to the next port that others do not hold (TIME_WAIT); 0, or -1 with errno. */
 static inline int
 bind_next(const struct np_plan *p, struct connector *c, int fd)
 {
@@ -163,10 +159,7 @@ upgraded(struct np_worker *w, int fd)
 	return w->err.sys > 0 ? -w->err.sys : -EPROTO;
 }
 
-/*
- * np_side.granted: each connection's first message begins with the token, if there is one; setup
- * left room for it in the buffers. Connection tests have no ids.
- */
+/* np_side.granted: each connection begins with the token, if any; setup left room for it. */
 static void
 connect_granted(struct np_worker *w, bool ids)
 {
@@ -320,10 +313,7 @@ give_up_last(struct np_worker *w, struct np_conn *c, enum np_need need)
 	return need == NP_OPEN ? NP_OPEN : NP_CLOSE;
 }
 
-/*
- * A call failed. Where connect(2) does not report its error itself (non-blocking socket, TCP Fast
- * Open), the first call on the connection does.
- */
+/* A call failed. A non-blocking connect(2), or one with TCP Fast Open, reports its error here. */
 static enum np_need
 connect_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -507,10 +497,7 @@ connect_setup(struct np_worker *w, struct np_err *err)
 			  run->plan->response, err);
 }
 
-/*
- * netperf's daemon waits in accept() for four more seconds. If its results are late, a connection
- * that is reset at once makes it report an error and free the port.
- */
+/* netperf's daemon waits in accept() for 4 more seconds; a reset connection makes it give up. */
 static void
 connect_nudge(struct np_run *run)
 {
@@ -539,9 +526,8 @@ accept_next(struct np_worker *w, int flags)
 }
 
 /*
- * After a large response wait for the client's close: what a client does not read of a closed
- * socket stays in the kernel's memory for minutes, and belongs to no session. Only over TCP and
- * MPTCP, where NP_SHUT is a half-close.
+ * After a large response wait for the client's close: unread data of a closed socket stay in the
+ * kernel for minutes, and belong to no session. Only TCP and MPTCP: there NP_SHUT is a half-close.
  */
 static bool
 waits_for_close(const struct np_worker *w)

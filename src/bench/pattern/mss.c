@@ -1,7 +1,4 @@
-/*
- * mss: makes a connection and reads the size of its segments. The far end receives a stream without
- * data.
- */
+/* mss: reads the segment size of a connection. The far end receives a stream without data. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

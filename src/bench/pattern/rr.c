@@ -1,7 +1,6 @@
 /*
- * rr: request and response over one connection, or as datagrams. A transaction counts from before
- * its send to after the last byte of its response, with one clock read: the end of one is the start
- * of the next.
+ * rr: request and response over one connection, or as datagrams. The clock is read once per
+ * transaction: when the response is complete, which is also the start of the next one.
  */
 #include <errno.h>
 #include <poll.h>
@@ -23,10 +22,7 @@ enum {
 	OPEN_DEPTH_LEAST = 64 /* but this many on each, if there are very many */
 };
 
-/*
- * Set what follows from the number of messages: the bytes of each connection, then the totals, with
- * `sends` calls that sent. A request that was lost was sent, too.
- */
+/* Set bytes and totals from the numbers of messages and of calls. Lost requests count as sent. */
 static void
 settle(struct np_worker *w, uint64_t sends)
 {
@@ -120,10 +116,7 @@ request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 	return NP_RECV;
 }
 
-/*
- * Give up the requests of a connection that were sent until then: they are lost. Returns what is
- * needed next: without ids first a purge, or a late response would answer the next request.
- */
+/* Give up requests that were sent until then. Returns the next need: without ids first a purge. */
 static enum np_need
 give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 {
@@ -144,10 +137,7 @@ give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 	return w->depth > 1 ? send_more(w, c) : NP_SEND;
 }
 
-/*
- * EINTR is the time-out of a response: the controller interrupts a wait that lasts for
- * w->timeout_ns. SO_RCVTIMEO would arm a timer for each transaction.
- */
+/* EINTR is the time-out of a response (w->timeout_ns). SO_RCVTIMEO would arm a timer each time. */
 static enum np_need
 request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -182,10 +172,7 @@ wait_longer(struct np_worker *w, struct np_ids *ids)
 	ids->came_late = false;
 }
 
-/*
- * A message that answers no request in flight: a duplicate, late, or stray. While such messages
- * arrive the controller does not interrupt the wait, so check the time-out here.
- */
+/* A duplicate, late or stray message. The controller sees no time-out meanwhile: check it here. */
 static __attribute__((noinline)) enum np_need
 request_astray(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -210,10 +197,7 @@ answered(struct np_worker *w, struct np_conn *c)
 	return __builtin_expect(done >= w->budget, 0);
 }
 
-/*
- * A response, with several requests in flight. While responses arrive the controller does not
- * interrupt the wait, so requests that timed out are given up here, now and then.
- */
+/* A response, with several in flight. The controller sees no time-out meanwhile: check it here. */
 static __attribute__((noinline)) enum np_need
 answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
@@ -336,10 +320,7 @@ static const struct np_steps open_steps = {
 	.failed = open_failed,
 };
 
-/*
- * Set what the loop did not count. With several in flight it counted sends and transactions; with
- * one, both follow from the number of the next request.
- */
+/* Set what the loop did not count: with one in flight, sends and transactions. */
 static void
 request_settle(struct np_worker *w)
 {
@@ -480,10 +461,7 @@ request_drain(struct np_worker *w)
 	}
 }
 
-/*
- * np_side.nudge. Unread responses in UNIX datagrams would block the far end in a send, where it
- * reads no end mark: discard them first.
- */
+/* np_side.nudge. Unread responses in UNIX datagrams block the far end in a send: discard them. */
 static void
 request_nudge(struct np_run *run)
 {

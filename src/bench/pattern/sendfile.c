@@ -1,7 +1,4 @@
-/*
- * sendfile: a stream that sends a file by sendfile(2), again and again from its start. The file is
- * -F's, or one in memory that is made as large as a send ring.
- */
+/* sendfile: sends a file (-F, or one in memory, as large as a send ring) again and again. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -65,10 +62,7 @@ sendfile_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/*
- * The loop of sync.h for nothing but sendfile(2), with half the instructions. c->number is set only
- * at the end; c->sent always, as other threads read it.
- */
+/* sync.h's loop with half the instructions. c->number is set at the end, c->sent at each call. */
 static int
 transmit_file_sync(struct np_worker *w)
 {

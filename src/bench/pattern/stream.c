@@ -1,7 +1,4 @@
-/*
- * stream: one end transmits, the other receives and counts. Over TCP the stream ends with the close
- * of the transmitter, over UDP with an empty datagram.
- */
+/* stream: one end transmits, the other counts. TCP ends by a close, UDP by an empty datagram. */
 #include "bench/pattern/stream.h"
 
 #include <errno.h>
@@ -55,10 +52,7 @@ paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
 	return np_paced(w, c, need);
 }
 
-/*
- * np_steps.sent: count a call that sent n bytes, and a datagram that was refused for a lost route,
- * as it is lost. One that lacked a buffer (transmit_failed()) takes no number.
- */
+/* np_steps.sent. A datagram refused for a lost route is lost; without a buffer it has no number. */
 NP_LOOP_BODY enum np_need
 transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -204,10 +198,7 @@ unacknowledged(const struct np_worker *w)
 	return sum;
 }
 
-/*
- * If data are still in flight, end the stream before them: what has arrived counts, and the client
- * discards the rest (np_run_reset()). False: nothing is in flight.
- */
+/* End the stream before data in flight, which the client discards. False: nothing is in flight. */
 static bool
 cut(struct np_worker *w)
 {
@@ -244,10 +235,7 @@ idle_deadline(const struct np_worker *w, uint64_t last_ns)
 	return np_min(np_deadline(idle_ns), last_ns);
 }
 
-/*
- * Wait until the kernel has sent all data, and has dropped them: where it sends again, they are
- * acknowledged then. 0: also if abandoned; -ETIMEDOUT: nothing moved.
- */
+/* Wait until no data are left in the kernel. 0: also if abandoned; -ETIMEDOUT: nothing moved. */
 static int
 await_empty(struct np_worker *w)
 {
@@ -276,10 +264,7 @@ await_empty(struct np_worker *w)
 	return 0;
 }
 
-/*
- * Wait for the far end to close a connection. *until is put off while data or ACKs move, but not
- * beyond last_ns. Returns as end_all().
- */
+/* Wait for a close. Data or ACKs that move put off *until, up to last_ns. Returns as end_all(). */
 static int
 await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
 {
@@ -482,10 +467,7 @@ judge_datagram(struct np_worker *w, const struct np_conn *c, const char *buf, si
 	return true;
 }
 
-/*
- * As judge_datagram(). A datagram is late after the end mark, or once this end is told to leave. Of
- * several connections, one's mark says nothing about the others.
- */
+/* As judge_datagram(); late after this flow's end mark, or once this end is told to leave. */
 static bool
 judge_arrival(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
 	      uint64_t now_ns)
@@ -584,9 +566,8 @@ receive_setup(struct np_worker *w, struct np_err *err)
 		w->codec |= NP_C_SPLICE;
 	}
 	/*
-	 * The count ends the loop only for plain datagrams, of which netperf's daemon sends no
-	 * more. Connections have an end of data, numbered datagrams may be duplicated, and each of
-	 * several flows may send a little more than its share.
+	 * The count ends only plain datagrams, of which netperf's daemon sends no more. Connections
+	 * have an end of data, numbered datagrams may be duplicated, flows may exceed their share.
 	 */
 	if (p->transport->connected || w->sequence != NULL || p->flows > 1) {
 		w->budget = UINT64_MAX;

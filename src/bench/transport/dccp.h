@@ -1,7 +1,4 @@
-/*
- * DCCP (RFC 4340): datagrams over a connection, with congestion control but no retransmissions. The
- * constants are ours because headers since Linux 6.16 lack them.
- */
+/* DCCP (RFC 4340): datagrams with congestion control. Linux's headers lack it since 6.16. */
 #ifndef NP_BENCH_TRANSPORT_DCCP_H
 #define NP_BENCH_TRANSPORT_DCCP_H
 

@@ -24,10 +24,7 @@ allowed_sources(const struct np_terms *t, struct np_sources *out)
 	}
 }
 
-/*
- * Limit the peers of a socket to those that the terms allow: of a listener by np_endpoint_take(),
- * which compares them with run->end.sources.
- */
+/* Limit the peers of a socket to those of the terms; np_endpoint_take() checks a listener's. */
 static int
 limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
@@ -381,9 +378,8 @@ np_endpoint_connect(struct np_run *run, struct np_err *err)
 }
 
 /*
- * Handle datagrams that the daemon received before this socket existed (np_handed): count them, and
- * answer requests. If they end the test, shut down the socket: its receive then returns 0 bytes, as
- * for an end mark.
+ * Count datagrams that the daemon received before this socket existed (np_handed), and answer
+ * requests. If they end the test, shut down the socket: it then returns 0 bytes, as an end mark.
  */
 static void
 take_early(const struct np_run *run, int fd, const struct np_handed *h)
@@ -410,10 +406,7 @@ take_early(const struct np_run *run, int fd, const struct np_handed *h)
 	}
 }
 
-/*
- * np_endpoint_take(): receive the next data socket from the daemon (struct np_handed). -1: errno is
- * the daemon's reason; ENOTCONN: it gave none, or has ended.
- */
+/* np_endpoint_take() from the daemon (np_handed). -1: its errno, or ENOTCONN: it has ended. */
 static int
 take_handed(struct np_run *run, int flags)
 {

@@ -20,12 +20,10 @@ enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
 
 /*
  * np_transport.open: open a data socket with the run's options, and fill run->end with its address
- * and buffer sizes. Listeners and datagram sockets are always bound, active stream sockets if an
- * address or a port was asked for. A passive socket takes another port if its own is in use
- * (run->end.port_moved); the response names it, as netperf's clients expect.
- *
- * Only peers of terms->only are admitted: by np_endpoint_take() for streams; for datagrams by the
- * kernel or the loops (np_run_check_sources()).
+ * and buffer sizes. An active stream socket is bound only if an address or a port was asked for. A
+ * passive socket takes another port if its own is in use (run->end.port_moved); the response names
+ * it, as netperf's clients expect. Only peers of terms->only are admitted: streams by
+ * np_endpoint_take(), datagrams by the kernel or the loops (np_run_check_sources()).
  */
 int np_endpoint_open(struct np_run *run, struct np_err *err);
 
@@ -35,10 +33,7 @@ void np_endpoint_ask_buffers(const struct np_plan *p, struct np_sockopts *o);
 /* Read the sizes of a socket's buffers; -1: not known. */
 void np_endpoint_buffers(const struct np_transport *t, int fd, int *sndbuf, int *rcvbuf);
 
-/*
- * Does this kernel support the transport? NP_EUNSUP: no, and *err says what is missing. NP_ESYS:
- * this process could not find out (a socket that needs a privilege).
- */
+/* Is it supported? NP_EUNSUP: no, *err says what is missing. NP_ESYS: unknown (no privilege). */
 int np_transport_probe(const struct np_transport *t, struct np_err *err);
 
 /* Does this errno, of either end, mean that the kernel has no such sockets? */
@@ -57,19 +52,15 @@ int np_endpoint_establish(struct np_run *run, struct np_err *err);
 /* Connect the data socket to run->end.peer; if -H gave a mask, to a random host of that network. */
 int np_endpoint_connect(struct np_run *run, struct np_err *err);
 
-/*
- * Replace all but the first `mask` bits of the address by random ones; in IPv4 never by all 0 or
- * all 1, which are no hosts. A mask of 0, or of the whole address, changes nothing.
- */
+/* Make all but the first `mask` bits random, in IPv4 never all 0 or all 1. 0 or all: no change. */
 void np_endpoint_spread(struct np_addr *a, int32_t mask);
 
 /* Random bytes that need not be unpredictable. */
 void np_endpoint_random(void *bytes, size_t count);
 
 /*
- * Accept one connection, with flags of accept4(2). Returns the descriptor, or -1 with errno;
- * ECONNABORTED also if terms->only does not allow the peer, which gets a reset. If the daemon hands
- * over sockets (np_is_handed()), receive the next one, of any transport.
+ * Accept a connection, with flags of accept4(2); -1 with errno, ECONNABORTED also for a peer
+ * outside terms->only, which gets a reset. With np_is_handed() receive the next socket of any kind.
  */
 int np_endpoint_take(struct np_run *run, int flags);
 

@@ -1,7 +1,4 @@
-/*
- * Raw Ethernet frames (net/eth.h). The caller opened the socket while that was permitted, and owns
- * it. It serves one test after the other, and receives nothing between them.
- */
+/* Raw Ethernet frames (net/eth.h). The caller owns the socket, which receives only during tests. */
 #include <errno.h>
 #include <string.h>
 #include <sys/random.h>
@@ -50,10 +47,7 @@ eth_open(struct np_run *run, struct np_err *err)
 	return np_eth_limit_source(l, &run->end.peer, np_eth_tag(run->end.token, true), err);
 }
 
-/*
- * Both ends know the tag now: mark all frames to send. A client also begins to receive, which a
- * daemon has done since eth_open().
- */
+/* Mark frames to send with the tag. A client begins to receive; a daemon has since eth_open(). */
 static int
 eth_establish(struct np_run *run, struct np_err *err)
 {

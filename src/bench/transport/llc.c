@@ -1,7 +1,4 @@
-/*
- * Connections of the link layer (net/llc.h). A session of the daemon got its listener before it was
- * confined; a client opens a socket for each test.
- */
+/* Link-layer connections (net/llc.h). A daemon's session gets its listener before confinement. */
 #include <errno.h>
 #include <linux/llc.h>
 #include <sys/socket.h>

@@ -106,10 +106,7 @@ fail_connect(const struct np_run *run, const struct np_conn *c, int error, struc
 		       (uint32_t)(c - run->conn) + 1, run->conns, NP_ADDR_STR(&peer));
 }
 
-/*
- * Sockets of the UNIX domain stay blocking: they connect at once, or wait if the backlog is full,
- * where a non-blocking one would fail.
- */
+/* UNIX sockets stay blocking: with a full backlog they wait, where non-blocking ones fail. */
 int
 np_many_begin(struct np_run *run, struct np_conn *c, struct np_err *err)
 {

@@ -10,19 +10,13 @@ struct np_conn;
 struct np_run;
 struct pollfd;
 
-/*
- * Called after np_transport.open: open the further sockets, except those of accept(2). If a passive
- * end runs out of free ports, the run gets fewer connections.
- */
+/* After np_transport.open: open further sockets; a passive end out of ports gets fewer. */
 int np_many_open(struct np_run *run, struct np_err *err);
 
 /* Called after np_transport.establish: connect or accept the others, until done or np_stopped(). */
 int np_many_establish(struct np_run *run, struct np_err *err);
 
-/*
- * The two steps of np_many_establish() at the active end: connect the others all at once, which
- * makes them non-blocking; then have them block again, if the worker does.
- */
+/* Steps of np_many_establish(): connect all at once, non-blocking; then block if workers do. */
 int np_many_connect(struct np_run *run, struct np_err *err);
 void np_many_connected(const struct np_run *run);
 

@@ -1,9 +1,7 @@
 /*
  * TCP over several paths (RFC 8684). The kernel makes subflows by its own rules (ip-mptcp(8)): a
- * test only asks for the protocol, and reports what it got.
- *
- * Only the address of the first subflow is checked, when the connection is accepted. Others may
- * come from any address, but have to prove that they know the connection's keys.
+ * test reports what it got. Only the first subflow's address is checked, when it is accepted.
+ * Others may come from any address, but have to prove that they know the connection's keys.
  */
 #include <netinet/in.h>
 #include <stdio.h>

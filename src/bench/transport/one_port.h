@@ -1,7 +1,6 @@
 /*
- * Data sockets at the port of the control connection (netserver --one-port). The daemon that has
- * the port hands them over to the passive end, which never listens. The active end sends a token
- * that says to which test they belong (wire/token.h).
+ * Data sockets at the port of the control connection (netserver --one-port): the daemon hands them
+ * to the passive end; a token from the active end says to which test they belong (wire/token.h).
  */
 #ifndef NP_BENCH_TRANSPORT_ONE_PORT_H
 #define NP_BENCH_TRANSPORT_ONE_PORT_H
@@ -11,10 +10,7 @@
 struct np_run;
 struct pollfd;
 
-/*
- * At the passive end, for datagram sockets that are handed over: np_transport.establish; and a wait
- * for the first data, for np_many_wait(). Both end early, with NP_OK, once np_stopped().
- */
+/* For handed-over datagram sockets: establish, and wait for first data; NP_OK once np_stopped(). */
 int np_handed_establish(struct np_run *run, struct np_err *err);
 int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err);
 

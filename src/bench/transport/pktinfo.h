@@ -1,7 +1,6 @@
 /*
- * Answer datagrams from the address they were sent to (-B): ip(7) IP_PKTINFO and ipv6(7)
- * IPV6_PKTINFO. Otherwise a machine with several addresses answers from the one that its routes
- * prefer, and a connected requester drops the answer.
+ * Answer datagrams from the address they were sent to (-B; IP_PKTINFO, IPV6_PKTINFO). Routes might
+ * prefer another of the machine's addresses, and a connected requester drops such an answer.
  */
 #ifndef NP_BENCH_TRANSPORT_PKTINFO_H
 #define NP_BENCH_TRANSPORT_PKTINFO_H

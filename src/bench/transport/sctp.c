@@ -1,7 +1,6 @@
 /*
- * One-to-one sockets of SCTP (RFC 9260, sctp(7)): a connection, called an association, with one
- * stream of messages. A message that is longer than a receive arrives in parts, as in TCP, so that
- * patterns need not know of messages.
+ * One-to-one sockets of SCTP (RFC 9260, sctp(7)): an association with one stream of messages. Long
+ * messages arrive in parts, as in TCP, so that patterns need not know of messages.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -93,10 +92,7 @@ sctp_close(struct np_run *run)
 	run->end.state = NULL;
 }
 
-/*
- * Read the far end's addresses, and the state of the path to each. The kernel packs the addresses:
- * each one is as long as those of its family.
- */
+/* Read the far end's addresses, packed by the size of their families, and the paths' states. */
 static void
 read_paths(int fd, struct known *k)
 {
@@ -187,10 +183,7 @@ sctp_read_closing(struct np_run *run, int fd)
 	struct np_closing *c = &run->closing;
 	struct known *k = run->end.state, now = { .is_seen = false };
 	socklen_t len = sizeof(now.status);
-	/*
-	 * A 64-bit kernel pads this struct more than a 32-bit program. With room to spare, the
-	 * kernel returns its own length.
-	 */
+	/* A 64-bit kernel pads this more than a 32-bit program: leave room for its length. */
 	union {
 		struct sctp_assoc_stats stats;
 		uint8_t room[sizeof(struct sctp_assoc_stats) + 64];

@@ -1,9 +1,8 @@
 /*
  * Spread data connections over the receive queues of the end that connects (--spread). Addresses
- * and ports determine the queue, and the kernel reports it once a connection is made
- * (SO_INCOMING_NAPI_ID). Those that share a queue with too many others are made again from another
- * port. The first byte on a connection says that it is kept: the end that accepts waits for these
- * bytes, and drops connections that are closed without one.
+ * and ports determine the queue; the kernel reports it after connecting (SO_INCOMING_NAPI_ID).
+ * Those in a crowded queue are made again from another port. The first byte on a connection says
+ * that it is kept: the end that accepts waits for it, and drops connections closed without it.
  */
 #ifndef NP_BENCH_TRANSPORT_SPREAD_H
 #define NP_BENCH_TRANSPORT_SPREAD_H
@@ -16,10 +15,7 @@ struct pollfd;
 /* Rounds of making connections again: usually, and at most, if there is time. */
 enum { NP_SPREAD_ROUNDS = 16, NP_SPREAD_MOST = 64 };
 
-/*
- * As np_many_establish() at the end that connects, then spread the connections, if
- * run->spread.agreed. Fills run->spread.
- */
+/* np_many_establish() at the end that connects, then the spread (run->spread), if agreed. */
 int np_spread_connect(struct np_run *run, struct np_err *err);
 
 /* For np_many_wait(): accept until enough connections are kept, or np_stopped(). */

@@ -1,7 +1,4 @@
-/*
- * Stream sockets between the nodes of a cluster (tipc(7), linux/tipc.h). The kernel gives each
- * socket its address: the node and a number on it.
- */
+/* Stream sockets of a cluster (tipc(7), linux/tipc.h). The kernel assigns node and number. */
 #include <sys/socket.h>
 
 #include "bench/bench.h"

@@ -1,7 +1,6 @@
 /*
- * TLS over TCP. A library does the handshake of each connection, and then the kernel encrypts
- * and decrypts: send(2) and recv(2) move plain bytes, whatever the engine. Each direction ends by
- * an alert (close_notify) in front of TCP's FIN, as TLS wants it.
+ * TLS over TCP. After a library's handshake the kernel encrypts: send(2) and recv(2) move plain
+ * bytes, for any engine. Each direction ends by an alert (close_notify) in front of TCP's FIN.
  */
 #include "bench/transport/tls.h"
 
@@ -260,9 +259,8 @@ union record {
 };
 
 /*
- * np_transport.sends_again: a signal that interrupts a send in the middle of a record leaves an
- * error in the socket (EBADMSG), but nothing is lost: the next send first sends the rest. Reading
- * SO_ERROR clears the error.
+ * np_transport.sends_again: a signal in the middle of a record leaves an error in the socket
+ * (EBADMSG), which reading SO_ERROR clears. Nothing is lost: the next send first sends the rest.
  */
 static bool
 tls_sends_again(int fd, int error)

@@ -1,7 +1,6 @@
 /*
  * TLS 1.3 on a TCP connection. A library does the handshake, with a key that the daemon draws for
- * each test and sends to the client over the control connection. Then the kernel encrypts
- * (Documentation/networking/tls.rst).
+ * each test and sends by the control connection; then the kernel encrypts (networking/tls.rst).
  */
 #ifndef NP_BENCH_TRANSPORT_TLS_H
 #define NP_BENCH_TRANSPORT_TLS_H
@@ -63,10 +62,7 @@ void np_tls_free(struct np_tls *tls);
 int np_tls_handshake(const struct np_tls *tls, int fd, const struct np_stop *stop,
 		     unsigned timeout_ms, struct np_tls_secrets *secrets, struct np_err *err);
 
-/*
- * HKDF-Expand-Label of RFC 8446, 7.1, without context: derive `size` bytes, up to one block of the
- * suite's hash, from a traffic secret. False: it failed.
- */
+/* HKDF-Expand-Label of RFC 8446, 7.1, without context. size: at most a block of the hash. */
 bool np_tls_expand(const struct np_tls_suite *suite, const uint8_t *secret, const char *label,
 		   uint8_t *out, size_t size);
 

@@ -1,9 +1,7 @@
 /*
- * The handshake of TLS 1.3 by OpenSSL, 1.1.1 or later: with a pre-shared key and an ephemeral key
- * exchange, and no certificates. OpenSSL does nothing but the handshake. Its hook for key logs
- * (SSL_CTX_set_keylog_callback(3)) gives us the traffic secrets.
- *
- * It reads no configuration file: sessions of the daemon may not open one.
+ * The handshake of TLS 1.3, and nothing else, by OpenSSL 1.1.1 or later: with a pre-shared key, an
+ * ephemeral key exchange, no certificates, and no configuration file, which sessions may not open.
+ * Its hook for key logs (SSL_CTX_set_keylog_callback(3)) gives us the traffic secrets.
  */
 #include <errno.h>
 #include <openssl/bio.h>
@@ -51,10 +49,7 @@ np_tls_lacks(void)
 	return NULL;
 }
 
-/*
- * Tell OpenSSL how a send or a receive ended. They are our own functions, because OpenSSL's would
- * read data after the handshake, and raise SIGPIPE.
- */
+/* Tell OpenSSL a call's result. Its own calls would read past the handshake, and raise SIGPIPE. */
 static int
 note_result(BIO *bio, ssize_t n, int retry)
 {

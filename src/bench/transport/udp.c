@@ -44,10 +44,7 @@ found_peer(struct np_run *run, struct np_conn *c, const struct np_addr *peer, st
 			     NP_ADDR_STR(peer));
 }
 
-/*
- * Wait for the first datagram of an allowed peer, leave it in the queue, and connect to its sender.
- * Discard those of other senders before it; the loops discard the ones after it.
- */
+/* Connect to the first allowed datagram's sender; it stays queued. Discard others before it. */
 static int
 udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
@@ -70,10 +67,7 @@ udp_connect_back(struct np_run *run, struct np_conn *c, struct np_err *err)
 	return NP_OK;
 }
 
-/*
- * A daemon that sends first waits for its token from the client, which got it over the control
- * connection. That proves the client's address, and opens the way to it through a NAT.
- */
+/* Wait for the token: it proves the client's address, and opens the way to it through a NAT. */
 static int
 await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
@@ -116,10 +110,7 @@ await_first(struct pollfd *waits, uint32_t count, uint64_t until)
 	return false;
 }
 
-/*
- * A client that receives sends its tokens again and again until the first datagram arrives: the
- * daemon begins when it has all tokens. One datagram of any flow is enough: another may lose all.
- */
+/* Repeat the tokens until a datagram of any flow arrives: then the daemon has all tokens. */
 static int
 send_echoes(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
@@ -145,9 +136,8 @@ send_echoes(struct np_run *run, struct pollfd *waits, struct np_err *err)
 }
 
 /*
- * Datagrams need no connection, but -n and -N ask for connected sockets. The daemon may hand its
- * sockets to the session (np_is_handed()). With a token, the daemon's end learns its peer later, in
- * udp_greet().
+ * Connect sockets for -n and -N, unless the daemon hands over its own (np_is_handed()). With a
+ * token, the daemon's end learns its peer later, in udp_greet().
  */
 static int
 udp_establish(struct np_run *run, struct np_err *err)

@@ -1,8 +1,7 @@
 /*
- * Sockets of the UNIX domain (unix(7)). A socket that others must find gets a name in a new
- * directory (mkdtemp(3)), where no other file can be in the way; both are removed when the test
- * closes. The directory's name contains the process id, so that a daemon finds what a killed
- * session left. A client has a keeper process, which removes them if the client is killed.
+ * Sockets of the UNIX domain (unix(7)). One that others must find gets a name in a new directory
+ * (mkdtemp(3)); both are removed when the test closes, or by a keeper process if the client is
+ * killed. The directory's name has the process id: a daemon finds what a killed session left.
  */
 #include "bench/transport/unix.h"
 
@@ -127,8 +126,8 @@ struct name {
 };
 
 /*
- * Start a process that removes the names if this client is killed. It runs in a new session,
- * out of reach of signals to the client's process group. If it can't be started, do without.
+ * Start a process that removes the names if this client is killed, or do without. In a new session
+ * it is out of reach of signals to the client's process group.
  */
 static void
 start_keeper(struct name *name, const char *path)
@@ -164,10 +163,7 @@ start_keeper(struct name *name, const char *path)
 	name->keeper_fd = ends[1];
 }
 
-/*
- * Bind to a new name below that directory. The far end may run as another user: let it search the
- * directory, and write to the socket, as connect(2) requires.
- */
+/* Bind to a new name in that directory, with rights for another user's connect(2). */
 static int
 bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
 {

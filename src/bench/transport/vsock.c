@@ -56,9 +56,8 @@ vsock_probe(const struct np_transport *t, struct np_err *err)
 enum { USUAL_BYTES = 256 << 10, MOST_BYTES = 4 << 20 };
 
 /*
- * A connection has one buffer size, for receiving; it is set to the larger of the two requested.
- * The kernel charges this memory to no process, and any client can request it from a daemon, so
- * BUFFER_MAX_SIZE keeps the sum of all connections to MOST_BYTES, but allows each the usual size.
+ * A connection has one buffer size: the larger of both. It is charged to no process, and any client
+ * can ask for it: BUFFER_MAX_SIZE keeps the sum to MOST_BYTES, but allows each the usual size.
  */
 static void
 vsock_set_buffers(const struct np_plan *p, struct np_sockopts *o)
