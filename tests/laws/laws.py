@@ -244,7 +244,7 @@ def law_2_the_window_begins_behind_the_warm_up(v: View) -> Found:
     if v.first is None or not v.started() or c.unix or s.missed or c.disturbed or c.loss or c.ramp or c.beside:
         return
     yield from about(v.begin - v.first, "the window's begin behind the first packet", c.warm - v.slack - 0.02 - c.rtt - (10 / c.bits if c.open else 0),
-                     c.warm + v.slack + 0.3 + (4 if c.one_port else 2) * c.rtt + v.queue + c.late / 1000
+                     c.warm + v.slack + 0.3 + (4 + 2 * c.both if c.one_port else 2) * c.rtt + v.queue + c.late / 1000
                      + 2 * c.muted * c.both)   # one half is connected before the other's first message gets through
 
 
