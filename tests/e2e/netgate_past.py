@@ -425,6 +425,16 @@ class Judgements(unittest.TestCase):
         less = held_against(then, self.session(90.0, between=0.002), Metric(more_is_better=False))
         self.assertEqual(less.verdict, BETTER)
 
+    def test_zeros_where_less_is_better(self):
+        """They have no logarithm: 256 of 320 slots with 0, and then none, were equal."""
+        losses = Metric(more_is_better=False, margin=10.0)
+        for then, now, height, verdict in ((4, 0, 11, CANT_TELL), (0, 4, 11, CANT_TELL), (4, 4, 11, CANT_TELL), (0, 0, 11, EQUAL),
+                                           (4, 0, 22, WORSE), (0, 4, 22, CANT_TELL), (0, 4, 5, BETTER), (4, 0, 5, CANT_TELL)):
+            sessions = [around(self.chance, 11, count=40)[then * 8:] + [0.0] * then * 8 for _ in range(8)]
+            made = held_against(sessions, around(self.chance, height, count=8 - now) + [0.0] * now, losses)
+            self.assertEqual((made.verdict, made.more_pairs), (verdict, None), (then, now, height))
+            self.assertEqual(f"{now} of 8 slots gave 0, and {then * 64} of 320 in the past" in made.notes[0], bool(then or now))
+
     def test_by_hand(self):
         # Logs with means 0, 2 and 4 %, spread 0.02 with two degrees of freedom: t is 4.3027.
         one = held_against([[100.0 * math.exp(x)] * 4 for x in (0.0, 0.02, 0.04)], [100.0 * math.exp(0.02)] * 4)
