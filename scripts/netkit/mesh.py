@@ -3,7 +3,8 @@ overall value, a part for the client, one for the server (by Tukey's median poli
 
 import math
 import statistics
-from typing import Dict, Hashable, Iterator, List, NamedTuple, Set, Tuple, TypeVar, Union
+from collections import Counter
+from typing import Any, Dict, Hashable, Iterator, List, NamedTuple, Set, Tuple, TypeVar, Union
 
 from netkit import engines, groups, outliers, units
 from netkit.gate.model import CANT_TELL, EQUAL, WORSE, Gate, Judgement, Metric
@@ -55,8 +56,8 @@ def hosts(figures: "Dict[Pair, float]") -> int:
 
 def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[str]":
     """Hosts without any result, then other pairs without, each with a reason."""
-    names = [name for name in sorted({name for pair in pairs for name in pair})
-             if sum(name in pair for pair in pairs) > 1 and not any(name in pair for pair in figures)]
+    good, tried = {name for pair in figures for name in pair}, Counter(name for pair in pairs for name in pair)
+    names = [name for name in sorted(set(tried) - good) if tried[name] > 1 or any(name in pair and good & set(pair) for pair in pairs)]
     for name in names:
         yield f"{name}, in all pairs: {next(why for pair, why in pairs.items() if name in pair)}"
     for pair, why in sorted(pairs.items()):
@@ -81,15 +82,20 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
     speeds = {name: speed for name, known in (sweep.results.header.more.get("hosts") or {}).items()
               if isinstance(speed := known.get("speed_mbps"), (int, float))}
     several = figure in THROUGHPUTS and len({*speeds.values()} - {None}) > 1
+
+    def place_of(point: "Dict[str, Any]") -> "Tuple[str, Pair]":
+        """The mesh and the pair of a point."""
+        name = " ".join(f"{one}={show_value(point.get(one))}" for one in varying) or "all"
+        client, server = (engines.named(show_value(point[end])) for end in ("client", "server"))
+        slower = min(filter(None, (speeds.get(client), speeds.get(server))), default=None)
+        return name + (f", links of {units.show_rate(1e6 * slower)}" if several and slower else ""), (client, server)
+
+    missing = Counter(place_of(point)[0] for point in sweep.points() if not sweep.cell(point) and sweep.planned(point))
     for cell in sweep.cells.values():
         values = [value for value in cell.values(figure) if value > 0 or less_is_better]
         nothing = [run for run in cell.runs if not run.excluded and not (
             run.ok and run.figure(figure) is not None and (less_is_better or run.figure(figure)))]
-        name = " ".join(f"{one}={show_value(cell.point.get(one))}" for one in varying) or "all"
-        client, server = (engines.named(show_value(cell.point[end])) for end in ("client", "server"))
-        slower = min(filter(None, (speeds.get(client), speeds.get(server))), default=None)
-        if several and slower:
-            name += f", links of {units.show_rate(1e6 * slower)}"
+        name, (client, server) = place_of(cell.point)
         found.meshes.setdefault(name, {})
         if len(nothing) > len(values):
             dead.setdefault(name, {})[client, server] = nothing[-1].reason() or "0"
@@ -98,6 +104,7 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
         elif values:
             found.meshes[name][client, server] = statistics.median(values)
             found.notes.extend([f"{name}: {client} to {server}: {len(nothing)} of {len(cell.runs)} runs gave nothing"] * bool(nothing))
+    found.meshes.update({name: {} for name in missing if name not in found.meshes})
     if several:
         usual = statistics.mode(filter(None, speeds.values()))
         found.notes.extend(f"{name}: a link of {units.show_rate(1e6 * speed)}, most have {units.show_rate(1e6 * usual)}; pairs with it are "
@@ -115,7 +122,9 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
         uplinks, figures = groups.judge(figures, of_groups, less_is_better, margin)
         for what, mine, others in (*uplinks, *worse(figures, less_is_better, margin)):
             found.rows.append([name, what, units.show_figure(mine), units.show_figure(others), f"{100 * (mine / others - 1):+.0f}"])
-        found.good.extend([] if any(row[0] == name for row in found.rows) else [name])
+        if missing[name]:
+            found.untold[name] = f"{missing[name]} pairs of the plan were not measured (netmesh --resume measures them)"
+        found.good.extend([] if missing[name] or any(row[0] == name for row in found.rows) else [name])
     return found
 
 

@@ -8,7 +8,7 @@ import math
 import re
 import statistics
 from dataclasses import dataclass, field, replace
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from netkit import ceiling, engines, units
 from netkit.results import (DERIVED, SETS, Axis, Results, ResultsError, Run, is_number, key_of, matches,
@@ -166,8 +166,12 @@ class Sweep:
     def _meet(self, point: "Dict[str, Any]") -> bool:
         """Whether client and server are a pair of the plan: not a host with itself, and only listed pairs, if any."""
         ends = [point.get(name) for name in ("client", "server")]
-        pairs = (self.results.header.more.get("settings") or {}).get("pairs") if None not in ends else None
-        return (ends in pairs) if pairs else ends[0] is None or engines.named(ends[0]) != engines.named(ends[1] or point.get("host"))
+        pairs = self._pairs() if None not in ends else None
+        return (key_of(ends) in pairs) if pairs else ends[0] is None or engines.named(ends[0]) != engines.named(ends[1] or point.get("host"))
+
+    @functools.lru_cache(maxsize=None)
+    def _pairs(self) -> "Set[Any]":
+        return set(map(key_of, (self.results.header.more.get("settings") or {}).get("pairs") or ()))
 
     def cell(self, point: "Dict[str, Any]") -> Optional[Cell]:
         return self.cells.get(point_key(point))

@@ -1025,6 +1025,25 @@ class Meshes(Place):
             self.assertNotRegex(text, r"h5 to|to h5|nothing is worse|h2 to h3: (no route|0)")
             self.assertIn("h2 to h3: 1 of 2 runs gave nothing", text)
 
+    def test_a_host_that_failed_once_and_what_was_not_measured(self):
+        """netmesh gives a host up after the first failure; and of a mesh that was interrupted not all is good."""
+        names = [f"h{number}" for number in range(7)]
+        runs = [good({"client": a, "server": b, "test": "TCP_RR"}, value)
+                for (a, b), value in self.figures(6, 0.02, 1, None).items()]
+        axes = [("client", names), ("server", names), ("test", ["TCP_RR", "UDP_RR"])]
+        dead = results.Run({"client": "h6", "server": "h0", "test": "TCP_RR"}, 1, 99, status="failed", exit=1, stderr="no route")
+        path = self.file(axes, [*runs, dead], {}, "gone.jsonl", skips=[{"test": "UDP_RR"}])
+        rc, text, err = netreport("--bad-hosts", path)
+        self.assertEqual((rc, text, "11 pairs of the plan were not measured" in err), (0, "h6\n", True), err)
+        pairs = {"pairs": [[a, b] for a in names[:6] for b in names[:6] if a != b]}
+        for left, more, says in ((30, {"settings": pairs}, "nothing is worse"), (29, {"settings": pairs}, ": 1 pairs of the plan were not"),
+                                 (30, {}, ": 12 pairs of the plan were not")):
+            path = self.file(axes, runs[:left], {}, "part.jsonl", skips=[{"test": "UDP_RR"}], more=more)
+            text = netreport("--mesh", path)[1]
+            self.assertEqual((says in text, "nothing is worse" in text), (True, says == "nothing is worse"), text)
+        text = netreport("--mesh", self.file(axes, runs, {}, "part.jsonl", skips=[], more={"settings": pairs}))[1]
+        self.assertRegex(text, r"(?s)test=UDP_RR: fewer than 5 hosts.*test=TCP_RR: nothing is worse")
+
     def test_what_cannot_be_told_is_not_good(self):
         """Two hosts of six have losses and the others none; and too few hosts."""
         names = [f"h{number}" for number in range(6)]
