@@ -108,7 +108,7 @@ class Comparison:
         both = [name for name in b.points() if name in of_a and any(name in one.slots for one in (*a.sessions, *b.sessions))]
         if not both:
             raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
-                                       f"({some(a.points())} in the one, {some(b.points())} in the other)")
+                                       f"({some(a.points()) or 'none'} in the one, {some(b.points()) or 'none'} in the other)")
         asked: "List[Tuple[Point, Metric, past.Slots]]" = []
         for name in both:       # a single run of A says nothing about the spread
             test = name.partition(".")[0].upper()

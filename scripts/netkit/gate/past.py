@@ -222,7 +222,7 @@ def of_sweep(sweep: results.Results, names: "Sequence[str] | None" = None) -> Se
             called[run.place] = sweep_point(sweep.header, run, names)
         if run.status == "ok":
             good[called[run.place]].append(run)
-        else:
+        elif not run.excluded:
             made.failed[called[run.place]] = made.failed.get(called[run.place], 0) + 1
     made.slots = {name: Slots.of_runs(runs, sweep.header.constants) for name, runs in good.items()}
     return made
