@@ -121,6 +121,18 @@ class Lines(Place):
         path.write_bytes(b"".join(lines * 2))
         self.assertEqual([len(one.slots) for one in output.sessions(str(path))], [3, 3])
 
+    def test_what_another_program_wrote_is_kept(self):
+        """--keep appends after the last complete line, and only to netgate's files."""
+        path = Path(self.written(gate()))
+        whole = path.read_bytes()
+        path.write_bytes(whole + b'{"schema"')
+        output.Writer(str(path), mode="a+b").end(gate())
+        self.assertEqual([len(one.slots) for one in output.sessions(str(path))], [3])
+        for text in (b"a line\nand half a line", b"half a line", b'{"schema": "plumbline-sweep/1"}\n'):
+            path.write_bytes(text)
+            self.assertIn("not a file of netgate's: another --keep", self.refused(output.Writer, str(path), False, "a+b"))
+            self.assertEqual(path.read_bytes(), text)
+
     def test_files_that_are_none(self):
         good = Path(self.written(gate())).read_text().splitlines(keepends=True)
         for text, words in (("hello\n", "line 1: not JSON"), ("[]\n", "line 1: not an object"),
