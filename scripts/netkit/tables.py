@@ -78,11 +78,11 @@ class Cell:
 
     def unsure(self) -> str:
         """Says so if the requested confidence was not reached."""
-        told = self.runs[-1].more.get("confidence")
+        told = self.good()[-1].more.get("confidence") if self.good() else None
         if not isinstance(told, dict) or told.get("reached") is not False:
             return ""
-        return (f"not sure: \u00b1{told.get('width') or 'unknown'} % of the mean after {len(self.good())} runs, "
-                f"\u00b1{told.get('wanted')} % was wanted")
+        return (f"not sure: the mean's interval is {told.get('width') or 'unknown'} % wide after {len(self.good())} runs, "
+                f"{told.get('wanted')} % was wanted")
 
     def between(self, figure: str) -> "Optional[Tuple[float, float]]":
         """For a single run: the 95 % interval of its percentile."""
