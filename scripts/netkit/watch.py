@@ -140,6 +140,18 @@ class Cycle(sweep.Sweep):
             self.metrics.take(run, ends)
 
 
+def new_file(folder: str, plan: Plan, ends: "Dict[str, Any]") -> results.Writer:
+    """The file of a cycle, named after the second: if another netsweep has taken it, after the next. Raises ResultsError."""
+    while True:
+        path = os.path.join(folder, f"{plan.name}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.jsonl")
+        try:
+            return results.Writer.create(path, plan.header(sweep.now(), ends))
+        except results.ResultsError:
+            if not os.path.exists(path):
+                raise
+            machine.pause(0.2)
+
+
 def prune(folder: str, plan: Plan) -> None:
     files = sorted(glob.glob(os.path.join(glob.escape(folder), f"{glob.escape(plan.name)}-{'[0-9]' * 8}T{'[0-9]' * 6}Z.jsonl")))
     for path in files[:-KEPT]:

@@ -1470,6 +1470,16 @@ class Every(Sweeping):
             path, = Path(self.place, "made", str(number)).iterdir()
             self.assertEqual((len(path.read_text().splitlines()), bool(got.err)), (3, bool(status)), got)
 
+    def test_two_at_the_same_time(self):
+        """Their files have the names of different seconds; an error other than a name that is taken is raised."""
+        plan = plans.Plan("p", "")
+        for _ in range(3):
+            watch.new_file(self.place, plan, {}).close()
+        names = sorted(os.listdir(self.place))
+        self.assertEqual([bool(re.fullmatch(r"p-\d{8}T\d{6}Z\.jsonl", name)) for name in names], 3 * [True], names)
+        with self.assertRaisesRegex(results.ResultsError, "No such file"):
+            watch.new_file(f"{self.place}/none", plan, {})
+
     def test_when(self):
         begun = []
         for _ in watch.begins(0.2):
