@@ -31,7 +31,9 @@ class Side:
 
     def __init__(self, path: str, where: "Sequence[str]", figure: str = "THROUGHPUT") -> None:
         asked = figure.partition(":")[0]
-        wanted = {asked, *(DEFAULTS.values() if asked == "THROUGHPUT" else ()), "THROUGHPUT_UNITS", "SD_UNITS"}  # the other figures would be most of the memory
+        derived = asked in results.DERIVED
+        wanted = None if derived else {asked, *(DEFAULTS.values() if asked == "THROUGHPUT" else ()), "THROUGHPUT_UNITS",
+                                       "SD_UNITS"}      # the other figures would be most of the memory
         paths = sorted(glob.glob(os.path.join(glob.escape(path), "*.json*"))) if os.path.isdir(path) else [path]
         self.path = path
         self.sessions: "List[past.Session]" = []
@@ -40,6 +42,8 @@ class Side:
         for one in paths:
             try:
                 self.parts.append(results.only(results.read(one, wanted), where))
+                for run in self.parts[-1].runs if derived else ():
+                    run.result = {asked: run.figure(asked)}
             except results.ResultsError as fault:
                 if one == path:
                     raise

@@ -1379,6 +1379,15 @@ class Derived(Place):
                          r"(?ms)^UDP_STREAM +3\.00\*!$.*^UDP_STREAM: 1 of 2 have no near\.")
         self.assertIn("--figure far.nonesuch: no run has it", netreport(path, "--figure", "far.nonesuch")[2])
 
+    def test_compare(self):
+        """The figures that they follow from are read as well: there were only dashes."""
+        paths = [self.file([("size", [64])], [good({"size": 64}, 90.0, n, LOCAL_SEND_THROUGHPUT=100.0, REMOTE_RECV_THROUGHPUT=100 - lost - n / 50,
+                                                   PROTOCOL="UDP") for n in range(1, 9)], {"test": "UDP_STREAM"}, f"{lost}.jsonl") for lost in (5, 20)]
+        rc, out, err = netreport("--compare", *paths, "--figure", "LOSS_PERCENT:less")
+        self.assertEqual((rc, err), (0, ""))
+        self.assertRegex(out, r"(?m)^udp_stream +5\.0\d+ +20\.\d+ +% .* worse +8 +8$")
+        self.assertRegex(netreport("--compare", paths[0], paths[0], "--figure", "LOSS_PERCENT:less", "--margin", "9")[1], "equal +8 +8")
+
     def test_tidy(self):
         path = self.file([("test", ["UDP_STREAM", "TCP_STREAM"])], self.runs(),
                          {"rate": 1e8, "mtu": 1500, "vlan": False})

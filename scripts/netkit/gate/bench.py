@@ -21,7 +21,7 @@ OUTSIDE = ("steal", "processor")    # disturbances caused neither by the test no
 EMULATOR = "(netlab-link)"          # in the description of a lab's link
 OF_PROCESSORS = re.compile(r"(LOCAL|REMOTE)_(CPU_|SD$)")
 RATES = {"10^3bits": "kbit/s", "10^6bits": "Mbit/s", "10^9bits": "Gbit/s", "Trans": "trans/s"}
-UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL", "%"),
+UNITS = (("LATENCY$|^CONNECT_", "us"), ("_CPU_(UTIL|PERCENT)|_CPU_PEAK_UTIL|_PERCENT$", "%"),
          ("^TRANSACTION_RATE$", "trans/s"), ("^ELAPSED_TIME$|_SPAN$|_SECONDS$", "s"),
          ("(?<!BURST)_SIZE(_END)?$", "bytes"))
 
