@@ -334,6 +334,11 @@ class Histories(Place):
         status, text = self.run_it()
         self.assertEqual(status, 1)
         self.assertRegex(text, r"(?m)^worse: .* is 3\.\d % below what it was before 2026-10-25 03:00, for 6 sessions$")
+        whole = (self.dir / past.ACCEPTED).read_text()
+        for more, lines in ((whole[:30], 2), (whole.rstrip("\n"), 3), ("", 2)):      # cut by a crash; by an editor; whole
+            (self.dir / past.ACCEPTED).write_text(whole + more)
+            self.assertEqual((self.run_it(accept="tcp_*")[0], self.run_it()[0]), (0, 0))
+            self.assertEqual(len((self.dir / past.ACCEPTED).read_text().splitlines()), lines)
         (self.dir / past.ACCEPTED).write_text("{\"point\": 1\n{}\n")
         self.refuses("accepted: line 1: not JSON", body=self.run_it)
 

@@ -23,7 +23,7 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
 import numpy as np
 
-from netkit import draw, files, plots, python, units
+from netkit import draw, files, plots, python, results, units
 from netkit.gate import past
 from netkit.gate.model import A, B, BETTER, EQUAL, WORSE, GateError, Metric
 from netkit.gate.past import Session
@@ -456,9 +456,16 @@ def accept_points(folder: str, history: History, pattern: str) -> None:
         raise GateError(f"--accept {pattern}: no such point (there are "
                         f"{', '.join(sorted({one.point for one in history.series}))})")
     path = os.path.join(folder, past.ACCEPTED)
-    with files.raising(GateError, path), open(path, "a", encoding="utf-8", opener=files.opener) as file:
+    with files.raising(GateError, path), open(path, "a+b", opener=files.opener) as file:
+        file.seek(0)
+        data = file.read()
+        end = data.rfind(b"\n") + 1
+        if results.is_object(data[end:]):       # by an editor that wrote no line break
+            file.write(b"\n")
+        else:
+            file.truncate(end)                  # a crash left a part of a line
         file.writelines(json.dumps({"schema": past.ACCEPTED_SCHEMA, "point": point, "from": begin,
-                                    "until": history.sessions[-1].started}) + "\n" for point, begin in begins.items())
+                                    "until": history.sessions[-1].started}).encode() + b"\n" for point, begin in begins.items())
 
 
 def since_day(words: str, today: "Optional[datetime.date]" = None) -> str:
