@@ -23,7 +23,7 @@ COLOURS = {EQUAL: plots.COLOURS[0], WORSE: plots.COLOURS[1], BETTER: plots.COLOU
 
 
 def some(names: "Sequence[str]") -> str:
-    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
+    return ", ".join(names[:4]) + (" ..." if len(names) > 4 else "") or "none"
 
 
 class Side:
@@ -31,9 +31,8 @@ class Side:
 
     def __init__(self, path: str, where: "Sequence[str]", figure: str = "THROUGHPUT") -> None:
         asked = figure.partition(":")[0]
-        derived = asked in results.DERIVED
-        wanted = None if derived else {asked, *(DEFAULTS.values() if asked == "THROUGHPUT" else ()), "THROUGHPUT_UNITS",
-                                       "SD_UNITS"}      # the other figures would be most of the memory
+        wanted = {asked, *(DEFAULTS.values() if asked == "THROUGHPUT" else ()), "THROUGHPUT_UNITS", "SD_UNITS"
+                  } if asked not in results.DERIVED else None      # the other figures would be most of the memory
         paths = sorted(glob.glob(os.path.join(glob.escape(path), "*.json*"))) if os.path.isdir(path) else [path]
         self.path = path
         self.sessions: "List[past.Session]" = []
@@ -42,7 +41,7 @@ class Side:
         for one in paths:
             try:
                 self.parts.append(results.only(results.read(one, wanted), where))
-                for run in self.parts[-1].runs if derived else ():
+                for run in self.parts[-1].runs if wanted is None else ():
                     run.result = {asked: run.figure(asked)}
             except results.ResultsError as fault:
                 if one == path:
@@ -112,7 +111,7 @@ class Comparison:
         both = [name for name in b.points() if name in of_a and any(name in one.slots for one in (*a.sessions, *b.sessions))]
         if not both:
             raise results.ResultsError(f"{a.path} and {b.path} have no good run of the same point "
-                                       f"({some(a.points()) or 'none'} in the one, {some(b.points()) or 'none'} in the other)")
+                                       f"({some(a.points())} in the one, {some(b.points())} in the other)")
         asked: "List[Tuple[Point, Metric, past.Slots]]" = []
         for name in both:       # a single run of A says nothing about the spread
             test = name.partition(".")[0].upper()

@@ -57,7 +57,8 @@ def hosts(figures: "Dict[Pair, float]") -> int:
 def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[str]":
     """Hosts without any result, then other pairs without, each with a reason."""
     good, tried = {name for pair in figures for name in pair}, Counter(name for pair in pairs for name in pair)
-    names = [name for name in sorted(set(tried) - good) if tried[name] > 1 or any(name in pair and good & set(pair) for pair in pairs)]
+    failed = {name for pair in pairs if good & set(pair) for name in pair}      # with a host that works
+    names = sorted(name for name in set(tried) - good if tried[name] > 1 or name in failed)
     for name in names:
         yield f"{name}, in all pairs: {next(why for pair, why in pairs.items() if name in pair)}"
     for pair, why in sorted(pairs.items()):
@@ -83,8 +84,7 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
               if isinstance(speed := known.get("speed_mbps"), (int, float))}
     several = figure in THROUGHPUTS and len({*speeds.values()} - {None}) > 1
 
-    def place_of(point: "Dict[str, Any]") -> "Tuple[str, Pair]":
-        """The mesh and the pair of a point."""
+    def place_of(point: "Dict[str, Any]") -> "Tuple[str, Pair]":       # its mesh and pair
         name = " ".join(f"{one}={show_value(point.get(one))}" for one in varying) or "all"
         client, server = (engines.named(show_value(point[end])) for end in ("client", "server"))
         slower = min(filter(None, (speeds.get(client), speeds.get(server))), default=None)
@@ -123,7 +123,7 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
         for what, mine, others in (*uplinks, *worse(figures, less_is_better, margin)):
             found.rows.append([name, what, units.show_figure(mine), units.show_figure(others), f"{100 * (mine / others - 1):+.0f}"])
         if missing[name]:
-            found.untold[name] = f"{missing[name]} pairs of the plan were not measured (netmesh --resume measures them)"
+            found.untold[name] = f"{missing[name]} pairs of the plan were not measured (netmesh --resume does)"
         found.good.extend([] if missing[name] or any(row[0] == name for row in found.rows) else [name])
     return found
 

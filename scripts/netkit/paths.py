@@ -40,7 +40,7 @@ def lossy(counts: Counts, most: float = BURST) -> "List[int]":
     burst = min(most, max(1.0, sum(one * one for one in low) / sum(low))) if low[len(low) // 2] else most
     roots = [2 * math.sqrt(lost) for lost in scaled]    # their variance would be 1 if losses were independent
     middle = statistics.median(roots)       # of a flow that sent less, the noise was scaled up as well
-    roots = [middle + (root - middle) * math.sqrt(min(1.0, sent / max(1, usual))) for root, (_, sent) in zip(roots, counts)]
+    roots = [middle + (one - middle) * math.sqrt(min(1.0, n / max(1, usual))) for one, (_, n) in zip(roots, counts)]
     found = outliers.esd(roots, ERROR, math.sqrt(burst))
     return sorted(number for number in found if counts[number][0] >= LEAST * counts[number][1])
 

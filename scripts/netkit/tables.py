@@ -81,8 +81,8 @@ class Cell:
         told = self.good()[-1].more.get("confidence") if self.good() else None
         if not isinstance(told, dict) or told.get("reached") is not False:
             return ""
-        return (f"not sure: the mean's interval is {told.get('width') or 'unknown'} % wide after {len(self.good())} runs, "
-                f"{told.get('wanted')} % was wanted")
+        return (f"not sure: the mean's interval is {told.get('width') or '?'} % wide after {len(self.good())} runs"
+                f", {told.get('wanted')} % was wanted")
 
     def between(self, figure: str) -> "Optional[Tuple[float, float]]":
         """For a single run: the 95 % interval of its percentile."""
@@ -166,8 +166,9 @@ class Sweep:
     def _meet(self, point: "Dict[str, Any]") -> bool:
         """Whether client and server are a pair of the plan: not a host with itself, and only listed pairs, if any."""
         ends = [point.get(name) for name in ("client", "server")]
-        pairs = self._pairs() if None not in ends else None
-        return (key_of(ends) in pairs) if pairs else ends[0] is None or engines.named(ends[0]) != engines.named(ends[1] or point.get("host"))
+        if None not in ends and self._pairs():
+            return key_of(ends) in self._pairs()
+        return ends[0] is None or engines.named(ends[0]) != engines.named(ends[1] or point.get("host"))
 
     @functools.lru_cache(maxsize=None)
     def _pairs(self) -> "Set[Any]":

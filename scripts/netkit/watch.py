@@ -141,7 +141,7 @@ class Cycle(sweep.Sweep):
 
 
 def new_file(folder: str, plan: Plan, ends: "Dict[str, Any]") -> results.Writer:
-    """The file of a cycle, named after the second: if another netsweep has taken it, after the next. Raises ResultsError."""
+    """The file of a cycle, named after the second, or the next if another netsweep has it. Raises ResultsError."""
     while True:
         path = os.path.join(folder, f"{plan.name}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.jsonl")
         try:

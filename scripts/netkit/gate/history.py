@@ -456,16 +456,15 @@ def accept_points(folder: str, history: History, pattern: str) -> None:
         raise GateError(f"--accept {pattern}: no such point (there are "
                         f"{', '.join(sorted({one.point for one in history.series}))})")
     path = os.path.join(folder, past.ACCEPTED)
+    lines = "".join(json.dumps({"schema": past.ACCEPTED_SCHEMA, "point": point, "from": begin,
+                                "until": history.sessions[-1].started}) + "\n" for point, begin in begins.items())
     with files.raising(GateError, path), open(path, "a+b", opener=files.opener) as file:
         file.seek(0)
         data = file.read()
         end = data.rfind(b"\n") + 1
-        if results.is_object(data[end:]):       # by an editor that wrote no line break
-            file.write(b"\n")
-        else:
-            file.truncate(end)                  # a crash left a part of a line
-        file.writelines(json.dumps({"schema": past.ACCEPTED_SCHEMA, "point": point, "from": begin,
-                                    "until": history.sessions[-1].started}).encode() + b"\n" for point, begin in begins.items())
+        whole = results.is_object(data[end:])       # without a line break, as editors do; else a crash cut it
+        file.truncate(len(data) if whole else end)
+        file.write(b"\n" * whole + lines.encode())
 
 
 def since_day(words: str, today: "Optional[datetime.date]" = None) -> str:

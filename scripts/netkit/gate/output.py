@@ -42,12 +42,11 @@ class Writer(View):
         self._lines, self._evidence = files.Lines(path, mode, GateError, "netgate", "another --output writes elsewhere"), evidence
         if mode == "a+b":       # append after the last complete line
             self._lines.file.seek(0)
-            first = self._lines.file.readline()
-            if first and GATE_SCHEMA.encode() not in first:
+            data = self._lines.file.read()
+            if data and GATE_SCHEMA.encode() not in data.partition(b"\n")[0]:
                 self._lines.close()
                 raise GateError(f"{path}: not a file of netgate's: another --keep writes elsewhere")
-            self._lines.file.seek(0)
-            self._lines.file.truncate(self._lines.file.read().rfind(b"\n") + 1)
+            self._lines.file.truncate(data.rfind(b"\n") + 1)
 
     def begin(self, gate: Gate) -> None:
         self._lines.begin({"schema": GATE_SCHEMA, **plain({name: getattr(gate, name) for name in HEADER})})

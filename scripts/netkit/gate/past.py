@@ -24,8 +24,8 @@ from scipy.special import stdtr, stdtrit
 from netkit import ceiling, files, results, units
 from netkit.gate import output, stats, trial
 from netkit.gate.bench import Bench, taken_of, unit_of
-from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Gate, GateError, Judgement, Metric, Point,
-                               Side, Slot, View)
+from netkit.gate.model import (A, B, BETTER, CANT_TELL, EQUAL, GATE_SCHEMA, WORSE, Gate, GateError, Judgement, Metric,
+                               Point, Side, Slot, View)
 from netkit.gate.points import DEFAULTS
 
 LEAST_SLOTS = 4         # in a session that is the only one, and in the new one
@@ -420,8 +420,7 @@ class Baseline:
         then = self.then(point)
         zeros = [0 if metric.more_is_better else slots.all(metric).count(0) for slots in (then, now)]
         if made and any(zeros):     # they have no logarithm; a verdict that they only strengthen stays
-            made.notes.insert(0, f"{zeros[1]} of {len(now)} slots gave 0, and {zeros[0]} of {len(then)} in the past: not "
-                                 "part of the change")
+            made.notes.insert(0, f"{zeros[1]} of {len(now)} slots gave 0, and {zeros[0]} of {len(then)} in the past")
             if made.best[0] != (WORSE if not zeros[1] else BETTER if not zeros[0] else ""):
                 made.best, made.doubted = (CANT_TELL, 1.0), True
         silent, before = now.silent(metric), self._silent(point, metric)
