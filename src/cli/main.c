@@ -177,6 +177,10 @@ wait_before_test(struct session *s, struct np_err *err)
 		ppoll(NULL, 0, np_left(np_live_until(s->client.live, until), &left), &s->let_in);
 		np_live_look(s->client.live, NULL);
 	}
+	if (signals_taken > 0) {
+		np_fail(err, NP_ETIME, 0, "interrupted before the test began");
+		return np_fail_in(err, s->cli.bench.name);
+	}
 	if (s->beside != NULL && np_beside_alone(&s->beside->run, &s->trial, err) != NP_OK) {
 		return np_fail_in(err, s->cli.bench.name);
 	}

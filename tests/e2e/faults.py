@@ -557,6 +557,14 @@ def deaf_start(bed: Bed) -> None:
     check_time(got.seconds, 2.5)
 
 
+def interrupt_before(bed: Bed) -> str:
+    with lib.Started(bed.client("-s", "60", "-l", "1")) as client:
+        assert lib.wait_for(lambda: "TEST from" in client.said(), 20), "no banner"
+        client.signal(signal.SIGINT)
+        got = client.finish(60)
+    return check_error(got, "interrupted before the test began")
+
+
 def interrupt(bed: Bed, test: str, length: str, number: int, port: int, status: int = 0) -> str:
     small = ("--", *SMALL[test]) if length == "counted" and test in SMALL else ()
     with lib.Started(bed.client("-t", test, *LONG[length], *small, port=port)) as client:
@@ -575,6 +583,7 @@ def interrupt(bed: Bed, test: str, length: str, number: int, port: int, status: 
 
 def interruptions(bed: Bed) -> Iterator[Case]:
     ours = {"port": bed.port}
+    yield "SIGINT: -s", partial(interrupt_before, bed)
     for test in TESTS:
         for length in LONG:
             for number in (signal.SIGINT, signal.SIGALRM):
