@@ -174,7 +174,10 @@ keep_unread(struct np_server *s, struct np_run *run)
 	}
 }
 
-/* What clients have yet to receive, of connections that were not reset. */
+/*
+ * What clients have yet to receive, of connections that were not reset. After a reset poll(2) has
+ * no error if send(2) took it, but there is no peer any more.
+ */
 static uint64_t
 unread_bytes(const struct np_server *s)
 {
@@ -182,8 +185,11 @@ unread_bytes(const struct np_server *s)
 
 	for (uint32_t i = 0; i < s->unreads; i++) {
 		struct pollfd p = { .fd = s->unread[i] };
+		struct sockaddr_storage peer;
+		socklen_t len = sizeof(peer);
 
-		if (poll(&p, 1, 0) <= 0 || (p.revents & POLLERR) == 0) {
+		if ((poll(&p, 1, 0) <= 0 || (p.revents & POLLERR) == 0) &&
+		    getpeername(p.fd, (struct sockaddr *)&peer, &len) == 0) {
 			sum += (uint64_t)np_sock_queued(p.fd, SIOCOUTQ);
 		}
 	}

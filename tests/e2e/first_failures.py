@@ -265,6 +265,18 @@ def reset_in_the_midst(port: int) -> str:
     return lib.error_line(got, "netperf", "Connection reset by peer")
 
 
+def readers_are_killed() -> str:
+    """The daemon does not wait until they have received what is in its buffers."""
+    with lib.Daemon(SERVER) as daemon, ExitStack() as stack:
+        clients = [stack.enter_context(started(daemon.port, "TCP_MAERTS")) for _ in range(6)]
+        assert all(client.measuring() for client in clients)
+        for client in clients:
+            client.signal(signal.SIGKILL)
+        begun = time.monotonic()
+        assert lib.wait_for(lambda: not daemon.children(), 5), f"{len(daemon.children())} sessions are left after 5 s"
+        return f"{time.monotonic() - begun:.1f} s"
+
+
 def needs_a_router(port: int, test: str) -> str:
     """The first send or connect fails: there is no waiting, and the line says what to try."""
     got = lib.run([*CLIENT, lib.netperf(), "-H", FAR, "-p", str(port), "-l", "2", "-P", "0", "--json", "-t", *test.split()], 60)
@@ -395,6 +407,7 @@ def suite(report: lib.Report) -> None:
             report.case("UDP_RR: interrupted while data is lost", partial(interrupted_while_data_is_lost, daemon.port))
             report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
             report.case("TCP_STREAM: reset in the midst", partial(reset_in_the_midst, daemon.port))
+        report.case("TCP_MAERTS: killed", readers_are_killed)
         addresses(report)
         routers(report)
     finally:
