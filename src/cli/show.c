@@ -55,8 +55,15 @@ np_show_knee(const struct np_plan *p, const struct np_knee *k)
 			too_much = k->step[i].why_too_high;
 		}
 	}
+	if (k->steps == 0) { /* the error line says why */
+		return;
+	}
 	fprintf(stderr, "netperf: %s: ", p->bench->name);
-	if (k->good > 0) {
+	if (k->cut && k->good > 0) {
+		fputs("the search was cut short; ", stderr);
+		print_rate(p, k->good);
+		fputs(" was still good\n", stderr);
+	} else if (k->good > 0) {
 		fputs("the knee is at ", stderr);
 		print_rate(p, k->good);
 		fprintf(stderr, "; above it: %s\n", too_much);

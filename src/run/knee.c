@@ -206,14 +206,21 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 	if (all == NULL) {
 		return np_fail(err, NP_ESYS, 0, "--rate auto: not enough memory for a histogram");
 	}
-	while (rc == NP_OK && (k->steps == 0 || np_signalled(&t->client->signals) == 0) &&
-	       (s = np_knee_next(k, t->plan)) != NULL) {
-		rc = run_step(k, s, t, all, &one, err);
-		if (rc == NP_OK && k->tell != NULL) {
+	while (!k->cut && (s = np_knee_next(k, t->plan)) != NULL) {
+		k->cut = k->step[0].runs > 0 && np_signalled(&t->client->signals) > 0;
+		if (!k->cut) {
+			rc = run_step(k, s, t, all, &one, err);
+			k->cut = rc != NP_OK;
+		}
+		if (k->cut) {
+			k->steps -= s->failed == 0; /* a new step, not judged */
+			break;
+		}
+		if (k->tell != NULL) {
 			k->tell(k->ctx, t->plan, s);
 		}
 		/* Keep the result of the highest good rate, or of the lowest if none is good. */
-		if (rc == NP_OK && (k->steps == 1 || s->why_too_high == NULL)) {
+		if (k->steps == 1 || s->why_too_high == NULL) {
 			np_trial_result_free(r);
 			*r = one;
 			np_report(&r->out, t->unit, &r->record); /* texts point into *r */

@@ -47,6 +47,7 @@ struct np_knee {
 	uint32_t steps;
 	/* Highest rate that is kept (at the end: as it arrived), lowest that is not. 0: none. */
 	double good, too_high;
+	bool cut; /* a failure or a signal ended the search */
 };
 
 /*

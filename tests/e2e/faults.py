@@ -204,6 +204,18 @@ def later_iteration(bed: Bed) -> str:
     return lib.error_line(got, "netperf", "it covers 1 whole iteration")
 
 
+def search_fails(bed: Bed) -> str:
+    """A step of a search fails: it is no step, and the last one before it is no knee."""
+    with socket.create_server(("127.0.0.1", 0)) as front:
+        threading.Thread(target=relay_one_test, args=(front, bed.port), daemon=True).start()
+        got = lib.run(bed.client("-t", "TCP_RR", "-l", "0.5", "--rate", "auto", "--json", port=front.getsockname()[1]), timeout=60)
+    assert got.rc == 1 and [step["rate"] for step in json.loads(got.out)["curve"]["steps"]] == [100], got
+    assert "the search was cut short; 100 a second was still good\n" in got.err and "knee" not in got.err, got
+    none = lib.run(bed.client("-F", ",/etc/passwd", "-l", "1", "--rate", "auto", "--json"), timeout=60)
+    assert none.rc and json.loads(none.out)["curve"]["steps"] == [], none
+    return lib.error_line(none, "netperf")
+
+
 def wait_in_line(bed: Bed) -> str:
     """A daemon that runs other tests first does not answer: its client waits for its turn."""
     with socket.create_server(("127.0.0.1", 0)) as front:
@@ -702,6 +714,7 @@ def patient(bed: Bed) -> Iterator[Case]:
     yield "-N: a service that does not read", partial(without_close, "TCP_STREAM", False)
     yield "peer: silent, interrupted", partial(interrupt_waiting, bed)
     yield "a later iteration fails", partial(later_iteration, bed)
+    yield "a search fails", partial(search_fails, bed)
     if not lib.QUICK:
         yield "peer: silent, but in its queue", partial(wait_in_line, bed)
 
