@@ -311,6 +311,7 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 		np_document_iteration(s->document, &r->out, &r->record, rc == NP_OK);
 		np_repeat_add_clean(repeat, &r->record, r->out.clean);
 		taken = np_repeat_add(repeat, &r->record, r->out.tally.hist, &why);
+		repeat->cut = rc != NP_OK || r->out.cause == NP_BY_SIGNAL;
 		np_progress_resume(s->progress, stderr);
 		if (rc == NP_OK && taken != NP_OK) {
 			*err = why;
@@ -340,6 +341,12 @@ measure(struct session *s, struct np_err *err)
 	if (repeat.done > 0) {
 		tell_result(s, &repeat, &one->out, &one->record);
 		fflush(stdout);
+		if (rc == NP_OK && repeat.cut && repeat.done > 1 && repeat.plan.clean_s == 0) {
+			char text[sizeof(s->partial)];
+
+			np_show_partial(text, sizeof(text), &newest->out, &cli->plan, repeat.done);
+			fprintf(stderr, "netperf: %s: %s\n", cli->bench.name, text);
+		}
 		if (s->surplus > 0) {
 			fprintf(stderr,
 				"netperf: %s: %" PRIu64 " response%s came twice or too late, and "

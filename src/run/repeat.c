@@ -135,7 +135,7 @@ void
 np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 {
 	struct np_repeat_clean *c = &r->clean;
-	bool by_time = r->plan.clean_s > 0 && r->elapsed_s > 0;
+	bool by_time = (r->plan.clean_s > 0 || (r->cut && r->done > 1)) && r->elapsed_s > 0;
 
 	for (int i = 0; i < NP_REPEAT_FIGURES; i++) {
 		const struct np_series *s = &r->figure[i];
@@ -145,8 +145,9 @@ np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record)
 			       : by_time     ? r->by_time[i] / r->known_s[i]
 					     : s->mean);
 	}
-	/* The sum of iterations of unequal length, else their mean. */
-	np_record_real(record, NP_M_ELAPSED_TIME, r->elapsed_s / (by_time ? 1 : r->done));
+	/* With --clean the sum, else the mean. */
+	np_record_real(record, NP_M_ELAPSED_TIME,
+		       r->elapsed_s / (r->plan.clean_s > 0 ? 1 : r->done));
 	np_record_int(record, NP_M_CONFIDENCE_ITERATION, r->done);
 	np_record_int(record, NP_M_CONFIDENCE_LEVEL, r->plan.level);
 	np_record_real(record, NP_M_CONFIDENCE_INTERVAL, r->plan.level != 0 ? r->plan.width : -1);

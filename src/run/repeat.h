@@ -41,8 +41,10 @@ struct np_repeat {
 	struct np_repeat_plan plan;
 	unsigned done;
 	struct np_series figure[NP_REPEAT_FIGURES];
+	bool cut;         /* set by the caller: the last one ended early */
 	double elapsed_s; /* of all iterations */
-	/* --clean iterations differ in length: sums of figure times seconds, and of seconds. */
+	/* Iterations differ in length with --clean, or if the last one was cut: sums of each figure
+	 * times the seconds, and the seconds. */
 	double by_time[NP_REPEAT_FIGURES], known_s[NP_REPEAT_FIGURES];
 	struct np_hist *hist; /* of all iterations together; NULL before the first */
 	struct np_repeat_clean clean;

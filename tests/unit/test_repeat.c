@@ -7,9 +7,9 @@
 #include "run/clean.h"
 #include "tests/lib/check.h"
 
-/* One more iteration of that throughput and CPU utilisation, with one sample of `us`. */
+/* One more iteration of that throughput, length and CPU utilisation, with one sample of `us`. */
 static void
-iterate(struct np_repeat *r, double throughput, double cpu, uint64_t us)
+iterate_for(struct np_repeat *r, double throughput, double seconds, double cpu, uint64_t us)
 {
 	FREED_BY(free_memory) struct np_hist *hist = np_hist_new();
 	struct np_record record;
@@ -17,10 +17,16 @@ iterate(struct np_repeat *r, double throughput, double cpu, uint64_t us)
 
 	memset(&record, 0, sizeof(record));
 	np_record_real(&record, NP_M_THROUGHPUT, throughput);
-	np_record_real(&record, NP_M_ELAPSED_TIME, 1);
+	np_record_real(&record, NP_M_ELAPSED_TIME, seconds);
 	np_record_real(&record, NP_M_LOCAL_CPU_UTIL, cpu);
 	np_hist_record(hist, us * 1000);
 	assert_int_equal(np_repeat_add(r, &record, hist, &err), NP_OK);
+}
+
+static void
+iterate(struct np_repeat *r, double throughput, double cpu, uint64_t us)
+{
+	iterate_for(r, throughput, 1, cpu, us);
 }
 
 TEST(without_confidence_a_test_runs_once)
@@ -104,6 +110,23 @@ TEST(the_conclusion_is_over_all_iterations)
 	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) > 254.11);
 	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) < 254.13);
 	assert_true(np_record_get_real(&record, NP_M_REMOTE_CPU_CONFID) == 0);
+}
+
+TEST(a_cut_iteration_counts_by_its_time)
+{
+	FREED_BY(np_repeat_free)
+	struct np_repeat r = { .plan = { .max = 3, .min = 3, .width = -1 } };
+	struct np_record record;
+
+	memset(&record, 0, sizeof(record));
+	iterate_for(&r, 80, 2, 50, 10);
+	iterate_for(&r, 80, 2, 50, 10);
+	iterate_for(&r, 35, 0.5, -1, 10);
+	r.cut = true;
+	np_repeat_conclude(&r, false, &record);
+	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT) == 75);
+	assert_true(np_record_get_real(&record, NP_M_LOCAL_CPU_UTIL) == 50);
+	assert_true(np_record_get_real(&record, NP_M_ELAPSED_TIME) == 1.5);
 }
 
 TEST(an_unknown_figure_is_not_part_of_its_mean)
