@@ -181,6 +181,8 @@ start_probe(struct np_beside *b, const struct np_trial *load, struct np_err *err
 	b->probe.client->signals =
 	    (struct np_signals){ .let_in = &b->let_in, .received = &b->passed };
 	b->probe.client->gate = b->gate;
+	/* Once connected, its daemon sends, and does not wait for the gate. */
+	load->client->awaits = sessions == 1 && load->plan->role == NP_FOLLOW;
 	failed = pthread_create(&b->thread, NULL, run_probe, b);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return failed == 0 ? NP_OK : np_fail(err, NP_ESYS, failed, "--beside: start a thread");
@@ -226,6 +228,7 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 	c->gate = b->gate;
 	rc = np_trial(load, r, err);
 	c->gate = NULL;
+	c->awaits = false;
 	if (b->watched != NULL) {
 		c->live->draw = b->was.draw;
 		c->live->ctx = b->was.ctx;

@@ -1,12 +1,15 @@
 #include "run/client_parts.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "bench/transport/endpoint.h"
 #include "net/llc.h"
+#include "run/gate.h"
 #include "wire/plan.h"
 
 /* Does this end receive IP datagrams, which any host could send? (Not from random hosts: mask.) */
@@ -259,6 +262,30 @@ set_peer(const struct np_client *c, struct np_client_test *t, const struct np_ad
 		   : NP_OK;
 }
 
+/* np_client.awaits. Not for long: the daemon waits for a connection, or sends datagrams. */
+static int
+await_others(const struct np_client *c, const struct np_plan *p, struct np_err *err)
+{
+	static const struct timespec pause = { .tv_nsec = NP_MSEC };
+	const int most_s = p->transport->connected ? 5 : 3;
+	uint64_t until = np_deadline((uint64_t)most_s * NP_SEC);
+
+	while (np_gate_missing(c->gate) > 1 && np_gate_state(c->gate) == NP_GATE_SHUT) {
+		if (np_signalled(&c->signals) > 0) {
+			return np_fail(err, NP_ETIME, 0, "interrupted before the test began");
+		}
+		if (np_now() >= until) {
+			np_gate_fail(c->gate);
+			return np_fail(err, NP_ETIME, 0,
+				       "the probe was not ready within %d s (does the netserver at "
+				       "%s run one test after another, as with --exclusive?)",
+				       most_s, c->peer);
+		}
+		ppoll(NULL, 0, &pause, c->signals.let_in);
+	}
+	return NP_OK;
+}
+
 /* Limit the sources of datagrams first by address, then, when the response names it, by port. */
 int
 np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
@@ -303,5 +330,5 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 	if (c->hooks.agreed != NULL) {
 		c->hooks.agreed(c->hooks.ctx, run);
 	}
-	return NP_OK;
+	return c->awaits ? await_others(c, p, err) : NP_OK;
 }

@@ -69,9 +69,9 @@ def it_says_so_below_a_table(port: int) -> None:
     assert human.rc == 0 and "Beside idle P50" in words and "round trips a minute; loaded P50" in words, human
 
 
-def a_netserver_of_one_session(*args: str) -> None:
+def a_netserver_of_one_session(test: str, *args: str) -> None:
     with lib.Daemon(args=args) as daemon:
-        got = lib.run(client(daemon.port, "-l", "1", "--beside", "TCP_RR"), PATIENCE)
+        got = lib.run(client(daemon.port, "-l", "1", "-t", test, "--beside", "TCP_RR"), PATIENCE)
     assert got.rc != 0 and got.err.count("\n") == 1 and "--beside" in got.err, got
 
 
@@ -120,11 +120,26 @@ def a_load_that_died_is_none(lab: lib.Lab, port: int) -> str:
     return str(final["LOAD_DIED"])
 
 
+def a_late_probe_is_waited_for(lab: lib.Lab, port: int) -> str:
+    """The first SYN of the probe's second data connection is lost; those of the load have a TOS of their own."""
+    chain = "inet late in"
+    lib.must([*lab.server, "nft", f"add table inet late; add chain {chain} {{ type filter hook prerouting priority 0; }}; add rule {chain}"
+              f" tcp dport != {port} tcp flags & (syn | ack) == syn ip dscp 0 numgen inc mod 2 == 1 counter drop"])
+    got = lib.run([*lab.client, *client(port, "-l", "2", "-t", "TCP_MAERTS", "-Y", "cs1,cs1", "--beside", f"TCP_RR:{RATE}",
+                                        host=LINKED)], PATIENCE)
+    dropped = "packets 1 " in lib.run([*lab.server, "nft", "list table inet late"], 20).out
+    lib.must([*lab.server, "nft", "delete table inet late"])
+    final = lib.document(got.out)["final"]
+    assert dropped and got.rc == 0 and final["ELAPSED_TIME"] > 1.9 and final["THROUGHPUT"] < 21, (dropped, got.err, final)
+    return f"{final['THROUGHPUT']:.1f} Mbit/s over {final['ELAPSED_TIME']:.2f} s"
+
+
 def over_a_link(report: lib.Report) -> None:
     with lib.Lab(f"beside{os.getpid() % 10000}", "--rate", "20mbit") as lab, lib.Daemon(lab.server) as daemon:
         report.case("what waits behind the load", partial(what_waits_behind_the_load, lab, daemon.port))
         for test, option in (("TCP_STREAM", "-s"), ("TCP_MAERTS", "-S")):
             report.case(f"what waits within the load: {test}", partial(what_waits_within_the_load, lab, daemon.port, test, option))
+        report.case("a late probe is waited for", partial(a_late_probe_is_waited_for, lab, daemon.port))
         report.case("a load that died is none", partial(a_load_that_died_is_none, lab, daemon.port))
 
 
@@ -138,7 +153,7 @@ def suite(report: lib.Report) -> None:
             report.case(f"{probe} beside {args}", partial(beside_any_test, daemon.port, probe, *args.split()))
         report.case("iterations are one", partial(iterations_are_one, daemon.port))
         report.case("it says so below a table", partial(it_says_so_below_a_table, daemon.port))
-    for args in ("--max-sessions 1", "--exclusive 1"):
+    for args in ("TCP_STREAM --max-sessions 1", "TCP_STREAM --exclusive 1", "TCP_MAERTS --exclusive"):
         report.case(f"a netserver of one session: {args}", partial(a_netserver_of_one_session, *args.split()))
     report.case("the real netserver", the_real_netserver)
     report.part("over a link", partial(over_a_link, report))
