@@ -59,14 +59,10 @@ np_show_knee(const struct np_plan *p, const struct np_knee *k)
 		return;
 	}
 	fprintf(stderr, "netperf: %s: ", p->bench->name);
-	if (k->cut && k->good > 0) {
-		fputs("the search was cut short; ", stderr);
+	if (k->good > 0) {
+		fputs(k->cut ? "the search was cut short; " : "the knee is at ", stderr);
 		print_rate(p, k->good);
-		fputs(" was still good\n", stderr);
-	} else if (k->good > 0) {
-		fputs("the knee is at ", stderr);
-		print_rate(p, k->good);
-		fprintf(stderr, "; above it: %s\n", too_much);
+		fprintf(stderr, k->cut ? " was still good\n" : "; above it: %s\n", too_much);
 	} else {
 		fprintf(stderr, "no knee: the lowest rate is too much: %s\n", too_much);
 	}

@@ -207,11 +207,8 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 		return np_fail(err, NP_ESYS, 0, "--rate auto: not enough memory for a histogram");
 	}
 	while (!k->cut && (s = np_knee_next(k, t->plan)) != NULL) {
-		k->cut = k->step[0].runs > 0 && np_signalled(&t->client->signals) > 0;
-		if (!k->cut) {
-			rc = run_step(k, s, t, all, &one, err);
-			k->cut = rc != NP_OK;
-		}
+		k->cut = (k->step[0].runs > 0 && np_signalled(&t->client->signals) > 0) ||
+			 (rc = run_step(k, s, t, all, &one, err)) != NP_OK;
 		if (k->cut) {
 			k->steps -= s->failed == 0; /* a new step, not judged */
 			break;
