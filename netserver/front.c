@@ -25,6 +25,7 @@ enum {
 	SCARCE_S = 60,  /* between two log lines about scarce resources */
 	FULL_MS = 1,    /* before a data connection is passed on again */
 	NUDGE_MS = 100, /* between two attempts to make room for data connections */
+	OWN_FILES = 16, /* of the daemon, beside its listeners */
 	BEGIN = 8       /* sessions started in one call */
 };
 
@@ -241,6 +242,18 @@ log_scarce(struct ns_daemon *d, const char *what, const char *why)
 	}
 }
 
+/* Do callers leave too few descriptors, of which each session may need two? They keep a quarter. */
+static bool
+is_crowded(const struct ns_daemon *d)
+{
+	uint64_t silent = d->stats.silent_now;
+	uint64_t others =
+	    (d->stats.held[NP_RES_SESSIONS] + d->listener_count) * (d->one_port ? 2 : 1);
+
+	return (d->limits.silent > 0 && silent >= (uint64_t)d->limits.silent) ||
+	       (silent >= d->callers_files / 4 && silent + others + OWN_FILES >= d->callers_files);
+}
+
 void
 ns_front_accept(struct ns_daemon *d, int listener)
 {
@@ -265,9 +278,7 @@ ns_front_accept(struct ns_daemon *d, int listener)
 			return; /* no more connections, or the client is gone already */
 		}
 		d->accept_ns = 0;
-		if ((rlim_t)fd >= d->callers_files ||
-		    (d->limits.silent > 0 && d->stats.silent_now >= (uint64_t)d->limits.silent)) {
-			evict(d, NULL); /* makes place for this one */
+		while (is_crowded(d) && evict(d, NULL)) { /* makes place for this one */
 		}
 		if (d->one_port && pass_if_data(d, fd, &peer, &owner)) {
 			return; /* epoll reports the next one, if there is any: saves a call */

@@ -591,6 +591,19 @@ def stalls() -> str:
         return f"{len(conns)} connections"
 
 
+def silent_beside_tests() -> str:
+    """With --one-port a test needs two descriptors of the daemon: silent connections leave them."""
+    with lib.Daemon(["prlimit", "--nofile=128:128"], ["--one-port"], grace=None) as daemon, ExitStack() as stack:
+        for last in range(10, 40):
+            conn = stack.enter_context(calling(daemon.port, f"127.{last}.0.1"))
+            ours.greet(conn)  # now it has a session
+            for _ in range(10):
+                stack.enter_context(calling(daemon.port, GREEDY))
+            conn.sendall(plan("rr", "TCP", 1, 1, "", DAY_S, ours.TOKENS))
+            assert ours.receive(conn).kind == ours.GRANT, f"{last - 10} of 30 are served"
+        return "30 of 30 are served"
+
+
 def pushed_out() -> str:
     """As many silent connections as possible, each from another address: those of networks with fewer connections
     stay."""
@@ -841,6 +854,7 @@ def suite(report: lib.Report) -> None:
         ("tests that do not accept their connections", partial(descriptors, True)),
         ("the same without tokens", partial(descriptors, False)),
         ("a test that is late to accept", stalls),
+        ("silent connections beside tests of one port", silent_beside_tests),
         ("tests that pin memory", pinned),
         ("tests that nobody reads", unread),
         ("a token from another address", forged_token),
