@@ -352,6 +352,7 @@ uint64_t
 ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 {
 	uint64_t when = now_ns;
+	bool began = false;
 
 	for (int i = has_more ? BEGIN - 1 : 0; i < BEGIN; i++) {
 		struct ns_caller *first = NULL;
@@ -375,8 +376,10 @@ ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 			break;
 		}
 		begin_session(d, first);
+		began = true;
 	}
-	return when;
+	/* It may have set a deadline that tick() has looked for already. */
+	return began ? now_ns : when;
 }
 
 /* After too many wrong secrets from its address, delay the check of this one. False: no need to. */

@@ -21,6 +21,7 @@
 #include "netserver/proxied.h"
 #include "netserver/sessions.h"
 #include "tests/lib/check.h"
+#include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
 
 static const struct np_token token = { { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 } };
@@ -647,6 +648,35 @@ TEST(a_caller_has_its_whole_time_to_wait_for_room)
 	ns_front_free_dropped(d);
 	close(pair[1]);
 	free(d);
+}
+
+/* ---- Deadlines, and the ends of sessions ---- */
+
+/* A queued caller of another address than the only session, which has all there is. */
+TEST(a_deadline_that_a_newcomer_sets_counts_at_once)
+{
+	const struct np_handover handover = { .wanted = true, .count = 1 };
+	struct np_log log = { .level = NP_LOG_ERROR };
+	struct ns_caller c = { .queued = true };
+	FREED_BY(bed_free) struct bed b;
+	uint64_t now_ns = np_now();
+
+	bed_make(&b, &handover);
+	b.daemon.log = &log;
+	b.daemon.limits.all[NP_RES_SESSIONS] = 1;
+	b.daemon.callers = &c;
+	c.peer = b.far;
+	b.session.holds[NP_RES_SESSIONS] = 1;
+	b.session.moved_ns = now_ns - NS_IDLE_S * NP_SEC;
+	b.session.pid = fork();
+	if (b.session.pid == 0) {
+		pause();
+		_exit(0);
+	}
+	assert_true(b.session.pid > 0);
+	assert_true(ns_front_begin(&b.daemon, false, now_ns) <= b.session.end_ns);
+	assert_true(b.session.yields);
+	assert_int_equal(ended(b.session.pid), -SIGTERM);
 }
 
 /* ---- Proxies ---- */
