@@ -371,7 +371,7 @@ end_test(struct ns_daemon *d, struct ns_session *s)
 	s->tests++;
 	d->stats.tests++;
 	s->moved_ns = np_now();
-	s->end_ns = idle_end(d, s->moved_ns);
+	s->end_ns = s->ending ? s->end_ns : idle_end(d, s->moved_ns);
 	set_holds(d, s, NULL);
 }
 
@@ -399,7 +399,7 @@ handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *m)
 {
 	switch (m->type) {
 	case NS_ASK:
-		if (s->test_ns != 0 || s->waiting_ns != 0 || s->room_until_ns != 0 ||
+		if (s->ending || s->test_ns != 0 || s->waiting_ns != 0 || s->room_until_ns != 0 ||
 		    !ns_guard_plausible(&d->limits, &m->wish) ||
 		    np_sock_queued(s->fd, SIOCOUTQ) > 0) { /* has yet to receive an answer */
 			return false;

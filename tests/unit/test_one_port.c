@@ -19,6 +19,7 @@
 #include "netserver/front.h"
 #include "netserver/passed.h"
 #include "netserver/proxied.h"
+#include "netserver/session.h"
 #include "netserver/sessions.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
@@ -677,6 +678,33 @@ TEST(a_deadline_that_a_newcomer_sets_counts_at_once)
 	assert_true(ns_front_begin(&b.daemon, false, now_ns) <= b.session.end_ns);
 	assert_true(b.session.yields);
 	assert_int_equal(ended(b.session.pid), -SIGTERM);
+}
+
+TEST(a_session_that_is_ended_does_not_put_it_off)
+{
+	const struct np_handover handover = { .wanted = true, .count = 1 };
+	struct ns_message m;
+	FREED_BY(bed_free) struct bed b;
+	uint64_t end_ns = np_now();
+	int pair[2];
+
+	memset(&m, 0, sizeof(m));
+	bed_make(&b, &handover);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	b.daemon.limits.each.idle_s = 120;
+	b.session.fd = pair[0];
+	b.session.ending = true;
+	b.session.test_ns = 1;
+	b.session.end_ns = end_ns;
+	m.type = NS_DONE;
+	assert_true(put_bytes(pair[1], &m, sizeof(m)));
+	ns_session_receive(&b.daemon, &b.session, 1);
+	assert_true(b.session.test_ns == 0 && b.session.end_ns == end_ns);
+	m.type = NS_ASK;
+	assert_true(put_bytes(pair[1], &m, sizeof(m)));
+	ns_session_receive(&b.daemon, &b.session, 1);
+	assert_int_equal(b.session.fd, -1);
+	close(pair[1]);
 }
 
 /* ---- Proxies ---- */
