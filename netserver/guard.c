@@ -693,5 +693,7 @@ ns_guard_plausible(const struct ns_limits *l, const struct np_wish *wish)
 			return false;
 		}
 	}
-	return l->each.seconds == 0 || wish->seconds <= l->each.seconds;
+	return wish->takes[NP_RES_SESSIONS] == 0 && wish->takes[NP_RES_FILTERS] == 0 &&
+	       wish->takes[NP_RES_PASSED] == 0 &&
+	       (l->each.seconds == 0 || wish->seconds <= l->each.seconds);
 }

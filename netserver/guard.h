@@ -320,7 +320,11 @@ int ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions
 		    const struct np_addr *peer, struct ns_bucket *rate, uint64_t now_ns,
 		    struct np_err *err);
 
-/* Could a correct session ask for that? Else it might get a later deadline by a false length. */
+/*
+ * Could a correct session ask for that? It has checked the length of its test already; a
+ * compromised one must not get a later deadline by claiming another length, nor hold what the
+ * daemon counts itself: no test takes sessions, filters or descriptors in flight.
+ */
 bool ns_guard_plausible(const struct ns_limits *l, const struct np_wish *wish);
 
 #endif

@@ -421,7 +421,7 @@ handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *m)
 		if (s->test_ns == 0) {
 			return false;
 		}
-		d->stats.tests_failed += m->served.failed;
+		d->stats.tests_failed += *(const unsigned char *)&m->served.failed != 0;
 		d->stats.received_bytes += m->served.received;
 		d->stats.sent_bytes += m->served.sent;
 		d->stats.transactions += m->served.transactions;

@@ -503,6 +503,20 @@ TEST(no_wish_is_longer_than_a_test_may_be)
 	assert_true(ns_guard_plausible(&l, &wish));
 }
 
+TEST(no_wish_takes_what_only_the_daemon_counts)
+{
+	static const enum np_resource own[] = { NP_RES_SESSIONS, NP_RES_FILTERS, NP_RES_PASSED };
+	const struct ns_limits l = { .all = { 0 } };
+
+	for (size_t i = 0; i < LEN(own); i++) {
+		struct np_wish wish = { .takes = { [NP_RES_FLOWS] = 1 } };
+
+		assert_true(ns_guard_plausible(&l, &wish));
+		wish.takes[own[i]] = 1;
+		assert_false(ns_guard_plausible(&l, &wish));
+	}
+}
+
 /* The defaults: 500 clients of one address, each with a test, and all of them under 512 MB. */
 TEST(a_laboratory_meets_no_limit)
 {

@@ -697,9 +697,11 @@ TEST(a_session_that_is_ended_does_not_put_it_off)
 	b.session.test_ns = 1;
 	b.session.end_ns = end_ns;
 	m.type = NS_DONE;
+	memset(&m.served.failed, 200, 1); /* counts as one test */
 	assert_true(put_bytes(pair[1], &m, sizeof(m)));
 	ns_session_receive(&b.daemon, &b.session, 1);
 	assert_true(b.session.test_ns == 0 && b.session.end_ns == end_ns);
+	assert_int_equal(b.daemon.stats.tests_failed, 1);
 	m.type = NS_ASK;
 	assert_true(put_bytes(pair[1], &m, sizeof(m)));
 	ns_session_receive(&b.daemon, &b.session, 1);
