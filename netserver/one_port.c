@@ -26,6 +26,7 @@ enum {
 	HOLD_S = 5,       /* for a client to connect while another one of its address waits */
 	QUIET_MS = 50,    /* after this silence a connection counts as a data connection */
 	LATE_S = 5,       /* for datagrams that are in flight when a test ends */
+	LATE_SHARE = 8,   /* of the rows for them an address has an eighth */
 	OTHER_S = 1,      /* for a datagram from the named port, while strays come */
 	AT_ONCE = 256,    /* datagrams read in a row */
 	ANSWERS = 500,    /* a second, to datagrams with unknown tokens */
@@ -212,13 +213,35 @@ is_late(const struct ns_late *l, const struct ns_session *s, const struct np_add
 	return false;
 }
 
+/* The row for one more of an address: its oldest one if it has its share, else one that is over. */
+static uint32_t
+late_row(struct ns_late *l, const struct np_addr *peer)
+{
+	uint32_t own = 0, oldest = 0, over = NS_LATE;
+	uint64_t now = np_now();
+
+	for (uint32_t i = 0; i < NS_LATE; i++) {
+		if (l->at[i].until_ns <= now) {
+			over = i;
+		} else if (np_addr_same_host(&l->at[i].from, peer)) {
+			if (own++ == 0 || l->at[i].until_ns < l->at[oldest].until_ns) {
+				oldest = i;
+			}
+		}
+	}
+	if (own >= NS_LATE / LATE_SHARE) {
+		return oldest;
+	}
+	return over < NS_LATE ? over : l->next++ % NS_LATE;
+}
+
 void
 ns_handover_close(struct ns_daemon *d, struct ns_session *s)
 {
 	if (s->handover.fd > 0 && s->wish.handover.datagrams && !s->wish.handover.tokens) {
 		/* Late datagrams without a token must not be taken for those of the next test. */
 		for (uint32_t i = 0; i < s->handover.recents && i < NS_RECENT; i++) {
-			uint32_t at = d->late.next++ % NS_LATE;
+			uint32_t at = late_row(&d->late, &s->peer);
 
 			d->late.at[at].from = s->peer;
 			np_addr_set_port(&d->late.at[at].from, s->handover.recent[i]);

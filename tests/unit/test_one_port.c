@@ -709,6 +709,41 @@ TEST(a_session_that_is_ended_does_not_put_it_off)
 	close(pair[1]);
 }
 
+/* A test of that address ends, to which datagrams have come from so many ports. */
+static void
+test_ends(struct bed *b, const struct np_addr *peer, uint16_t ports)
+{
+	const struct np_handover handover = { .wanted = true, .datagrams = true, .count = ports };
+
+	bed_free(b);
+	b->session.peer = *peer;
+	b->session.wish.handover = handover;
+	assert_int_equal(ns_handover_open(&b->session, &handover, &b->theirs, NULL), NP_OK);
+	for (b->session.handover.recents = 0; b->session.handover.recents < ports;) {
+		b->session.handover.recent[b->session.handover.recents++] = 4711;
+	}
+	ns_handover_close(&b->daemon, &b->session);
+}
+
+TEST(late_datagrams_of_one_address_push_out_no_others)
+{
+	const struct np_handover handover = { .wanted = true, .count = 1 };
+	FREED_BY(bed_free) struct bed b;
+	unsigned near = 0, far = 0;
+
+	bed_make(&b, &handover);
+	test_ends(&b, &b.near, 1);
+	for (int i = 0; i < 4; i++) {
+		test_ends(&b, &b.far, NS_RECENT);
+	}
+	for (size_t i = 0; i < NS_LATE; i++) {
+		near += np_addr_same_host(&b.daemon.late.at[i].from, &b.near);
+		far += np_addr_same_host(&b.daemon.late.at[i].from, &b.far);
+	}
+	assert_int_equal(near, 1);
+	assert_int_equal(far, NS_LATE / 8);
+}
+
 /* ---- Proxies ---- */
 
 /* What a proxy's bytes are, also if it has closed its direction after them. */
