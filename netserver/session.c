@@ -103,7 +103,10 @@ refused(void *ctx, int error)
 	(void)send_message(ctx, &m, 0);
 }
 
-/* Wipe secrets: this process needs none, and reads what strangers send. c: its caller, or NULL. */
+/*
+ * Wipe passphrases, keys and tokens: this process does not need them, and reads what strangers
+ * send. c: the session's caller; NULL: none.
+ */
 static void
 forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 {
@@ -115,6 +118,10 @@ forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 	}
 	if (c != NULL) {
 		np_secret_wipe(&c->admit, sizeof(c->admit));
+	}
+	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+		np_secret_wipe(&s->handover.token, sizeof(s->handover.token));
+		np_secret_wipe(&s->wish.token, sizeof(s->wish.token));
 	}
 	for (struct ns_caller *other = d->callers; other != NULL; other = other->next) {
 		/* Most have sent nothing: do not copy their pages. */

@@ -23,6 +23,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
+import keys
 import lib
 import ours
 from ours import field
@@ -494,6 +495,16 @@ def forged_token() -> str:
         return f"{len(max(more, key=len))} bytes a datagram to the client alone"
 
 
+def kept_token() -> None:
+    """A session that the daemon itself forks has nothing by which it could get another one's data connections."""
+    with lib.Daemon(args=["--one-port", "--uring", "1"], grace=None) as daemon, ExitStack() as stack:
+        got = ask(stack.enter_context(calling(daemon.port, HONEST)), plan("stream", "TCP", 4, 1, "", 60, ours.TOKENS))
+        first = set(daemon.children())
+        assert ask(stack.enter_context(calling(daemon.port, GREEDY)), CALIBRATE).error == 0
+        (session,) = set(daemon.children()) - first
+        assert not any(ours.token_of(got) in part for part in keys.memory(session)), "a session has another one's token"
+
+
 def through_a_proxy() -> str:
     """A client of whom a proxy says the address gets the datagrams that it asks for, and not the proxy."""
     says = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes((127, 1, 0, 1, 127, 0, 0, 1)) + b"\x12\x34\0\x50"
@@ -858,6 +869,7 @@ def suite(report: lib.Report) -> None:
         ("tests that pin memory", pinned),
         ("tests that nobody reads", unread),
         ("a token from another address", forged_token),
+        *([("a session forgets others' tokens", kept_token)] if keys.MAY_LOOK else []),
         ("a client behind a proxy", through_a_proxy),
         ("silent connections of 250 addresses", pushed_out),
         ("ten big tests in a lab of one /24", a_lab),

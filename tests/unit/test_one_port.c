@@ -709,7 +709,7 @@ TEST(a_session_that_is_ended_does_not_put_it_off)
 	close(pair[1]);
 }
 
-/* A test of that address ends, to which datagrams have come from so many ports. */
+/* A test of that address ends, with datagrams from that number of ports. */
 static void
 test_ends(struct bed *b, const struct np_addr *peer, uint16_t ports)
 {
