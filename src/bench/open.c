@@ -280,7 +280,6 @@ np_open_settle(struct np_worker *w)
 {
 	struct np_open *o = w->open;
 	struct np_open_counts *n;
-	bool waited;
 
 	if (o == NULL) {
 		return;
@@ -289,18 +288,6 @@ np_open_settle(struct np_worker *w)
 	n->due = n->begun; /* and those that were never sent: */
 	for (; w->load.arrivals.due_ns < w->ended_ns; np_arrivals_next(&w->load.arrivals)) {
 		n->due += np_open_is_counted(w, w->load.arrivals.due_ns);
-	}
-	/* Lost is what the drain has awaited for as long as the time-out. */
-	waited = o->until_ns >= w->ended_ns + w->timeout_ns;
-	for (uint32_t i = 0; i < w->conns && w->timeout_ns > 0; i++) {
-		uint64_t until_ns = waited ? UINT64_MAX : np_excess(np_now(), w->timeout_ns);
-		uint32_t lost;
-
-		(void)np_ids_give_up(w->conn[i].ids, o->opens_ns - 1, until_ns); /* the warm-up's */
-		lost = np_ids_give_up(w->conn[i].ids, UINT64_MAX, until_ns);
-		w->conn[i].lost += lost;
-		np_add(&w->count->lost, lost);
-		np_open_lost(w, lost);
 	}
 	np_open_lost(w, np_excess(n->due, finished(w)));
 	/* Connections that were not answered any more: their outage lasts until the end. */

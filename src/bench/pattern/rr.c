@@ -320,12 +320,36 @@ static const struct np_steps open_steps = {
 	.failed = open_failed,
 };
 
+/*
+ * An open loop of datagrams is over: lost is what its drain has awaited for as long as the
+ * time-out. Their latencies count as infinite already (np_open_settle()).
+ */
+static void
+open_settle(struct np_worker *w)
+{
+	bool waited = w->open->until_ns >= w->ended_ns + w->timeout_ns;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		uint64_t until_ns = waited ? UINT64_MAX : np_excess(np_now(), w->timeout_ns);
+		struct np_conn *c = &w->conn[i];
+		uint32_t lost;
+
+		(void)np_ids_give_up(c->ids, w->open->opens_ns - 1, until_ns); /* the warm-up's */
+		lost = np_ids_give_up(c->ids, UINT64_MAX, until_ns);
+		c->lost += lost;
+		np_add(&w->count->lost, lost);
+	}
+}
+
 /* Set what the loop did not count: with one in flight, sends and transactions. */
 static void
 request_settle(struct np_worker *w)
 {
 	uint64_t sends = w->sends;
 
+	if (w->open != NULL && w->timeout_ns > 0) {
+		open_settle(w);
+	}
 	for (uint32_t i = 0; i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 		bool is_in_flight = (c->need & ~(unsigned)NP_PART) == NP_RECV;
