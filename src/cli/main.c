@@ -328,7 +328,7 @@ measure(struct session *s, struct np_err *err)
 	struct np_cli *cli = &s->cli;
 	struct np_repeat repeat = { .done = 0 };
 	struct np_trial_result two[2] = { { .out = { .measured = false } } };
-	struct np_trial_result *newest = NULL, *one = NULL;
+	struct np_trial_result *newest = &two[1], *one = &two[0];
 	int rc;
 
 	np_cli_plan_repeats(cli, &repeat.plan);
