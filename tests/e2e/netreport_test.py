@@ -2219,7 +2219,8 @@ class Surroundings(Place):
         page = lib.page("netreport.1").read_text().replace("\\-", "-").replace("\\&", "").replace("\\f", " ")
         options = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text))
         self.assertGreater(len(options), 25)
-        named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page)) - {"--resume", "--label", "--json", "--baseline"}
+        of_others = {"--resume", "--label", "--json", "--baseline", "--until-confidence"}
+        named = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", page)) - of_others
         self.assertEqual(named - options, set())
         self.assertEqual(netreport("--version")[1], f"netreport (plumbline) {VERSION}\n")
 
