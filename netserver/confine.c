@@ -149,8 +149,9 @@ check_no_way_back(const struct account *a, struct np_err *err)
 }
 
 /*
- * If this is root, become --user's user (NULL: nobody); *changed: it did. Root of a user namespace
- * without nobody (unshare -r), an ordinary user outside, stays so unless --user names another.
+ * As root, become the user of --user (NULL: nobody); *changed: it did. In a user namespace that has
+ * no such user (unshare -r), root is an ordinary user outside, and stays one unless --user is
+ * given.
  */
 static int
 change_user(const char *user, struct account *a, bool *changed, struct np_err *err)

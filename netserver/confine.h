@@ -56,9 +56,10 @@ struct ns_permit {
 void ns_permit_init(struct ns_permit *p); /* before the process is confined */
 
 /*
- * For np_sockopts.permit; ctx: a struct ns_permit. A congestion control that is not loaded gives
- * ENOENT without asking the kernel. If root became nobody by default, CAP_NET_ADMIN is effective
- * for this call alone, if needed; not with evidence: netlink and ethtool could use it.
+ * np_sockopts.permit; ctx: a struct ns_permit. Fails with ENOENT, without a call, if a congestion
+ * control is not loaded. If the daemon was root and has no --user, CAP_NET_ADMIN is effective
+ * during this call, if needed; not in a session with evidence, which could use it for netlink and
+ * ethtool.
  */
 int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
 

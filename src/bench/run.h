@@ -30,7 +30,8 @@ struct np_endpoint {
 	int listen_fd;          /* -1: none */
 	bool borrowed_listener; /* the caller owns it, and closes it */
 	bool borrowed;          /* likewise the data socket (raw frames) */
-	int held_fd; /* a descriptor of the caller, whose number no worker's socket may get; -1 */
+	int held_fd; /* the caller's: workers keep its number in use in their own tables; -1: none
+		      */
 	struct np_sockopts opts;
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
 	int sndbuf, rcvbuf;         /* as set by the kernel */
