@@ -290,24 +290,29 @@ open_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 	return NP_RECV;
 }
 
+/* Give up the requests that were sent until then. Returns how many: not those of the warm-up. */
+static uint32_t
+open_give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
+{
+	uint32_t lost;
+
+	w->in_flight -= np_ids_give_up(c->ids, w->open->opens_ns - 1, sent_until_ns);
+	lost = np_ids_give_up(c->ids, UINT64_MAX, sent_until_ns);
+	w->in_flight -= lost;
+	c->lost += lost;
+	np_add(&w->count->lost, lost);
+	return lost;
+}
+
 /* np_steps.failed. EINTR is the time-out: give up the requests that were sent too long ago. */
 static enum np_need
 open_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
-	uint64_t until_ns = np_now() - w->timeout_ns;
-	uint32_t lost;
-
 	if (np_delivers(w->run->plan->transport) || error != EINTR) {
 		return np_step_failed(w, c, need, error);
 	}
 	if (need == NP_RECV && !np_stopped(&w->stop)) {
-		/* First those of the warm-up, which do not count as lost. */
-		w->in_flight -= np_ids_give_up(c->ids, w->open->opens_ns - 1, until_ns);
-		lost = np_ids_give_up(c->ids, UINT64_MAX, until_ns);
-		w->in_flight -= lost;
-		c->lost += lost;
-		np_add(&w->count->lost, lost);
-		np_open_lost(w, lost);
+		np_open_lost(w, open_give_up(w, c, np_now() - w->timeout_ns));
 	}
 	return need;
 }
@@ -328,16 +333,10 @@ static void
 open_settle(struct np_worker *w)
 {
 	bool waited = w->open->until_ns >= w->ended_ns + w->timeout_ns;
+	uint64_t until_ns = waited ? UINT64_MAX : np_excess(np_now(), w->timeout_ns);
 
 	for (uint32_t i = 0; i < w->conns; i++) {
-		uint64_t until_ns = waited ? UINT64_MAX : np_excess(np_now(), w->timeout_ns);
-		struct np_conn *c = &w->conn[i];
-		uint32_t lost;
-
-		(void)np_ids_give_up(c->ids, w->open->opens_ns - 1, until_ns); /* the warm-up's */
-		lost = np_ids_give_up(c->ids, UINT64_MAX, until_ns);
-		c->lost += lost;
-		np_add(&w->count->lost, lost);
+		(void)open_give_up(w, &w->conn[i], until_ns);
 	}
 }
 
