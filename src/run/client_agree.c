@@ -1,6 +1,5 @@
 #include "run/client_parts.h"
 
-#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -266,24 +265,19 @@ set_peer(const struct np_client *c, struct np_client_test *t, const struct np_ad
 static int
 await_others(const struct np_client *c, struct np_err *err)
 {
-	static const struct timespec pause = { .tv_nsec = NP_MSEC };
 	enum { MOST_S = 3 }; /* of the 4 s and more that a daemon lets such a test idle */
-	uint64_t until = np_deadline(MOST_S * (uint64_t)NP_SEC);
 
-	while (np_gate_missing(c->gate) > 1 && np_gate_state(c->gate) == NP_GATE_SHUT) {
-		if (np_signalled(&c->signals) > 0) {
-			return np_fail(err, NP_ETIME, 0, "interrupted before the test began");
-		}
-		if (np_now() >= until) {
-			np_gate_fail(c->gate);
-			return np_fail(err, NP_ETIME, 0,
-				       "the probe was not ready within %d s (does the netserver at "
-				       "%s run one test after another, as with --exclusive?)",
-				       MOST_S, c->peer);
-		}
-		ppoll(NULL, 0, &pause, c->signals.let_in);
+	if (np_gate_await_others(c->gate, &c->signals, np_deadline(MOST_S * (uint64_t)NP_SEC))) {
+		return NP_OK;
 	}
-	return NP_OK;
+	if (np_signalled(&c->signals) > 0) {
+		return np_fail(err, NP_ETIME, 0, "interrupted before the test began");
+	}
+	np_gate_fail(c->gate);
+	return np_fail(err, NP_ETIME, 0,
+		       "the probe was not ready within %d s (does the netserver at %s run one test "
+		       "after another, as with --exclusive?)",
+		       MOST_S, c->peer);
 }
 
 /* Limit the sources of datagrams first by address, then, when the response names it, by port. */

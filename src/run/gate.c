@@ -1,11 +1,13 @@
 #include "run/gate.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "run/drive.h"
 
 struct np_gate {
 	_Atomic uint32_t missing;
@@ -84,6 +86,20 @@ uint32_t
 np_gate_missing(const struct np_gate *g)
 {
 	return atomic_load(&g->missing);
+}
+
+bool
+np_gate_await_others(const struct np_gate *g, const struct np_signals *signals, uint64_t until_ns)
+{
+	static const struct timespec pause = { .tv_nsec = NP_MSEC };
+
+	while (np_gate_missing(g) > 1 && np_gate_state(g) == NP_GATE_SHUT) {
+		if (np_signalled(signals) > 0 || np_now() >= until_ns) {
+			return false;
+		}
+		ppoll(NULL, 0, &pause, signals->let_in);
+	}
+	return true;
 }
 
 uint64_t

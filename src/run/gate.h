@@ -2,9 +2,11 @@
 #ifndef NP_RUN_GATE_H
 #define NP_RUN_GATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct np_gate;
+struct np_signals;
 
 enum { NP_GATE_SHUT = 0, NP_GATE_OPEN = 1, NP_GATE_FAILED = -1 };
 
@@ -28,6 +30,10 @@ int np_gate_state(const struct np_gate *g);
 
 /* How many have not arrived. Any thread may ask. */
 uint32_t np_gate_missing(const struct np_gate *g);
+
+/* Wait until only the caller has not arrived. False: the time is over, or a signal came. */
+bool
+np_gate_await_others(const struct np_gate *g, const struct np_signals *signals, uint64_t until_ns);
 
 /* When it opened, by CLOCK_MONOTONIC; the same for all. 0: it is not open. */
 uint64_t np_gate_opened_ns(const struct np_gate *g);

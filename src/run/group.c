@@ -245,14 +245,7 @@ arrive_and_wait(struct session *s, struct np_gate *gate, uint64_t until)
 static void
 await_sender(const struct session *s, uint64_t until)
 {
-	static const struct timespec pause = { .tv_nsec = NP_MSEC };
-	const struct group *g = s->group;
-
-	/* 1: only this one has not arrived. */
-	while (np_gate_missing(g->gate) > 1 && np_gate_state(g->gate) == NP_GATE_SHUT &&
-	       np_signalled(&s->client->signals) == 0 && np_now() < until) {
-		ppoll(NULL, 0, &pause, &g->let_in);
-	}
+	(void)np_gate_await_others(s->group->gate, &s->client->signals, until);
 }
 
 /*
