@@ -277,6 +277,9 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 			       "lost the control connection to %s after %.1f s of the test",
 			       c->peer, run->window.started_ns != 0 ? (double)ran_ns / 1e9 : 0);
 	}
+	if (d->cause == NP_BY_SIGNAL && run->err.sys == EINTR) { /* while it was connecting */
+		return np_fail(err, NP_ETIME, 0, "interrupted before the test began");
+	}
 	/* With these two causes an error is a consequence. */
 	if (run->err.code != NP_OK && d->cause != NP_BY_SILENCE && d->cause != NP_BY_CONTROL) {
 		*err = run->err;

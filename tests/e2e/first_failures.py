@@ -75,16 +75,16 @@ def is_blocked(port: int, case: Blocked) -> str:
     return lib.error_line(got, "netperf", HINT, *case.says)
 
 
-def interrupted(port: int) -> str:
-    """The user interrupts before the data connection is made: the firewall hint would be a guess."""
+def interrupted(port: int, ramp: str, says: str) -> str:
+    """The user interrupts before the data connections are made: the firewall hint would be a guess."""
     with Wall(SERVER, "input", f"{TCP.format(port=port)} drop"):
         with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "30", "-P", "0", "-t", "TCP_STREAM",
-                          "--flows", "3", "--ramp", "10"]) as client:
+                          "--flows", "3", *ramp.split()]) as client:
             assert lib.wait_for(lambda: lib.run([*CLIENT, "ss", "-tnH", "state", "syn-sent"], 20).out != "", 60)
             client.signal(signal.SIGINT)
             got = client.finish(60)
     assert got.rc == 1, f"status {got.rc}: {got.err}"
-    line = lib.error_line(got, "netperf", "interrupted before a data connection was made")
+    line = lib.error_line(got, "netperf", says)
     assert HINT not in line, line
     return line
 
@@ -382,7 +382,8 @@ def suite(report: lib.Report) -> None:
         with lib.Daemon(SERVER) as daemon:
             for case in BLOCKED:
                 report.case(f"{case.test}: {case.hook}, {case.becomes}", partial(is_blocked, daemon.port, case))
-            report.case("TCP_STREAM --ramp: interrupted", partial(interrupted, daemon.port))
+            for ramp, says in (("--ramp 10", "before a data connection was made"), ("", "before the test began")):
+                report.case(f"TCP_STREAM --flows 3 {ramp}: interrupted", partial(interrupted, daemon.port, ramp, f"interrupted {says}"))
             report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port, UDP, 1472, 1))
             report.case("OMNI: nothing comes", partial(nothing_comes, daemon.port))
             report.case("UDP_STREAM: nothing arrives, behind a late handshake", partial(a_late_handshake_is_no_long_path, daemon.port))
