@@ -67,11 +67,12 @@ pass_unix_path(struct talk *t, char path[NP_UNIX_PATH_MAX])
 	{                                                                                          \
 		struct np_##type *r = (void *)&t->m;
 #define NP_ORDER(layout, type, title) NP_MESSAGE(layout, type, title)
-#define NP_I32(name, note) r->name = (int32_t)pass_##name(t, r->name);
-#define NP_U32(name, note) r->name = (uint32_t)pass_##name(t, r->name);
-#define NP_U64(name, note) r->name = (uint64_t)pass_##name(t, (int64_t)r->name);
-#define NP_F32(name, note) r->name = (float)pass_##name(t, (double)r->name);
-#define NP_F64(name, note) r->name = pass_count(t, r->name);
+#define NP_NUMBER(type, name, note) r->name = (NP_C_##type)PASS_##type(name);
+#define PASS_I32(name) pass_##name(t, r->name)
+#define PASS_U32(name) pass_##name(t, r->name)
+#define PASS_U64(name) pass_##name(t, (int64_t)r->name)
+#define PASS_F32(name) pass_##name(t, (double)r->name)
+#define PASS_F64(name) pass_count(t, r->name)
 #define NP_TEXT4(name, bytes, note) pass_##name(t, r->name);
 #define NP_END }
 #include "wire/messages.def"

@@ -33,8 +33,9 @@ static void
 row(struct table *t, size_t bytes, const char *type, const char *name, const char *note)
 {
 	if (t->shown) {
-		printf("| %zu | %zu | %s | %s%s%s |\n", t->at, bytes, type, name,
-		       note[0] != '\0' ? ": " : "", note);
+		printf("| %zu | %zu | %c%s | %s%s%s |\n", t->at, bytes,
+		       tolower((unsigned char)type[0]), type + 1, name, note[0] != '\0' ? ": " : "",
+		       note);
 	}
 	t->at += bytes;
 }
@@ -55,14 +56,9 @@ write_tables(void)
 
 #define NP_MESSAGE(layout, type, title) begin(&t, title);
 #define NP_ORDER(layout, type, title) begin(&t, title);
-#define NP_I32(name, note) row(&t, 4, "i32", #name, note);
-#define NP_U32(name, note) row(&t, 4, "u32", #name, note);
-#define NP_U64(name, note) row(&t, 8, "u64", #name, note);
-#define NP_F32(name, note) row(&t, 4, "f32", #name, note);
-#define NP_F64(name, note) row(&t, 8, "f64", #name, note);
+#define NP_NUMBER(type, name, note) row(&t, sizeof(NP_C_##type), #type, #name, note);
 #define NP_TEXT(name, bytes, note) row(&t, bytes, "text", #name, note);
 #define NP_TEXT4(name, bytes, note) row(&t, bytes, "text4", #name, note);
-#define NP_BYTES(name, bytes, note) row(&t, bytes, "bytes", #name, note);
 #define NP_WORDS(name, count, note)                                                                \
 	row(&t, sizeof(uint32_t) * (count), #count " words", #name, note);
 #define NP_SKIP(bytes, names) row(&t, bytes, "-", "(" names ")", "");

@@ -26,14 +26,14 @@ words_layout(struct np_wire *w, const char *field, uint32_t *words, size_t count
 	{                                                                                          \
 		struct np_##type *r = m;
 #define NP_ORDER(layout, type, title) NP_MESSAGE(layout, type, title)
-#define NP_I32(name, note) np_wire_i32(w, #name, &r->name);
-#define NP_U32(name, note) np_wire_u32(w, #name, &r->name);
-#define NP_U64(name, note) np_wire_u64_hilo(w, #name, &r->name);
-#define NP_F32(name, note) np_wire_f32(w, #name, &r->name);
-#define NP_F64(name, note) np_wire_f64(w, #name, &r->name);
+#define NP_NUMBER(type, name, note) NUMBER_##type(w, #name, &r->name);
+#define NUMBER_I32 np_wire_i32
+#define NUMBER_U32 np_wire_u32
+#define NUMBER_U64 np_wire_u64_hilo
+#define NUMBER_F32 np_wire_f32
+#define NUMBER_F64 np_wire_f64
 #define NP_TEXT(name, bytes, note) np_wire_text(w, #name, r->name, bytes);
 #define NP_TEXT4(name, bytes, note) np_wire_text4(w, #name, r->name, bytes);
-#define NP_BYTES(name, bytes, note) np_wire_bytes(w, #name, r->name, bytes);
 #define NP_WORDS(name, count, note) words_layout(w, #name, r->name, count);
 #define NP_SKIP(bytes, names) np_wire_skip(w, bytes);
 #define NP_END }

@@ -75,17 +75,20 @@ struct np_head {
 
 enum { NP_UNIX_PATH_MAX = 32 }; /* bytes of a socket's path in a message, its NUL included */
 
+/* The types of numbers, as rows have them. */
+#define NP_C_I32 int32_t
+#define NP_C_I64 int64_t
+#define NP_C_U32 uint32_t
+#define NP_C_U64 uint64_t
+#define NP_C_F32 float
+#define NP_C_F64 double
+
 /* A struct for each message, as np_omni_request, and for each order of fields. */
 #define NP_MESSAGE(layout, type, title) struct np_##type {
 #define NP_ORDER(layout, type, title) struct np_##layout##_order {
-#define NP_I32(name, note) int32_t name;
-#define NP_U32(name, note) uint32_t name;
-#define NP_U64(name, note) uint64_t name;
-#define NP_F32(name, note) float name;
-#define NP_F64(name, note) double name;
+#define NP_NUMBER(type, name, note) NP_C_##type name;
 #define NP_TEXT(name, bytes, note) char name[bytes];
 #define NP_TEXT4(name, bytes, note) char name[bytes];
-#define NP_BYTES(name, bytes, note) uint8_t name[bytes];
 #define NP_WORDS(name, count, note) uint32_t name[count];
 #define NP_END                                                                                     \
 	}                                                                                          \

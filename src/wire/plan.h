@@ -31,12 +31,6 @@ enum {
 	NP_WP_TLS_FIRST = 0x1301
 };
 
-/* The types of numbers, as rows have them. */
-#define NP_C_U32 uint32_t
-#define NP_C_I32 int32_t
-#define NP_C_I64 int64_t
-#define NP_C_F64 double
-
 /* A struct for each message, as np_plan_message. */
 #define NP_T_MESSAGE(message, code, title) struct np_##message##_message {
 #define NP_T_NUMBER(type, message, tag, name, ...) NP_C_##type name;

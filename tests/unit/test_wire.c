@@ -36,11 +36,7 @@ fields_of(np_layout *layout, struct field *out)
 	if (layout == np_##layout_of##_layout) {                                                   \
 		typedef struct np_##of_type of;
 #define NP_ORDER NP_MESSAGE
-#define NP_I32(name, note) FIELD(#name, name, I32)
-#define NP_U32(name, note) FIELD(#name, name, U32)
-#define NP_U64(name, note) FIELD(#name, name, U64)
-#define NP_F32(name, note) FIELD(#name, name, F32)
-#define NP_F64(name, note) FIELD(#name, name, F64)
+#define NP_NUMBER(type, name, note) FIELD(#name, name, type)
 #define NP_TEXT(name, bytes, note) FIELD(#name, name, TEXT)
 #define NP_TEXT4 NP_TEXT
 #define NP_WORDS(name, count, note)                                                                \
