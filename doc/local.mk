@@ -36,24 +36,19 @@ fishcomp_DATA =
 zshcomp_DATA =
 
 if NP_RUNS_HERE
-noinst_PROGRAMS += src/cli/mkrows netserver/mkrows src/wire/mkdoc
+noinst_PROGRAMS += src/cli/mkrows netserver/mkrows
 src_cli_mkrows_SOURCES = src/cli/mkrows.c src/cli/options.c src/cli/tests.c
 src_cli_mkrows_LDADD = src/libnetperf.a $(netperf_libs)
-src_wire_mkdoc_SOURCES = src/wire/mkdoc.c
-src_wire_mkdoc_LDADD =
 netserver_mkrows_SOURCES = netserver/mkrows.c
 netserver_mkrows_LDADD = $(netserver_libs)
+endif
 
 # These are kept whole in git, for those who read them there: a test compares.
-protocol-tables: src/wire/mkdoc$(EXEEXT)
-	set -e; fill() { \
-		src/wire/mkdoc$(EXEEXT) $$2 < $(srcdir)/%D%/$$1 > $$1.tmp; \
-		mv $$1.tmp $(srcdir)/%D%/$$1; \
-	}; fill protocol.md "messages flags plan"; \
-	fill netperf-run.schema.json "plan-fields end-fields"; \
-	$(PYTHON) $(top_srcdir)/scripts/mkdoc figures $(srcdir)/%D%/evidence.md > evidence.md.tmp && \
-	mv evidence.md.tmp $(srcdir)/%D%/evidence.md
-endif
+protocol-tables:
+	set -e; for page in evidence.md protocol.md netperf-run.schema.json; do \
+		$(run_mkdoc) tables $(srcdir)/%D%/$$page > $$page.tmp; \
+		mv $$page.tmp $(srcdir)/%D%/$$page; \
+	done
 
 if NP_PAGES
 dist_man1_MANS += %D%/netperf.1 %D%/netserver.1

@@ -185,21 +185,14 @@ def the_daemons_page_has_its_options() -> None:
     assert_covered(daemon_options(), tags("netserver.1", "OPTIONS"), 12)
 
 
-def the_protocols_tables_are_the_codes() -> None:
-    for name, places, has in (("protocol.md", ("messages", "flags", "plan"), "### OMNI results (99)"),
-                              ("netperf-run.schema.json", ("plan-fields", "end-fields"), '"send_buffer": {')):
+def the_tables_of_pages_are_the_codes() -> None:
+    mkdoc = lib.script("mkdoc")
+    for name, has in (("protocol.md", "### OMNI results (99)"), ("netperf-run.schema.json", '"send_buffer": {'),
+                      ("evidence.md", "| `LOCAL_TCP_RTO_MAX`, `REMOTE_TCP_RTO_MAX` | `tcp.samples.rto_us` | usec |")):
         page = lib.TOP / "doc" / name
-        with page.open() as text:
-            made = subprocess.run([str(BUILD.parent / "src" / "wire" / "mkdoc"), *places], stdin=text,
-                                  capture_output=True, text=True, check=True, timeout=20).stdout
+        made = mkdoc.with_tables(str(page))
         assert has in made, name
-        assert made == page.read_text(), f"doc/{name} is not what the tables in src/wire say: make protocol-tables"
-
-
-def the_evidence_names_its_figures() -> None:
-    page = (lib.TOP / "doc/evidence.md").read_text()
-    assert lib.script("mkdoc").with_figures(page) == page, "doc/evidence.md is not what metrics.def says: make protocol-tables"
-    assert "| `LOCAL_TCP_RTO_MAX`, `REMOTE_TCP_RTO_MAX` | `tcp.samples.rto_us` | usec |" in page
+        assert made == page.read_text(), f"doc/{name} is not what the tables in src say: make protocol-tables"
 
 
 def pages_are_made_of_rows() -> None:
@@ -627,7 +620,7 @@ def suite(report: lib.Report) -> None:
                  the_page_has_the_groups_of_the_help,
                  the_short_help_names_real_options, figures_are_a_table_for_people,
                  the_tests_have_protocols, each_test_has_a_row,
-                 the_daemons_page_has_its_options, the_protocols_tables_are_the_codes, the_evidence_names_its_figures,
+                 the_daemons_page_has_its_options, the_tables_of_pages_are_the_codes,
                  what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
                  the_page_has_lines_of_the_log, a_dry_run_connects_to_nobody, the_help_says_what_the_build_lacks,
                  pages_are_made_of_rows, pages_of_scripts_have_all_options))
