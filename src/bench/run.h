@@ -86,7 +86,6 @@ struct np_closing {
 
 /* How the data connections are spread over the receive queues of the end that connects. */
 struct np_spread {
-	bool agreed;          /* the far end waits for the final ones */
 	uint32_t queues;      /* queues in use; 0: not known */
 	uint32_t has;         /* queues of the interface; 0: not known */
 	uint32_t collisions;  /* connections beyond their queue's even share */

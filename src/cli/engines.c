@@ -68,7 +68,7 @@ list_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
 	if (rc != NP_OK) {
 		snprintf(lists->far_lacks, sizeof(lists->far_lacks), "%s", err->msg);
 	}
-	/* A daemon that is not ours, or older, cannot tell. */
+	/* A daemon that is not ours cannot tell. */
 	return rc == NP_EUNSUP && (c->granted.caps & NP_CAP_PLAN) == 0 ? NP_OK : rc;
 }
 

@@ -20,7 +20,7 @@ struct end {
 	double work[NP_DISTURBED_MOST];
 	double waited_s[NP_DISTURBED_MOST], kept_s[NP_DISTURBED_MOST], short_s[NP_DISTURBED_MOST];
 	double used_s[NP_DISTURBED_MOST], stalled_s[NP_DISTURBED_MOST];
-	double others_s[NP_DISTURBED_MOST];         /* zeros if an older end does not tell */
+	double others_s[NP_DISTURBED_MOST];         /* zeros if an end does not tell */
 	double marked[NP_MARKS][NP_DISTURBED_MOST]; /* share of the interval */
 	double clean_work[NP_DISTURBED_MOST];       /* the part of work in its unmarked time */
 	uint64_t cpus[NP_DISTURBED_MOST];

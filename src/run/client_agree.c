@@ -108,7 +108,7 @@ np_client_accept_sources(struct np_run *run, const struct np_sources *s, uint32_
 	return np_run_check_sources(run, err);
 }
 
-/* Is the grant enough? An older daemon ignores fields that it does not know: they are 0 in it. */
+/* Is the grant enough? */
 static int
 check_grant(const struct np_client *c, const struct np_plan *p, const struct np_far *far,
 	    struct np_err *err)
@@ -116,24 +116,6 @@ check_grant(const struct np_client *c, const struct np_plan *p, const struct np_
 	if (far->flows > p->flows) {
 		return np_fail(err, NP_EPEER, 0, "%s waits for %u data connections, not for %u",
 			       c->peer, far->flows, p->flows);
-	}
-	if (p->sources > 1 && far->client_bits == 0) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "--source-range: the netserver at %s accepts one address of a "
-			       "client; it is older",
-			       c->peer);
-	}
-	if (far->also != p->also.count + p->far_also.count) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "--also-bind: the netserver at %s knows of one address of each end; "
-			       "it is older",
-			       c->peer);
-	}
-	if (far->ramp != p->ramp) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "--ramp %u: the netserver at %s waits for all data connections "
-			       "first; it is older",
-			       p->ramp, c->peer);
 	}
 	if (p->rate > 0 && np_ids_useful(p) && !far->ids) {
 		return np_fail(err, NP_ECONTROL, 0,
@@ -167,7 +149,6 @@ take_grant(const struct np_client *c, const struct np_plan *p, const struct np_f
 	run->end.shows = far->tokens && np_plan_shows_token(p);
 	run->end.shown = far->token_shown;
 	run->end.key = far->key;
-	run->spread.agreed = far->spreads;
 	run->resets = p->resets && far->resets && p->role == NP_LEAD;
 	NP_EACH_WORKER (w, run) {
 		if (run->side->granted != NULL) {
@@ -187,8 +168,7 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	if (extension != NULL && (c->granted.caps & NP_CAP_PLAN) == 0) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "%s: the netserver at %s does not support this; it is not "
-			       "Plumbline's, or it is older (leave that out, or start a newer one "
-			       "there)",
+			       "Plumbline's (leave that out, or start Plumbline's there)",
 			       extension, c->peer);
 	}
 	dialect->encode_request(dialect, p, &t->run, message);
@@ -198,9 +178,6 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 	}
 	if (np_client_answer_head(c).word != 0) {
 		np_client_remote_error(c, "refuses", err);
-		if (strstr(err->msg, "warm_up of ") != NULL) {
-			np_fail_hint(err, "an older netserver takes a --warm-up of 60 s at most");
-		}
 		if (p->transport->kernel.option != NULL && np_endpoint_is_missing(err->sys)) {
 			err->code = NP_EUNSUP; /* as if it were missing here */
 		}

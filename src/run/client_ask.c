@@ -73,7 +73,7 @@ np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err
 	if (error == NP_E_UNKNOWN_REQUEST) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "the netserver at %s does not know this test (error %d): it is "
-			       "older, or was built without it (try a newer netserver there)",
+			       "netperf's, or was built without it (try a newer netserver there)",
 			       c->peer, error);
 	}
 	return np_fail_verbatim(err, NP_ECONTROL, error, "the netserver at %s reports error %d, %s",
@@ -318,7 +318,7 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 		}
 		return np_fail(err, NP_EUNSUP, 0,
 			       "the netserver at %s does not say what its engines are (it is "
-			       "netperf's, or older)",
+			       "netperf's)",
 			       c->peer);
 	}
 	if (np_run_open(&run, p, terms, &stop, err) != NP_OK) { /* the request has its sizes */

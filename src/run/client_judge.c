@@ -32,12 +32,6 @@ tell_spread(struct np_client *c, const struct np_client_test *t)
 		np_client_tell(
 		    c, "--spread: the receive queues of the data connections are not known, "
 		       "so nothing was spread");
-	} else if (!s->agreed) {
-		np_client_tell(
-		    c,
-		    "--spread: %u flows on %u receive queues, %u of them beyond an even share (the "
-		    "netserver at %s is older and does not spread them)",
-		    flows, s->queues, s->collisions, c->peer);
 	} else {
 		np_client_tell(
 		    c,

@@ -358,8 +358,8 @@ np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WA
 }
 
 /*
- * Put a list for each column. Times that add up count from the window, as tcp.* does: older clients
- * subtract the first sample's. Counts of bytes are positions in the stream, equal at both ends.
+ * Put a list for each column. Times that add up count from the window, as tcp.* does. Counts of
+ * bytes are positions in the stream, equal at both ends.
  */
 static void
 put_samples(struct np_evidence *ev)
@@ -432,7 +432,7 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	if (run->worker->load.kind == &np_load_paced) {
 		np_bag_int(ev->bag, (int64_t)(run->worker->load.interval_ns / 1000),
 			   "flow.interval_us");
-		/* Of a thread, as older daemons send it, where -b applied to a thread. */
+		/* Of a thread. */
 		np_bag_real(ev->bag,
 			    (double)p->near.call.interval_burst * conns_up(run) / run->workers,
 			    "flow.burst");

@@ -23,7 +23,6 @@ struct np_far {
 	struct np_key key; /* for handshakes */
 	bool tokens;       /* it recognises this end's data connections by token_shown */
 	struct np_token token_shown;
-	bool spreads;                /* it keeps only data connections that ask for it (--spread) */
 	bool ids;                    /* its responses have the ids of requests */
 	bool resets;                 /* it accepts a reset as the end of a stream */
 	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */
@@ -31,12 +30,9 @@ struct np_far {
 	int send_width, recv_width;
 	int prio, tos;
 	bool measures_cpu;
-	uint32_t flows;               /* data connections that it waits for */
-	uint32_t threads;             /* its workers */
-	char cpus[NP_CPU_TURNS_TEXT]; /* that they are bound to in turn; empty: not told */
-	uint32_t ramp;        /* connections a second that it accepts while it drives others */
-	uint32_t also;        /* further addresses of both ends that it uses */
-	uint32_t client_bits; /* prefix of the client's addresses that it accepts; 0: only one */
+	uint32_t flows;                 /* data connections that it waits for */
+	uint32_t threads;               /* its workers */
+	char cpus[NP_CPU_TURNS_TEXT];   /* that they are bound to in turn; empty: not told */
 	char engine[NP_FAR_ENGINE_MAX]; /* that drives its end; empty: not told */
 
 	bool reported;  /* the members below are valid */

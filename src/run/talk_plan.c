@@ -230,7 +230,6 @@ decode_response(const struct np_dialect *d, const uint8_t *frame, struct np_far 
 	far->ids = (m.flags & NP_WP_IDS) != 0;
 	far->resets = (m.flags & NP_WP_RESETS) != 0;
 	far->nodelay = (m.flags & NP_WP_NODELAY) != 0;
-	far->spreads = (m.flags & NP_WP_SPREAD) != 0;
 	far->measures_cpu = (m.flags & NP_WP_CPU) != 0;
 	np_text_printable(m.cpus);
 	snprintf(far->cpus, sizeof(far->cpus), "%s", m.cpus);
@@ -495,8 +494,7 @@ encode_response(const struct np_dialect *d, const struct np_plan *p, const struc
 
 	np_tagged_init(&np_tagged_grant, &m);
 	pass_grant(&t, &m);
-	m.flags = (p->nodelay ? NP_WP_NODELAY : 0) | (p->spread ? NP_WP_SPREAD : 0) |
-		  (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
+	m.flags = (p->nodelay ? NP_WP_NODELAY : 0) | (p->near.place.measure_cpu ? NP_WP_CPU : 0) |
 		  (run->worker->id.width > 0 ? NP_WP_IDS : 0) |
 		  (p->resets && np_plan_may_reset(p) ? NP_WP_RESETS : 0);
 	/* The listener's port; without connections, the port of each data socket. */

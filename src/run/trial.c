@@ -15,7 +15,7 @@ np_trial_connect(const struct np_trial *t, struct np_err *err)
 		/* The far end ends the test, and knows only whole seconds. */
 		np_client_tell(t->client,
 			       "-l %s: the netserver at %s ends this test, and takes whole seconds "
-			       "only (it is netperf's, or older): the test lasts %lld s",
+			       "only (it is netperf's): the test lasts %lld s",
 			       np_plan_length_text(p, length), t->client->peer,
 			       (long long)p->length);
 		p->length_less_ms = 0;

@@ -30,7 +30,6 @@ static const struct np_tagged greeting = {
 	.most = NP_FRAME_SIZE - NP_TAGGED_AT,
 	.row = hello_rows,
 	.rows = sizeof(hello_rows) / sizeof(hello_rows[0]),
-	.lenient = true,
 };
 
 void

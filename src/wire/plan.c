@@ -21,7 +21,7 @@
 	{                                                                                          \
 		name, type, sizeof(struct np_##rows##_message),                                    \
 		    sizeof(struct np_##rows##_whole) - NP_TAGGED_AT, rows##_rows,                  \
-		    sizeof(rows##_rows) / sizeof(rows##_rows[0]), false                            \
+		    sizeof(rows##_rows) / sizeof(rows##_rows[0])                                   \
 	}
 
 const struct np_tagged np_tagged_plan = TABLE(plan, "PLAN", NP_PLAN);

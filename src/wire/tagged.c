@@ -250,22 +250,16 @@ fits(const struct np_tag_row *r, size_t length)
 	}
 }
 
-/* Read a field. One that does not fit its row is an error, or if lenient, cut or skipped. */
+/* Read a field, which has to fit its row. */
 static int
 get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row *r, void *member,
 	  size_t length, struct np_err *err)
 {
 	uint32_t count = (uint32_t)(r->kind == NP_TAG_LIST ? length / sizeof(count) : length);
-	bool is_valid = fits(r, length);
-	size_t stored = is_valid ? length : r->room - 1; /* the rest of a long text is skipped */
 
-	if (!is_valid && !t->lenient) {
+	if (!fits(r, length)) {
 		return np_fail(err, NP_EPEER, EINVAL, "%s: %s has %zu bytes", t->name, r->name,
 			       length);
-	}
-	if (!is_valid && r->kind != NP_TAG_TEXT) {
-		np_wire_skip(w, length);
-		return NP_OK;
 	}
 	if (r->kind == NP_TAG_TEXT) {
 		memset(member, 0, r->room); /* an earlier field may have filled it */
@@ -273,8 +267,7 @@ get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row 
 	if (r->kind == NP_TAG_BYTES || r->kind == NP_TAG_LIST) {
 		memcpy(member, &count, sizeof(count));
 	}
-	transfer(w, r, member, stored);
-	np_wire_skip(w, length - stored);
+	transfer(w, r, member, length);
 	if (r->kind == NP_TAG_U32 || r->kind == NP_TAG_I32 || r->kind == NP_TAG_I64) {
 		int64_t v = integer_of(r, member);
 

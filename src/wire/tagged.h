@@ -55,8 +55,6 @@ struct np_tagged {
 	size_t most; /* bytes of all its fields at their longest */
 	const struct np_tag_row *row;
 	size_t rows;
-	/* Skip numbers of a wrong length, cut texts that are too long; false: both are errors. */
-	bool lenient;
 };
 
 /* Make every field absent: numbers get the value their row names, texts and lists are empty. */

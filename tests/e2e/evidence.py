@@ -171,7 +171,7 @@ def sampled(report: lib.Report, port: int, place: str) -> None:
 
 def behind_a_warm_up(port: int, place: str, flows: str) -> str:
     """Accumulated times exclude a warm-up of a second with data in flight, in the window's figures and in the
-    samples, from which older clients compute the difference. Bytes are positions in the stream."""
+    samples. Bytes are positions in the stream."""
     got, run = measured(port, "TCP_MAERTS", place, "--warm-up", "1", "--flows", flows)
     far = run["iterations"][0]["far"]
     busy, at_us = far["tcp.samples.busy_us"], [1e6 * t for t in far["tcp.samples.t_s"]]

@@ -653,8 +653,6 @@ TEST(a_daemon_that_says_why_is_quoted_with_care)
 		     NP_ECONTROL,
 		     " refuses: message of 9 bytes: the daemon allows 8 (netserver --max-message)");
 	assert_fails(say_why, SAYS("a\n\033[2J\377b"), 1, NP_ECONTROL, " refuses: a??[2J?b");
-	assert_fails(say_why, SAYS("PLAN: warm_up of 61000 (0 to 60000)"), 1, NP_ECONTROL,
-		     "60000) (an older netserver takes a --warm-up of 60 s at most)");
 	assert_fails(turn_away, SAYS("10 sessions are all there may be"), 1, NP_ECONTROL,
 		     " refuses: 10 sessions are all there may be");
 	memset(endless, 'x', sizeof(endless) - 1);

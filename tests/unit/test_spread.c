@@ -1,6 +1,6 @@
 /*
  * Data connections that are chosen among: those that say so are kept by the end that accepts, in
- * whatever order they come and go; the end that connects says so, where that was agreed on.
+ * whatever order they come and go; the end that connects says so.
  */
 #include "bench/transport/spread.h"
 
@@ -59,7 +59,7 @@ have_met(struct side *s)
 }
 
 static void
-open_both(struct side *client, struct side *server, bool spread)
+open_both(struct side *client, struct side *server)
 {
 	*client = *server = (struct side){ .rc = NP_OK };
 	client_params(&client->plan, np_bench_find("TCP_RR"), AF_INET, 1);
@@ -67,7 +67,7 @@ open_both(struct side *client, struct side *server, bool spread)
 	client->plan.spread = true;
 	server_params(&server->plan, &client->plan);
 	server->plan.flows = FLOWS;
-	server->plan.spread = spread;
+	server->plan.spread = true;
 	open_side(server);
 	open_side(client);
 	client->run.end.peer = way_to(&client->plan, &server->run.end.local);
@@ -103,7 +103,7 @@ TEST(what_is_not_kept_is_dropped)
 	int kept[FLOWS], dropped;
 	char text[32];
 
-	open_both(&client, &server, true);
+	open_both(&client, &server);
 	np_sock_reset(call(&server));
 	close(call(&server));
 	meet_beside(&server);
@@ -139,7 +139,7 @@ TEST(who_accepts_can_be_stopped)
 	struct side client, server;
 	FREED_BY(close_fd) int fd = -1;
 
-	open_both(&client, &server, true);
+	open_both(&client, &server);
 	meet_beside(&server);
 	fd = call(&server);
 	np_stop(&server.stop, 1);
@@ -154,8 +154,7 @@ TEST(both_ends_meet)
 {
 	struct side client, server;
 
-	open_both(&client, &server, true);
-	client.run.spread.agreed = true;
+	open_both(&client, &server);
 	meet_beside(&server);
 	meet_beside(&client);
 	have_met(&client);
@@ -168,30 +167,12 @@ TEST(both_ends_meet)
 	np_run_free(&server.run);
 }
 
-/* An older daemon takes connections as they come, and would take the byte for a request. */
-TEST(nothing_is_said_unless_agreed)
-{
-	struct side client, server;
-	char byte;
-
-	open_both(&client, &server, false);
-	meet_beside(&server);
-	meet_beside(&client);
-	have_met(&client);
-	have_met(&server);
-	for (uint32_t i = 0; i < FLOWS; i++) {
-		assert_int_equal(recv(server.run.conn[i].fd, &byte, 1, MSG_DONTWAIT), -1);
-	}
-	np_run_free(&client.run);
-	np_run_free(&server.run);
-}
-
 /* connect(2) does not wait: the answer comes behind it. */
 TEST(a_connection_that_is_refused_later_is_reported)
 {
 	struct side client, server;
 
-	open_both(&client, &server, false);
+	open_both(&client, &server);
 	np_run_free(&server.run);
 	assert_int_equal(np_many_begin(&client.run, &client.run.conn[1], &client.err), NP_OK);
 	assert_int_equal(np_many_await(&client.run, &client.run.conn[1], &client.err), NP_ESYS);

@@ -112,7 +112,7 @@ choose(struct np_run *run, struct layout *l, struct np_err *err)
 	uint64_t until = np_deadline(NP_SEC);
 
 	read_layout(run, l);
-	for (int i = 0; s->agreed && l->surplus > 0 && i < NP_SPREAD_MOST; i++) {
+	for (int i = 0; l->surplus > 0 && i < NP_SPREAD_MOST; i++) {
 		if (i >= NP_SPREAD_ROUNDS && np_now() >= until) {
 			break; /* further rounds only within the first second */
 		}
@@ -125,7 +125,7 @@ choose(struct np_run *run, struct layout *l, struct np_err *err)
 		s->queues += l->queue[i].flows > 0;
 	}
 	s->collisions = l->surplus;
-	for (uint32_t i = 0; i < run->conns && s->agreed; i++) {
+	for (uint32_t i = 0; i < run->conns; i++) {
 		if (np_sys_sendto(run->conn[i].fd, "", 1, NULL, 0) != 1) {
 			return np_fail(err, NP_ESYS, errno, "keep data connection %u of %u", i + 1,
 				       run->conns);

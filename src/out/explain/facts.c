@@ -303,20 +303,11 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 	t->crowd = clamp(1 - number(b, name));
 }
 
-/* The transmitter's counter of us, as a share of the test, less a warm-up (of older netservers). */
+/* The transmitter's counter of us, as a share of the test. */
 static double
 share_of_time(const struct np_facts_of_test *f, const char *name)
 {
-	char sampled[64];
-	const char *const lists[] = { "tcp.samples.t_s", sampled };
-	struct np_bag_item s[2];
-	double us = number(f->tx, name);
-
-	snprintf(sampled, sizeof(sampled), "tcp.samples.%s", name + strlen("tcp."));
-	if (find_lists(f->tx, lists, 2, s) > 0) {
-		us -= fmax(np_bag_value(&s[1], 0) - 1e6 * np_bag_value(&s[0], 0), 0);
-	}
-	return f->seconds > 0 ? clamp(us / 1e6 / f->seconds) : (double)NAN;
+	return f->seconds > 0 ? clamp(number(f->tx, name) / 1e6 / f->seconds) : (double)NAN;
 }
 
 /* What the sender's TCP tells: shares of time, loss, round trips, windows. */
@@ -644,16 +635,6 @@ pace_per_s(const struct np_bag *b)
 		      : (double)NAN;
 }
 
-/* Segments of an end. An older netserver's TCP_INFO counts a warm-up; the machine's does not. */
-static double
-sent_again(const struct np_bag *b)
-{
-	double all = number(b, "tcp.retransmitted_segments");
-	double machine = moved(b, "moved.snmp.Tcp.RetransSegs");
-
-	return all > machine ? machine : all;
-}
-
 /* Transactions: the rate of each direction, and what lost packets and timers cost. */
 static void
 look_at_turns(struct np_facts_of_test *f)
@@ -679,7 +660,8 @@ look_at_turns(struct np_facts_of_test *f)
 	f->far_rtt_us = or_else(median(f->rx, "tcp.samples.rtt_us"), number(f->rx, "tcp.rtt_us"));
 	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
 	f->pace_per_s = pace_per_s(f->tx);
-	f->sent_again = sent_again(f->tx) + or_else(sent_again(f->rx), 0);
+	f->sent_again = number(f->tx, "tcp.retransmitted_segments") +
+			or_else(number(f->rx, "tcp.retransmitted_segments"), 0);
 	f->tail = 1 - f->in->median_us / f->in->mean_us;
 }
 
