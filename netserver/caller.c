@@ -29,9 +29,12 @@ ns_hello_until(int fd, uint64_t now_ns)
 struct ns_admit
 ns_admission_of(const struct ns_daemon *d, int fd)
 {
-	struct ns_admit a = { .key = d->key, .passphrase = d->passphrase, .nat = d->nat };
+	const struct ns_args *args = &d->args;
+	struct ns_admit a = { .key = args->key.count > 0 ? &args->key : NULL,
+			      .passphrase = args->passphrase[0] != '\0' ? args->passphrase : NULL,
+			      .nat = args->nat };
 
-	if (d->key != NULL) {
+	if (a.key != NULL) {
 		np_ends_of(fd, false, a.ends);
 	}
 	return a;
@@ -40,7 +43,7 @@ ns_admission_of(const struct ns_daemon *d, int fd)
 bool
 ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
 {
-	return d->evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
+	return !d->args.no_evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
 }
 
 /* Is the first message a greeting (an old client's is too short) that asks for this NP_CAP_*? */

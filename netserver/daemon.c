@@ -94,7 +94,7 @@ ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int fa
 int
 ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err)
 {
-	struct ns_access fresh = d->rules;
+	struct ns_access fresh = d->args.rules;
 
 	if (d->access_file[0] != '\0' && ns_access_read(&fresh, d->access_file, err) != NP_OK) {
 		return err->code;
@@ -175,8 +175,8 @@ watch_listeners(const struct ns_daemon *d, uint32_t events, int op)
 int
 ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 {
-	uint64_t wanted =
-	    (uint64_t)d->limits.silent + d->limits.all[NP_RES_SESSIONS] * (d->one_port ? 2 : 1);
+	uint64_t wanted = (uint64_t)d->limits.silent +
+			  d->limits.all[NP_RES_SESSIONS] * (d->args.one_port ? 2 : 1);
 	uint32_t flows = d->limits.each.flows;
 	bool unlimited = d->limits.all[NP_RES_SESSIONS] == 0 || d->limits.silent == 0;
 	rlim_t needed = CALLER_FDS + NS_FORKSERVERS, least;
@@ -223,9 +223,9 @@ start_serving(struct ns_daemon *d, struct np_err *err)
 	    (d->status_fd > 0 && watch(d, d->status_fd, TAG_STATUS, EPOLLIN, EPOLL_CTL_ADD) != 0)) {
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
-	d->limits.each.one_port = d->one_port;
+	d->limits.each.one_port = d->args.one_port;
 	ns_handovers_set_listeners(d); /* sets d->accepts also without --one-port */
-	if (d->one_port) {
+	if (d->args.one_port) {
 		ns_handovers_begin(d);
 		ns_datagrams_open(d);
 	}
@@ -235,7 +235,7 @@ start_serving(struct ns_daemon *d, struct np_err *err)
 			return np_fail(err, NP_ESYS, errno, "wait for datagrams");
 		}
 	}
-	if (!d->no_fork) { /* the daemon should answer soon, beside sessions that are busy */
+	if (!d->args.no_fork) { /* the daemon should answer soon, beside sessions that are busy */
 		ns_processors_set_slice(0, NS_SLICE_SHORT);
 	}
 	ns_launch_prepare(d);

@@ -11,45 +11,31 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "netserver/args.h"
 #include "netserver/confine.h"
 #include "netserver/guard.h"
 #include "netserver/launch.h"
 #include "netserver/lines.h"
 #include "run/drive.h"
 #include "sys/cgroup.h"
-#include "wire/auth.h"
 
 enum { NS_LISTENERS = 16, NS_FORKSERVERS = NS_FILTER_UNIX + NS_FILTER_EVIDENCE + 1 };
 
 struct ns_caller;
 
 struct ns_daemon {
-	/* The operator's settings. */
+	/* The operator's settings. Secrets are overwritten in a session's process. */
+	struct ns_args args;
 	struct np_log *log;
 	/* Its output, which counts lost lines; NULL: they are not counted. */
 	const struct np_log_out *log_out;
 	char port[12];                  /* for status; empty: not used */
-	bool one_port;                  /* data sockets use the same port */
-	bool no_fork;                   /* serve in this process, one client after another */
-	bool quiet;                     /* clients may not raise the log level */
-	bool sandbox;                   /* confine sessions */
-	bool allow_raw;                 /* packet sockets: captures, and tests in raw frames */
-	uint32_t urings;                /* rings that a session has (--uring) */
-	bool evidence;                  /* clients may ask for this host's counters and settings */
 	struct np_cgroup_trees cgroups; /* found before privileges were dropped; may be empty */
-	bool exclusive;                 /* one test at a time */
-	int32_t exclusive_s;            /* how long the others wait for their turn */
-	/* Overwritten in a session's process, which has no more use for them. */
-	char *passphrase;        /* that clients must send first; NULL: none */
-	struct np_auth_key *key; /* that clients must prove to have; NULL: none */
-	bool nat;                /* the proof need not cover addresses */
-	int fill_dir;            /* descriptor of the directory of fill files; 0: none */
-	struct ns_limits limits;
-	struct ns_access proxies;   /* allow: proxies that tell the client's address (proxied.h) */
-	struct ns_access rules;     /* of the command line */
-	char access_file[PATH_MAX]; /* has more rules, read again at SIGHUP; empty: none */
-	int metrics_dir;            /* descriptor; 0: no metrics are written */
-	uid_t owner;                /* who started it, and may ask for its status */
+	int fill_dir;                   /* descriptor of the directory of fill files; 0: none */
+	struct ns_limits limits;        /* those of args, and what this system adds */
+	char access_file[PATH_MAX];     /* has more rules, read again at SIGHUP; empty: none */
+	int metrics_dir;                /* descriptor; 0: no metrics are written */
+	uid_t owner;                    /* who started it, and may ask for its status */
 	const char *metrics_name;
 	struct np_signals signals; /* TERM and INT, counted; CHLD and HUP only interrupt */
 	const volatile sig_atomic_t *reloads; /* HUP, counted; NULL: never */

@@ -135,7 +135,7 @@ evict(struct ns_daemon *d, const struct ns_caller *except)
 static bool
 is_proxy(const struct ns_daemon *d, const struct np_addr *peer)
 {
-	return d->proxies.allows > 0 && ns_access_admits(&d->proxies, peer);
+	return d->args.proxies.allows > 0 && ns_access_admits(&d->args.proxies, peer);
 }
 
 /* Set the client's address, and what follows from it. */
@@ -173,7 +173,7 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	note_peer(d, c, peer);
 	c->deadline_ns = ns_hello_until(fd, now_ns);
 	c->admit = ns_admission_of(d, fd);
-	c->quiet_ns = d->one_port && !c->proxied ? ns_quiet_until(d, &c->peer, now_ns) : 0;
+	c->quiet_ns = d->args.one_port && !c->proxied ? ns_quiet_until(d, &c->peer, now_ns) : 0;
 	if (np_chan_open(&c->chan, fd, c->text, &err) != NP_OK ||
 	    epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
 		close(fd);
@@ -248,7 +248,7 @@ is_crowded(const struct ns_daemon *d)
 {
 	uint64_t silent = d->stats.silent_now;
 	uint64_t others =
-	    (d->stats.held[NP_RES_SESSIONS] + d->listener_count) * (d->one_port ? 2 : 1);
+	    (d->stats.held[NP_RES_SESSIONS] + d->listener_count) * (d->args.one_port ? 2 : 1);
 
 	return (d->limits.silent > 0 && silent >= (uint64_t)d->limits.silent) ||
 	       (silent >= d->callers_files / 4 && silent + others + OWN_FILES >= d->callers_files);
@@ -280,7 +280,7 @@ ns_front_accept(struct ns_daemon *d, int listener)
 		d->accept_ns = 0;
 		while (is_crowded(d) && evict(d, NULL)) { /* makes place for this one */
 		}
-		if (d->one_port && pass_if_data(d, fd, &peer, &owner)) {
+		if (d->args.one_port && pass_if_data(d, fd, &peer, &owner)) {
 			return; /* epoll reports the next one, if there is any: saves a call */
 		}
 		c = add(d, fd, &peer, now);
@@ -331,7 +331,7 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 		return;
 	}
 	ns_guard_begin(&d->limits, &d->rates, c->place, np_now());
-	if (d->no_fork) {
+	if (d->args.no_fork) {
 		uint64_t before = np_now();
 
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
@@ -459,7 +459,7 @@ read_proxy_header(struct ns_daemon *d, struct ns_caller *c)
 	case NS_PROXIED_DONE:
 		c->proxied = false;
 		note_peer(d, c, &peer);
-		c->quiet_ns = d->one_port ? ns_quiet_until(d, &c->peer, np_now()) : 0;
+		c->quiet_ns = d->args.one_port ? ns_quiet_until(d, &c->peer, np_now()) : 0;
 		return true;
 	case NS_PROXIED_WRONG:
 		note_refusal(d, c, NS_GARBAGE, "the proxy did not send the client's address");
@@ -487,7 +487,7 @@ is_caller(struct ns_daemon *d, struct ns_caller *c, enum ns_look when)
 {
 	struct ns_session *owner = NULL;
 	enum ns_data kind =
-	    d->one_port ? ns_data_look(d, c->chan.fd, &c->peer, when, &owner) : NS_DATA_NONE;
+	    d->args.one_port ? ns_data_look(d, c->chan.fd, &c->peer, when, &owner) : NS_DATA_NONE;
 
 	if (kind == NS_DATA_FULL) {
 		await_room(d, c, owner);
@@ -598,7 +598,7 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 					    "its network, try again later";
 
 		/* A passphrase gets no reply, as in netperf. */
-		if (d->key != NULL) {
+		if (c->admit.key != NULL) {
 			refuse(d, c, NS_TRIES, words);
 		} else {
 			note_refusal(d, c, NS_TRIES, words);

@@ -111,7 +111,7 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *reques
 static bool
 has_filter(const struct ns_daemon *d)
 {
-	return d->sandbox && !NP_SANITIZED && ns_filter_lacks() == NULL;
+	return !d->args.no_sandbox && !NP_SANITIZED && ns_filter_lacks() == NULL;
 }
 
 /* The fork server of that kind, started if need be; NULL, with err, if that fails. */
@@ -130,8 +130,8 @@ ns_launch_prepare(struct ns_daemon *d)
 {
 	struct np_err err = { .code = NP_OK };
 
-	for (int evidence = 0; evidence <= d->evidence && has_filter(d) && !d->no_fork;
-	     evidence++) {
+	for (int evidence = 0;
+	     evidence <= !d->args.no_evidence && has_filter(d) && !d->args.no_fork; evidence++) {
 		for (int is_here = 0; is_here <= 1; is_here++) {
 			if (forkserver_of(d, is_here != 0, evidence != 0, &err) == NULL) {
 				np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* tried again */
@@ -145,11 +145,11 @@ void
 ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 {
 	char device[NP_EXT_DEVICE];
-	bool connects, links = d->allow_raw && ns_wants_link(c, device, &connects);
+	bool connects, links = d->args.allow_raw && ns_wants_link(c, device, &connects);
 	struct np_err err = { .code = NP_OK };
 
 	c->unlinked.code = NP_OK;
-	if (!has_filter(d) || (!s->captures && !links && d->urings == 0)) {
+	if (!has_filter(d) || (!s->captures && !links && d->args.uring == 0)) {
 		return;
 	}
 	if (ns_guard_filter(&d->limits, d->sessions, &c->peer, &d->filters, np_now(), &err) ==

@@ -107,8 +107,9 @@ static int __attribute__((format(printf, 1, 2))) fault(const char *fmt, ...)
 
 /* Listen, and print netperf's lines. Returns 0, or the exit status. */
 static int
-listen_or_say(struct ns_daemon *d, const struct ns_args *a)
+listen_or_say(struct ns_daemon *d)
 {
+	const struct ns_args *a = &d->args;
 	const char *host = a->host[0] != '\0' ? a->host : NULL;
 	const char *shown = host != NULL ? host : "IN(6)ADDR_ANY";
 	bool for_script = isatty(STDERR_FILENO) == 0;
@@ -137,8 +138,9 @@ listen_or_say(struct ns_daemon *d, const struct ns_args *a)
 
 /* Open the files of options, before directory and user change. Returns 0, or the exit status. */
 static int
-open_files(struct ns_daemon *d, const struct ns_args *a)
+open_files(struct ns_daemon *d)
 {
+	const struct ns_args *a = &d->args;
 	struct np_err err = { .code = NP_OK };
 
 	if (a->fill_dir != NULL) {
@@ -153,7 +155,6 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 			return fault("--metrics-file: %s", err.msg);
 		}
 	}
-	d->rules = a->rules;
 	if ((a->access_file != NULL && np_trusted_path(d->access_file, sizeof(d->access_file),
 						       a->access_file, &err) != NP_OK) ||
 	    ns_daemon_read_rules(d, &err) != NP_OK) {
@@ -164,16 +165,16 @@ open_files(struct ns_daemon *d, const struct ns_args *a)
 
 /* Load --transports' modules now: clients can't have one loaded later. 0, or the exit status. */
 static int
-find_transports(struct ns_daemon *d, const struct ns_args *a)
+find_transports(struct ns_daemon *d)
 {
 	struct np_err err = { .code = NP_OK };
 	const struct np_transport *t;
 
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
-		bool is_named = (a->transports >> i & 1) != 0;
+		bool is_named = (d->args.transports >> i & 1) != 0;
 
 		/* --allow-raw loads packet sockets if it can; only named ones have to be there. */
-		if ((is_named || (t == &np_transport_eth && d->allow_raw)) &&
+		if ((is_named || (t == &np_transport_eth && d->args.allow_raw)) &&
 		    np_lacks_load(t, &err) != NP_OK && is_named) {
 			return fault("--transports %s: %s", t->name, err.msg);
 		}
@@ -192,7 +193,7 @@ allow_pinning(const struct ns_daemon *d)
 {
 	struct rlimit l = { RLIM_INFINITY, RLIM_INFINITY };
 
-	if (d->urings == 0 && setrlimit(RLIMIT_MEMLOCK, &l) != 0 &&
+	if (d->args.uring == 0 && setrlimit(RLIMIT_MEMLOCK, &l) != 0 &&
 	    getrlimit(RLIMIT_MEMLOCK, &l) == 0) {
 		l.rlim_cur = l.rlim_max;
 		setrlimit(RLIMIT_MEMLOCK, &l);
@@ -217,10 +218,10 @@ log_lacks(const struct ns_daemon *d)
 	struct ns_means means;
 
 	ns_confine_means(&means);
-	if (d->urings > 0 && np_urings_lack() != NULL) {
-		np_log(d->log, NP_LOG_ERROR, "--uring %u: %s", d->urings, np_urings_lack());
+	if (d->args.uring > 0 && np_urings_lack() != NULL) {
+		np_log(d->log, NP_LOG_ERROR, "--uring %d: %s", d->args.uring, np_urings_lack());
 	}
-	if (!d->sandbox) {
+	if (d->args.no_sandbox) {
 		np_log(d->log, NP_LOG_INFO, "sessions are not confined (--no-sandbox)");
 	} else if (means.missing[0] != '\0') {
 		np_log(d->log, NP_LOG_INFO, "sessions are less confined: %s", means.missing);
@@ -229,14 +230,14 @@ log_lacks(const struct ns_daemon *d)
 
 /* Set d->port, and open the socket for --status. The daemon also runs without it. */
 static void
-open_status(struct ns_daemon *d, const struct ns_args *a)
+open_status(struct ns_daemon *d)
 {
 	struct np_err err = { .code = NP_OK };
 	struct np_addr at = { .len = 0 };
 
 	snprintf(d->port, sizeof(d->port), "%u",
 		 np_sock_local(d->listeners[0], &at, &err) == NP_OK ? np_addr_port(&at) : 0U);
-	if (!a->no_status) {
+	if (!d->args.no_status) {
 		d->status_fd = ns_status_listen(d->port, &err);
 	}
 	if (d->status_fd < 0) {
@@ -247,7 +248,7 @@ open_status(struct ns_daemon *d, const struct ns_args *a)
 
 /* Open what needs privileges, drop them, and serve until a signal. Returns the exit status. */
 static int
-run_daemon(struct ns_daemon *d, const struct ns_args *a)
+run_daemon(struct ns_daemon *d)
 {
 	struct np_err err = { .code = NP_OK };
 	sigset_t let_in;
@@ -257,19 +258,19 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		return fault("%s", err.msg);
 	}
 	d->listener_count = (size_t)count;
-	if (!a->foreground) {
+	if (!d->args.foreground) {
 		/* Its caller's pipes must not stay open; sockets of a service manager are kept. */
 		np_fds_close_above(2 + count);
 	}
-	if ((rc = open_files(d, a)) != 0 || (count == 0 && (rc = listen_or_say(d, a)) != 0)) {
+	if ((rc = open_files(d)) != 0 || (count == 0 && (rc = listen_or_say(d)) != 0)) {
 		return rc;
 	}
-	open_status(d, a);
-	if ((rc = find_transports(d, a)) != 0) {
+	open_status(d);
+	if ((rc = find_transports(d)) != 0) {
 		return rc;
 	}
 	/* Needs privileges where ip-netns(8) has hidden them. */
-	if (d->evidence) {
+	if (!d->args.no_evidence) {
 		np_cgroup_find("", &d->cgroups);
 	}
 	if (ns_daemon_descriptors(d, &err) != NP_OK) {
@@ -280,7 +281,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	/* Its watches count for the user that makes it, which must not be that of sessions. If this
 	 * fails, ns_daemon_run() tries again. */
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if ((rc = go_unprivileged(a)) != 0) {
+	if ((rc = go_unprivileged(&d->args)) != 0) {
 		return rc;
 	}
 	/* Tried as the daemon's user. A full disk may have room later. */
@@ -288,7 +289,7 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 		return fault("--metrics-file: %s (may the daemon's user, see --user, write there?)",
 			     err.msg);
 	}
-	if (!a->foreground) {
+	if (!d->args.foreground) {
 		rc = detach();
 		if (rc != 0) {
 			return rc > 0 ? 0 : fault("go to the background: %s", strerror(errno));
@@ -298,7 +299,8 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 	}
 	take_signals(d, &let_in);
 	/* In the foreground, standard output has said so already. */
-	np_log(d->log, a->foreground ? NP_LOG_DEBUG : NP_LOG_INFO, "listening on port %s", d->port);
+	np_log(d->log, d->args.foreground ? NP_LOG_DEBUG : NP_LOG_INFO, "listening on port %s",
+	       d->port);
 	log_lacks(d);
 	ns_notify("READY=1");
 	rc = ns_daemon_run(d, &err);
@@ -312,20 +314,20 @@ run_daemon(struct ns_daemon *d, const struct ns_args *a)
 
 /* Started by inetd: standard input is the control connection. Returns the exit status. */
 static int
-run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
+run_for_inetd(struct ns_daemon *d)
 {
 	sigset_t let_in;
 	int rc;
 
 	d->log->sink = np_log_to_syslog;
 	np_log_open_syslog(d->log->ctx);
-	if ((rc = open_files(d, a)) != 0 || (rc = find_transports(d, a)) != 0) {
+	if ((rc = open_files(d)) != 0 || (rc = find_transports(d)) != 0) {
 		return rc;
 	}
-	if (d->evidence) {
+	if (!d->args.no_evidence) {
 		np_cgroup_find("", &d->cgroups);
 	}
-	if ((rc = go_unprivileged(a)) != 0) {
+	if ((rc = go_unprivileged(&d->args)) != 0) {
 		return rc;
 	}
 	log_lacks(d);
@@ -334,36 +336,22 @@ run_for_inetd(struct ns_daemon *d, const struct ns_args *a)
 	return 0;
 }
 
-/* Copy the options that need no file; keys and passphrases stay in a. */
+/* What follows from the options alone. */
 static void
-take_settings(struct ns_daemon *d, struct ns_args *a)
+take_settings(struct ns_daemon *d)
 {
-	d->log->level = a->debug || a->verbose > 1 ? NP_LOG_DEBUG
-			: a->verbose == 1          ? NP_LOG_INFO
-						   : NP_LOG_ERROR;
-	d->no_fork = a->no_fork;
-	d->quiet = a->quiet;
-	d->sandbox = !a->no_sandbox;
-	d->allow_raw = a->allow_raw;
-	d->urings = (uint32_t)a->uring;
-	d->evidence = !a->no_evidence;
-	d->exclusive = a->exclusive;
-	d->exclusive_s = a->exclusive_s;
+	d->log->level = d->args.debug || d->args.verbose > 1 ? NP_LOG_DEBUG
+			: d->args.verbose == 1               ? NP_LOG_INFO
+							     : NP_LOG_ERROR;
+	d->limits = d->args.limits;
 	d->owner = getuid(); /* before go_unprivileged() */
 	d->stats.started_ns = np_now();
 	d->stats.started_at_s = np_clock(CLOCK_REALTIME) / NP_SEC;
-	d->passphrase = a->passphrase[0] != '\0' ? a->passphrase : NULL;
-	d->key = a->key.count > 0 ? &a->key : NULL;
-	d->nat = a->nat;
-	d->one_port = a->one_port;
-	d->proxies = a->proxies;
-	d->limits = a->limits;
 }
 
 int
 main(int argc, char **argv)
 {
-	struct ns_args args;
 	struct np_log_out out = { .fd = -1 };
 	struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_to_stderr, .ctx = &out };
 	struct ns_daemon d = { .log = &log, .log_out = &out };
@@ -371,7 +359,7 @@ main(int argc, char **argv)
 	struct np_err err = { .code = NP_OK };
 
 	np_fds_fill();
-	if (ns_args_parse(&args, argc, argv, &err) != NP_OK) {
+	if (ns_args_parse(&d.args, argc, argv, &err) != NP_OK) {
 		/* For an unknown letter, the message of getopt(3) and netperf's daemon. */
 		if (err.sys < 0) {
 			fprintf(stderr, "%s: invalid option -- '%c'\nUsage: netserver [options] \n",
@@ -381,27 +369,27 @@ main(int argc, char **argv)
 		}
 		return 1;
 	}
-	if (args.usage || args.help) {
-		ns_args_usage(args.help ? stdout : stderr);
-		return args.help ? 0 : 1;
+	if (d.args.usage || d.args.help) {
+		ns_args_usage(d.args.help ? stdout : stderr);
+		return d.args.help ? 0 : 1;
 	}
-	if (args.version) {
+	if (d.args.version) {
 		printf("Netperf version 2.7.0\n");
 		return fflush(stdout) == 0 ? 0 : 1;
 	}
-	take_settings(&d, &args);
-	if (args.status) {
-		return ns_status_ask(args.port, stdout, &err) == NP_OK
+	take_settings(&d);
+	if (d.args.status) {
+		return ns_status_ask(d.args.port, stdout, &err) == NP_OK
 			   ? 0
 			   : fault("--status: %s", err.msg);
 	}
-	if (!args.no_inetd && fstat(0, &in) == 0 && S_ISSOCK(in.st_mode)) {
-		return run_for_inetd(&d, &args);
+	if (!d.args.no_inetd && fstat(0, &in) == 0 && S_ISSOCK(in.st_mode)) {
+		return run_for_inetd(&d);
 	}
-	if (args.stray != NULL) {
+	if (d.args.stray != NULL) {
 		fprintf(stderr,
 			"netserver: %.200s: ignored: unexpected argument (-p sets a port)\n",
-			args.stray);
+			d.args.stray);
 	}
-	return run_daemon(&d, &args);
+	return run_daemon(&d);
 }

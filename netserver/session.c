@@ -110,12 +110,8 @@ refused(void *ctx, int error)
 static void
 forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 {
-	if (d->passphrase != NULL) {
-		np_secret_wipe(d->passphrase, strlen(d->passphrase));
-	}
-	if (d->key != NULL) {
-		np_secret_wipe(d->key, sizeof(*d->key));
-	}
+	np_secret_wipe(d->args.passphrase, sizeof(d->args.passphrase));
+	np_secret_wipe(&d->args.key, sizeof(d->args.key));
 	if (c != NULL) {
 		np_secret_wipe(&c->admit, sizeof(c->admit));
 	}
@@ -173,9 +169,9 @@ open_raw(void *ctx)
 static const char *
 why_none(const struct ns_daemon *d, const struct np_err *failed)
 {
-	return !d->allow_raw           ? "netserver was not started with --allow-raw"
+	return !d->args.allow_raw      ? "netserver was not started with --allow-raw"
 	       : failed->code != NP_OK ? failed->msg
-	       : d->no_fork            ? "netserver -f does not support it"
+	       : d->args.no_fork       ? "netserver -f does not support it"
 				       : "the client must request it when it connects";
 }
 
@@ -211,18 +207,19 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	raw.connects =
 	    raw.connects && !np_lacks(d->limits.each.lacks, &np_transport_llc, AF_UNSPEC);
 	/* Also drops CAP_NET_RAW if nothing is wanted. */
-	if (d->allow_raw && ns_with_raw(raw.capture || raw.link, open_raw, &raw, err) != NP_OK) {
+	if (d->args.allow_raw &&
+	    ns_with_raw(raw.capture || raw.link, open_raw, &raw, err) != NP_OK) {
 		return err->code;
 	}
 	box.alone = alone;
 	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
 	box.link_fd = c->linked ? c->eth.fd : 0;
 	/* A ring could send by a packet socket, which the filter forbids but can't see there. */
-	box.urings = box.capture_fd > 0 || box.link_fd > 0 ? 0 : d->urings;
+	box.urings = box.capture_fd > 0 || box.link_fd > 0 ? 0 : d->args.uring;
 	if (np_urings_prepare(box.urings, &lack) != NP_OK) {
 		np_log(d->log, NP_LOG_INFO, "%s", lack.msg);
 	}
-	return d->sandbox ? ns_confine_session(&box, err) : NP_OK;
+	return d->args.no_sandbox ? NP_OK : ns_confine_session(&box, err);
 }
 
 /* What a session offers its client; with -f, and for inetd, some of it is missing. */
@@ -260,7 +257,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct offer *offe
 		.peer = c->text,
 		.client = &c->peer,
 		.is_here = is_here,
-		.quiet = d->quiet,
+		.quiet = d->args.quiet,
 		.fill_dir = d->fill_dir,
 		.limits = d->limits.each,
 		.permit = ns_permit,
@@ -379,7 +376,7 @@ ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal
 	forget_secrets(d, NULL);
 	/* Sessions with rings or packet sockets are not forked here. */
 	if (ns_confine_go_first(err) != NP_OK || np_urings_prepare(0, err) != NP_OK ||
-	    (d->allow_raw && ns_with_raw(false, NULL, NULL, err) != NP_OK)) {
+	    (d->args.allow_raw && ns_with_raw(false, NULL, NULL, err) != NP_OK)) {
 		return err->code;
 	}
 	return ns_confine_shared(&box, seal, err);
@@ -404,7 +401,7 @@ ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_requ
 void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 {
-	struct offer offer = { .evidence = d->evidence };
+	struct offer offer = { .evidence = !d->args.no_evidence };
 	const struct np_log log = *d->log;
 	struct ns_limited limited;
 	struct np_cpulist cpus;

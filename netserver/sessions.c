@@ -100,7 +100,7 @@ ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t 
 	takes[NP_RES_SESSIONS] = 1;
 	takes[NP_RES_MEMORY] = NP_SESSION_BYTES +
 			       (ns_gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0) +
-			       d->urings * (uint64_t)NP_URING_BYTES;
+			       d->args.uring * (uint64_t)NP_URING_BYTES;
 }
 
 /* Set what it holds: without a test, and for one (NULL: none). If less, waiting tests retry. */
@@ -135,7 +135,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	c->uncaptured.code = NP_OK;
 	ns_session_takes(d, c, s->idle_holds);
 	/* c->uncaptured says why a capture that was asked for is not granted. */
-	s->captures = d->allow_raw && d->evidence && ns_wants_capture(c) &&
+	s->captures = d->args.allow_raw && !d->args.no_evidence && ns_wants_capture(c) &&
 		      ns_guard_capture(&d->limits, d->sessions, &c->peer, s->idle_holds,
 				       &c->uncaptured) == NP_OK;
 	ns_launch_choose(d, c, s);
@@ -209,7 +209,7 @@ wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 	uint64_t now = np_now();
 	bool is_ending;
 
-	if (d->exclusive || !ns_guard_could(&d->limits, s, &s->wish) ||
+	if (d->args.exclusive || !ns_guard_could(&d->limits, s, &s->wish) ||
 	    (s->room_until_ns != 0 && now >= s->room_until_ns)) {
 		return false;
 	}
@@ -249,7 +249,7 @@ limit_handover(const struct ns_daemon *d, struct np_wish *granted)
 {
 	struct np_handover *handover = &granted->handover;
 
-	handover->wanted = handover->wanted && d->one_port;
+	handover->wanted = handover->wanted && d->args.one_port;
 	if (handover->datagrams) {
 		handover->many = false;
 		handover->count = (uint32_t)granted->takes[NP_RES_DATAGRAMS];
@@ -288,8 +288,8 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 		return;
 	}
 	s->wish = granted; /* which answer() sends */
-	if (d->sandbox) {
-		ns_confine_descriptors(s->pid, granted.takes[NP_RES_THREADS] + d->urings,
+	if (!d->args.no_sandbox) {
+		ns_confine_descriptors(s->pid, granted.takes[NP_RES_THREADS] + d->args.uring,
 				       granted.takes[NP_RES_FLOWS]);
 	}
 	/* Before the answer: then its first connection may come. */
@@ -406,9 +406,10 @@ handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *m)
 		}
 		s->wish = m->wish;
 		s->wish.test[sizeof(s->wish.test) - 1] = '\0';
-		if (d->exclusive && test_runs(d)) {
+		if (d->args.exclusive && test_runs(d)) {
 			s->waiting_ns = np_now();
-			s->end_ns = s->waiting_ns + ((uint64_t)d->exclusive_s + BETWEEN_S) * NP_SEC;
+			s->end_ns =
+			    s->waiting_ns + ((uint64_t)d->args.exclusive_s + BETWEEN_S) * NP_SEC;
 			d->stats.waiting_now++;
 		} else {
 			grant_test(d, s);
@@ -471,7 +472,7 @@ ns_session_receive(struct ns_daemon *d, struct ns_session *s, int most)
 		}
 		if (n == (ssize_t)sizeof(p.line) && p.line.type == NS_LOG_LINE && !more) {
 			ns_relay_write(d->log, &d->session_lines, &s->lines, &p.line, s->pid,
-				       d->quiet);
+				       d->args.quiet);
 		} else if (n != (ssize_t)sizeof(p.message) || more || !handle(d, s, &p.message)) {
 			hang_up(d, s);
 		}
@@ -581,7 +582,7 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 	uint64_t next = try_again(d, now_ns);
 
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		uint64_t turn_until = s->waiting_ns + (uint64_t)d->exclusive_s * NP_SEC;
+		uint64_t turn_until = s->waiting_ns + (uint64_t)d->args.exclusive_s * NP_SEC;
 
 		if (s->waiting_ns != 0 && turn_until <= now_ns) {
 			refuse_test(d, s, NS_LINE,

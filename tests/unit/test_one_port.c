@@ -238,7 +238,7 @@ TEST(few_of_those_that_wait_try_in_one_call)
 	uint64_t began = np_now(), now, next;
 
 	bed_make(&b, &handover);
-	b.daemon.one_port = true;
+	b.daemon.args.one_port = true;
 	for (int i = 0; i < COUNT; i++) {
 		waiting[i] = (struct ns_session){ .next = b.daemon.sessions,
 						  .fd = -1,

@@ -340,7 +340,7 @@ run_daemon(struct ns_daemon *d, const struct place *p)
 static void
 start(struct place *p, bool sandbox)
 {
-	struct ns_daemon d = { .evidence = true, .sandbox = sandbox };
+	struct ns_daemon d = { .args.no_sandbox = !sandbox };
 	struct np_err err;
 
 	d.limits.each.bytes = 64 * MIB;
