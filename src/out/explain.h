@@ -10,33 +10,8 @@
 #include "stats/hist.h"
 
 enum np_limit {
-	NP_LIMIT_UNCLEAR,        /* none fits */
-	NP_LIMIT_APPLICATION,    /* the application sent less than was possible */
-	NP_LIMIT_SENDER_CPU,     /* the sending thread lacked CPU time */
-	NP_LIMIT_SENDER_QUOTA,   /* the CPU quota of its cgroup */
-	NP_LIMIT_SENDER_STALLED, /* its process was stopped or frozen */
-	NP_LIMIT_PACING,         /* the rate that the user asked for */
-	NP_LIMIT_SEND_BUFFER,    /* SO_SNDBUF was full of data in flight */
-	NP_LIMIT_LOSS,           /* segments or datagrams lost on the path */
-	NP_LIMIT_REORDERING,     /* segments out of order, which look lost */
-	NP_LIMIT_OUTAGE,         /* times in which nothing got through */
-	NP_LIMIT_PATH,           /* the rate of the path, by way of the congestion window */
-	NP_LIMIT_CWND,           /* the congestion window, with neither loss nor a queue */
-	NP_LIMIT_ACK_PATH,       /* acknowledgements that queue on their way back */
-	NP_LIMIT_RECEIVE_WINDOW, /* the receiver's window, for an unknown reason */
-	NP_LIMIT_WINDOW_CLAMP,   /* the same: not its buffer, but a route or no scaling */
-	NP_LIMIT_RECEIVER_CPU,   /* the reading thread lacked CPU time */
-	NP_LIMIT_READER_QUOTA,   /* the CPU quota of its cgroup */
-	NP_LIMIT_READER_STALLED, /* its process was stopped or frozen */
-	NP_LIMIT_READER_SLOW,    /* data waited for a reader that slept by choice */
-	NP_LIMIT_RECEIVE_BUFFER, /* the reader kept up: the window was too small for the path */
-	NP_LIMIT_LINK,           /* the link's rate, or a shaper's */
-	NP_LIMIT_FOREIGN,        /* the same, shared with other traffic */
-	NP_LIMIT_POLICER,        /* packets dropped by tc rules of an interface */
-	NP_LIMIT_SOFTIRQ,        /* a processor that is busy receiving packets */
-	NP_LIMIT_UDP_BUFFER,     /* datagrams dropped by a full receive buffer */
-	NP_LIMIT_MTU,            /* many small packets, for a processor or the link */
-	NP_LIMIT_TURNS,          /* the round trip, as transactions follow each other */
+#define NP_LIMIT(name, text) NP_LIMIT_##name,
+#include "out/explain/limits.def"
 	NP_LIMITS
 };
 

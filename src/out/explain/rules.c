@@ -8,33 +8,8 @@
 #include "base/text.h"
 
 static const char *const limit_names[NP_LIMITS] = {
-	[NP_LIMIT_UNCLEAR] = "unclear",
-	[NP_LIMIT_APPLICATION] = "sending-application",
-	[NP_LIMIT_SENDER_CPU] = "sender-cpu",
-	[NP_LIMIT_SENDER_QUOTA] = "sender-quota",
-	[NP_LIMIT_SENDER_STALLED] = "sender-stalled",
-	[NP_LIMIT_PACING] = "pacing",
-	[NP_LIMIT_SEND_BUFFER] = "send-buffer",
-	[NP_LIMIT_LOSS] = "loss",
-	[NP_LIMIT_REORDERING] = "reordering",
-	[NP_LIMIT_OUTAGE] = "outage",
-	[NP_LIMIT_PATH] = "path-rate",
-	[NP_LIMIT_CWND] = "congestion-window",
-	[NP_LIMIT_ACK_PATH] = "ack-path",
-	[NP_LIMIT_RECEIVE_WINDOW] = "receive-window",
-	[NP_LIMIT_WINDOW_CLAMP] = "window-clamp",
-	[NP_LIMIT_RECEIVER_CPU] = "receiver-cpu",
-	[NP_LIMIT_READER_QUOTA] = "receiver-quota",
-	[NP_LIMIT_READER_STALLED] = "receiver-stalled",
-	[NP_LIMIT_READER_SLOW] = "reader-slow",
-	[NP_LIMIT_RECEIVE_BUFFER] = "receive-buffer",
-	[NP_LIMIT_LINK] = "link",
-	[NP_LIMIT_FOREIGN] = "foreign-traffic",
-	[NP_LIMIT_POLICER] = "policer",
-	[NP_LIMIT_SOFTIRQ] = "far-softirq",
-	[NP_LIMIT_UDP_BUFFER] = "udp-receive-buffer",
-	[NP_LIMIT_MTU] = "mtu",
-	[NP_LIMIT_TURNS] = "turns",
+#define NP_LIMIT(name, text) text,
+#include "out/explain/limits.def"
 };
 
 const char *
