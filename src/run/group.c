@@ -239,16 +239,6 @@ arrive_and_wait(struct session *s, struct np_gate *gate, uint64_t until)
 }
 
 /*
- * Let a receiving half wait for the connections of the sending one, and of a probe, but not after
- * `until`: its daemon sends as soon as it has its own, and both halves are to run at the same time.
- */
-static void
-await_sender(const struct session *s, uint64_t until)
-{
-	(void)np_gate_await_others(s->group->gate, &s->client->signals, until);
-}
-
-/*
  * np_client_hooks.agreed: wait until all sessions are granted, as data connections made before that
  * would be idle. If that takes too long, end all sessions.
  */
@@ -272,7 +262,9 @@ await_others(void *ctx, const struct np_run *run)
 	if (np_gate_state(g->agreed) != NP_GATE_OPEN) {
 		fail_gates(g);
 	} else if (s->client->opens_first) {
-		await_sender(s, until);
+		/* A receiving half: its daemon sends as soon as it has its connections, and both
+		 * halves are to run at the same time, with a probe. */
+		(void)np_gate_await_others(g->gate, &s->client->signals, until);
 	}
 }
 

@@ -1,4 +1,5 @@
 /* PLAN, GRANT and RESULT (wire/plan.h): for tests that netperf's messages can't describe. */
+#include <math.h>
 #include <stdio.h>
 
 #include "base/text.h"
@@ -17,20 +18,13 @@ clamp(int64_t v, int64_t least, int64_t most)
 	return v < least ? least : v > most ? most : v;
 }
 
-/* The same of a real number. */
-static double
-clamp_real(double v, double least, double most)
-{
-	return v < least ? least : v > most ? most : v;
-}
-
 /* The numbers of a GRANT and of a RESULT, in both directions: rows of talk.def. */
 #define PASS_I64(type, name, least, most)                                                          \
 	m->name = (type)clamp(pass_##name(t, (int64_t)m->name), least, most);
 #define PASS_U32(...) PASS_I64(__VA_ARGS__)
 #define PASS_I32(...) PASS_I64(__VA_ARGS__)
 #define PASS_F64(type, name, least, most)                                                          \
-	m->name = clamp_real(pass_##name(t, m->name), least, most);
+	m->name = fmin(fmax(pass_##name(t, m->name), least), most);
 #define OF_plan(...)
 #define OF_grant(row, ...) row(__VA_ARGS__)
 #define OF_result(row, ...) row(__VA_ARGS__)
