@@ -206,7 +206,6 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
 		goto out;
 	}
-	np_server_end_unread(s, false); /* they hold descriptors, and ask() needs some */
 	if (admission->ask != NULL && admission->ask(admission->ctx, &wish, c->fd, &why) != NP_OK) {
 		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
 		goto out;
@@ -348,6 +347,5 @@ np_server_serve(struct np_server *s, struct np_chan *c, struct np_err *err)
 	np_bag_free(s->evidence);
 	s->evidence = NULL;
 	np_chan_close(c);
-	np_server_end_unread(s, rc != NP_EPEER); /* else the client is gone */
 	return rc;
 }

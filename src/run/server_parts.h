@@ -43,7 +43,4 @@ int np_server_test(struct np_server *s, struct np_chan *c, const struct np_diale
 		   const struct np_plan *p, const struct np_terms *terms, struct np_served *served,
 		   struct np_err *err);
 
-/* Close the last test's connections with unread data. waits: up to 1 min, 10 s without progress. */
-void np_server_end_unread(struct np_server *s, bool waits);
-
 #endif

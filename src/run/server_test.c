@@ -22,7 +22,7 @@ enum {
 	ECHO_S = 10,   /* for the echo of a token */
 	GRACE_S = 5,   /* beyond np_limits.seconds, for the client to end a test without a time */
 	BEHIND_S = 4,  /* after the length of a test: netperf's client then waits for results */
-	UNREAD_S = 10, /* at the end of a session, for a client that receives nothing more */
+	UNREAD_S = 10, /* after the results, for a client that receives nothing more */
 	UNREAD_MOST_S = 60 /* and for one that receives slowly */
 };
 
@@ -141,8 +141,8 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 }
 
 /*
- * Keep connections with data that the client has not received, until the next test or the session's
- * end: after a close(2) the kernel would keep unread data for minutes, in no session's account.
+ * Keep connections with data that the client has not received, for end_unread(): after a close(2)
+ * the kernel would keep unread data for minutes, in no session's account.
  */
 static void
 keep_unread(struct np_server *s, struct np_run *run)
@@ -196,11 +196,16 @@ unread_bytes(const struct np_server *s)
 	return sum;
 }
 
-void
-np_server_end_unread(struct np_server *s, bool waits)
+/*
+ * Close the connections with unread data. The test holds what it was granted until then: wait while
+ * the client receives, but not once it asks for something or closes its control connection.
+ */
+static void
+end_unread(struct np_server *s, const struct np_chan *c)
 {
+	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 	uint64_t most = np_deadline(UNREAD_MOST_S * NP_SEC);
-	uint64_t least = UINT64_MAX, until = waits ? most : 0, left;
+	uint64_t least = UINT64_MAX, until = most, left;
 	struct timespec pause;
 
 	while ((left = unread_bytes(s)) > 0 && np_now() < until && !np_signalled(&s->signals)) {
@@ -208,7 +213,10 @@ np_server_end_unread(struct np_server *s, bool waits)
 			least = left;
 			until = np_min(np_deadline(UNREAD_S * NP_SEC), most);
 		}
-		ppoll(NULL, 0, np_left(np_deadline(20 * NP_MSEC), &pause), s->signals.let_in);
+		if (ppoll(&p, 1, np_left(np_deadline(20 * NP_MSEC), &pause), s->signals.let_in) >
+		    0) {
+			break;
+		}
 	}
 	for (uint32_t i = 0; i < s->unreads; i++) {
 		if (np_sock_queued(s->unread[i], SIOCOUTQ) > 0) {
@@ -307,5 +315,6 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	served->transactions = counts.transactions;
 	keep_unread(s, &run);
 	np_run_free(&run);
+	end_unread(s, c);
 	return rc;
 }

@@ -226,8 +226,8 @@ def behind_its_window() -> str:
         raise AssertionError("it is heard still")
 
 
-def late_reader(stays: bool, half_closes: bool = False) -> str:
-    """A client that reads nothing before it has its results, or has ended its session, gets all data and their end."""
+def late_reader(half_closes: bool = False) -> str:
+    """A client that reads nothing before it has its results gets all data and their end."""
     with lib.Daemon(grace=None) as daemon, ExitStack() as stack:
         control = calling(daemon.port, stack)
         got = attacks.ask(control, attacks.plan("stream", "TCP", 1, 1, "", 1, ours.number(4, 1), size=100000))
@@ -236,20 +236,35 @@ def late_reader(stays: bool, half_closes: bool = False) -> str:
             time.sleep(0.3)  # it has sent what there is room for
             data.shutdown(socket.SHUT_WR)
         assert ours.receive(control).kind == ours.RESULT
-        if not stays:
-            control.shutdown(socket.SHUT_WR)
         data.settimeout(60)
         time.sleep(2)
         size = 0
         while part := data.recv(1 << 16):
             size += len(part)
-        if stays:
-            assert attacks.ask(control, attacks.plan("stream", "TCP", 1, 1, "", 1)).kind == ours.GRANT
+        assert attacks.ask(control, attacks.plan("stream", "TCP", 1, 1, "", 1)).kind == ours.GRANT
         data.close()
         control.close()
         assert lib.wait_for(lambda: not daemon.children(), 20 * PATIENCE), "the session stays"
         assert size > 100000, f"{size} bytes: the test is blind"
         return f"{size} bytes"
+
+
+def never_read() -> str:
+    """Connections that a client does not read count until they end: at its next request, and with its session."""
+    stream = attacks.plan("stream", "TCP", 2, 1, "", 1, ours.number(4, 1), size=100000)
+    with lib.Daemon(args=["--max-total-flows", "3"], grace=None) as daemon, ExitStack() as stack:
+        control = calling(daemon.port, stack)
+        for _ in range(2):
+            begun = time.monotonic()
+            got = attacks.ask(control, stream)
+            assert got.kind == ours.GRANT and (took := time.monotonic() - begun) < 8, f"{got} after {took:.1f} s"
+            for _ in range(2):
+                attacks.reluctant(ours.ports_of(got)[0], stack, "127.0.0.1")
+            assert ours.receive(control).kind == ours.RESULT
+        assert attacks.ask(calling(daemon.port, stack), stream).error == errno.EMFILE, "they are not counted"
+        control.close()
+        assert lib.wait_for(lambda: len(daemon.children()) < 2, 8), "the session stays"
+        return f"asked again: granted after {took:.1f} s"
 
 
 def shared_memory() -> None:
@@ -578,9 +593,9 @@ def cases() -> Iterator[Case]:
                                                ["TCP_RR", "-l", "-10", "--warm-up", "2"],
                                                ["TCP_RR", "-l", "-10", "--warm-up", "1"], "max-length")
     yield "behind its window", behind_its_window
-    yield "a client that reads late", partial(late_reader, True)
-    yield "a client that reads late, after its session", partial(late_reader, False)
-    yield "a client that half-closes, and reads late, after its session", partial(late_reader, False, True)
+    yield "a client that reads late", late_reader
+    yield "a client that half-closes, and reads late", partial(late_reader, True)
+    yield "a client that never reads", never_read
     yield "--max-message", partial(too_much, ["--max-message", "64k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "65k"],
                                    ["TCP_STREAM", "-l", "1", "--", "-M", "64k"], "max-message")
