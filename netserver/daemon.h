@@ -69,10 +69,9 @@ struct ns_daemon {
 	struct ns_forkserver forkserver[NS_FORKSERVERS];
 	struct ns_rates rates;
 	struct ns_tries tries;
-	struct ns_bucket filters; /* of new sessions with a filter of their own */
-	uint64_t shared_ns;       /* until when addresses share the processors (processors.h) */
-	uint64_t freed;           /* how often a session released a resource */
-	struct ns_turns turns;    /* --exclusive: of tests */
+	uint64_t shared_ns;    /* until when addresses share the processors (processors.h) */
+	uint64_t freed;        /* how often a session released a resource */
+	struct ns_turns turns; /* --exclusive: of tests */
 	struct ns_stats stats;
 };
 

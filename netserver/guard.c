@@ -665,22 +665,33 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 
 int
 ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
-		const struct np_addr *peer, struct ns_bucket *rate, uint64_t now_ns,
-		struct np_err *err)
+		const struct np_addr *peer, struct ns_rates *r, uint64_t now_ns, struct np_err *err)
 {
 	static const uint64_t wants[NP_RESOURCES] = { [NP_RES_FILTERS] = 1 };
 	struct usage u = usage_of(sessions, NULL, peer);
-	uint64_t most = l->all[NP_RES_FILTERS];
+	struct ns_place at = ns_place_of(peer, r->seed);
+	uint64_t most = l->all[NP_RES_FILTERS], each_ns = most > 0 ? NP_SEC / most : 0;
+	const struct {
+		struct ns_bucket *rate;
+		uint64_t each_ns;
+	} parts[] = { { &r->filters.all, each_ns },
+		      { &r->filters.net[at.net], each_ns * 4 / 3 },
+		      { &r->filters.host[at.host], each_ns * 2 } };
 	enum ns_refusal why;
 
 	if (all_have_room(l, &u, wants, &why, err) != NP_OK) {
 		return err->code;
 	}
-	if (most > 0 && !ns_bucket_take(rate, NP_SEC / most, NP_SEC, now_ns)) {
-		return np_fail(err, NP_EPEER, 0,
-			       "more than %llu filters of system calls in a second (netserver "
-			       "--max-filters)",
-			       (unsigned long long)most);
+	for (size_t i = 0; i < 3; i++) {
+		if (ns_bucket_when(parts[i].rate, parts[i].each_ns, NP_SEC, now_ns) > now_ns) {
+			return np_fail(err, NP_EPEER, 0,
+				       "more than a fair share of %llu filters of system calls in "
+				       "a second (netserver --max-filters)",
+				       (unsigned long long)most);
+		}
+	}
+	for (size_t i = 0; i < 3; i++) {
+		ns_bucket_take(parts[i].rate, parts[i].each_ns, NP_SEC, now_ns);
 	}
 	return NP_OK;
 }

@@ -133,6 +133,10 @@ struct ns_rates {
 	struct ns_bucket host[NS_GROUPS];      /* requests of an address: NS_SHARE */
 	struct ns_bucket all, pace[NS_GROUPS]; /* begun sessions: all, of an address: NS_PACE */
 	struct ns_turns turns;
+	/* Sessions with a filter of their own. */
+	struct {
+		struct ns_bucket all, net[NS_GROUPS], host[NS_GROUPS];
+	} filters;
 	uint32_t seed; /* of the hash */
 };
 
@@ -313,11 +317,12 @@ int ns_guard_capture(const struct ns_limits *l, const struct ns_session *session
 		     struct np_err *err);
 
 /*
- * May one more session have its own filter, for packet sockets or rings? Limited per second, too:
- * some kernels hang when many are freed at once. err says why not, for the client.
+ * May one more session have its own filter, for packet sockets or rings? Limited per second, too,
+ * of a network to three quarters of that and of an address to half: some kernels hang when many are
+ * freed at once. err says why not, for the client.
  */
 int ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
-		    const struct np_addr *peer, struct ns_bucket *rate, uint64_t now_ns,
+		    const struct np_addr *peer, struct ns_rates *r, uint64_t now_ns,
 		    struct np_err *err);
 
 /*

@@ -152,7 +152,7 @@ ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 	if (!has_filter(d) || (!s->captures && !links && d->args.uring == 0)) {
 		return;
 	}
-	if (ns_guard_filter(&d->limits, d->sessions, &c->peer, &d->filters, np_now(), &err) ==
+	if (ns_guard_filter(&d->limits, d->sessions, &c->peer, &d->rates, np_now(), &err) ==
 	    NP_OK) {
 		s->idle_holds[NP_RES_FILTERS] = 1;
 		return;

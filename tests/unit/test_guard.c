@@ -245,6 +245,29 @@ TEST(sessions_begin_one_after_another)
 	assert_int_equal(ns_guard_when(&l, &r, place("192.0.2.1"), now), now);
 }
 
+TEST(filters_of_a_second_are_shared)
+{
+	static const struct {
+		const char *peer;
+		int gets;
+	} rows[] = {
+		{ "192.0.2.1", 16 }, { "192.0.2.2", 8 }, { "198.51.100.1", 8 }, { "203.0.113.1", 0 }
+	};
+	static struct ns_rates r;
+	struct ns_limits l = { .all = { [NP_RES_FILTERS] = 32 } };
+
+	for (size_t i = 0; i < LEN(rows); i++) {
+		struct np_addr peer = address(rows[i].peer);
+		struct np_err err;
+		int got = 0;
+
+		while (ns_guard_filter(&l, NULL, &peer, &r, 1000 * NP_SEC, &err) == NP_OK) {
+			got++;
+		}
+		assert_int_equal(got, rows[i].gets);
+	}
+}
+
 /* However many wait of one network, somebody else is next. */
 TEST(networks_take_turns)
 {
