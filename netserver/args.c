@@ -367,6 +367,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 		snprintf(a->port, sizeof(a->port), "%d", NP_PORT);
 	}
 	a->limits.each.spin = (uint32_t)a->limits.all[NP_RES_SPIN]; /* one test may have all */
+	a->limits.all[NP_RES_CAPTURES] = a->allow_raw ? NS_CAPTURES : 0;
 	if (a->one_port && a->no_fork) {
 		return np_usage(err,
 				"--one-port: together with -f, by which one client is served at a "

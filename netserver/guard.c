@@ -27,6 +27,7 @@ const struct ns_refusal_row ns_refusals[NS_REFUSALS] = {
 	[NS_FILTERED] = { "max-filters", EAGAIN },
 	[NS_PASSED] = { "in-flight", EAGAIN },
 	[NS_DATAGRAMS] = { "datagrams", EMFILE },
+	[NS_CAPTURED] = { "captures", EAGAIN },
 	[NS_MESSAGE] = { "max-message", EMSGSIZE },
 	[NS_LENGTH] = { "max-length", ERANGE },
 	[NS_FLOWS] = { "max-flows", EMFILE },
@@ -55,6 +56,8 @@ const struct ns_resource ns_resources[NP_RESOURCES] = {
 	[NP_RES_DATAGRAMS] = { "datagrams", "datagram sockets at one port", "--one-port",
 			       "one_port_datagram_sockets", NS_DATAGRAMS, .first = 2,
 			       .none_at_0 = true },
+	[NP_RES_CAPTURES] = { "captures", "captures of packets", "--allow-raw", "captures",
+			      NS_CAPTURED, .first = 1, .reserve = 2, .none_at_0 = true },
 };
 
 enum np_resource
@@ -642,23 +645,9 @@ ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 	struct usage u = usage_of(sessions, NULL, peer);
 	uint64_t wants[NP_RESOURCES];
 	enum ns_refusal why;
-	int all = 0, host = 0;
 
-	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		all += s->captures;
-		host += s->captures && share_prefix(&s->peer, peer, np_family_of(peer)->owner);
-	}
-	if (host >= NS_CAPTURES_HOST) {
-		return np_fail(err, NP_EPEER, 0,
-			       "%d other sessions from this address have a capture now, which is "
-			       "the limit for an address",
-			       host);
-	}
-	if (all >= NS_CAPTURES) {
-		return np_fail(err, NP_EPEER, 0,
-			       "%d other sessions have a capture now, which is the limit", all);
-	}
 	memcpy(wants, holds, sizeof(wants));
+	wants[NP_RES_CAPTURES] = 1;
 	wants[NP_RES_MEMORY] += NP_CAPTURE_BYTES;
 	return all_have_room(l, &u, wants, &why, err);
 }
@@ -705,6 +694,6 @@ ns_guard_plausible(const struct ns_limits *l, const struct np_wish *wish)
 		}
 	}
 	return wish->takes[NP_RES_SESSIONS] == 0 && wish->takes[NP_RES_FILTERS] == 0 &&
-	       wish->takes[NP_RES_PASSED] == 0 &&
+	       wish->takes[NP_RES_PASSED] == 0 && wish->takes[NP_RES_CAPTURES] == 0 &&
 	       (l->each.seconds == 0 || wish->seconds <= l->each.seconds);
 }

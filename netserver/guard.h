@@ -30,6 +30,7 @@ enum ns_refusal {
 	NS_FILTERED,  /* --max-filters */
 	NS_PASSED,    /* --one-port: too many descriptors in flight */
 	NS_DATAGRAMS, /* --one-port: too many sockets for datagrams */
+	NS_CAPTURED,  /* --allow-raw: too many captures, or too little memory for one more */
 	NS_MESSAGE,   /* --max-message */
 	NS_LENGTH,    /* --max-length */
 	NS_FLOWS,     /* --max-flows */
@@ -232,7 +233,6 @@ struct ns_session {
 	int nice;                          /* of its threads; it only rises */
 	bool ending;                       /* SIGTERM was sent */
 	bool yields;                       /* ending: it makes room for others */
-	bool captures;                     /* its packets, which takes a buffer of the kernel */
 	struct ns_bucket lines;            /* of its log lines */
 	struct ns_handover handover;       /* of its test's data sockets */
 };
@@ -309,9 +309,9 @@ struct ns_session *ns_guard_idle(struct ns_session *sessions, const struct np_ad
 
 /*
  * May one more session, which holds that, also have a capture of NP_CAPTURE_BYTES? At most
- * NS_CAPTURES sessions may, NS_CAPTURES_HOST of one address. If not, err says why, for the client.
+ * NS_CAPTURES sessions may, with --allow-raw. If not, err says why, for the client.
  */
-enum { NS_CAPTURES = 4, NS_CAPTURES_HOST = 2 };
+enum { NS_CAPTURES = 4 };
 int ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
 		     const struct np_addr *peer, const uint64_t holds[NP_RESOURCES],
 		     struct np_err *err);

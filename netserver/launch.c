@@ -149,7 +149,8 @@ ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 	struct np_err err = { .code = NP_OK };
 
 	c->unlinked.code = NP_OK;
-	if (!has_filter(d) || (!s->captures && !links && d->args.uring == 0)) {
+	if (!has_filter(d) ||
+	    (s->idle_holds[NP_RES_CAPTURES] == 0 && !links && d->args.uring == 0)) {
 		return;
 	}
 	if (ns_guard_filter(&d->limits, d->sessions, &c->peer, &d->rates, np_now(), &err) ==
@@ -158,13 +159,13 @@ ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 		return;
 	}
 	d->stats.refused[NS_FILTERED]++;
-	if (s->captures) {
+	if (s->idle_holds[NP_RES_CAPTURES] > 0) {
 		c->uncaptured = err;
 	}
 	if (links) {
 		c->unlinked = err;
 	}
-	s->captures = false;
+	s->idle_holds[NP_RES_CAPTURES] = 0;
 }
 
 bool

@@ -135,11 +135,14 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	c->uncaptured.code = NP_OK;
 	ns_session_takes(d, c, s->idle_holds);
 	/* c->uncaptured says why a capture that was asked for is not granted. */
-	s->captures = d->args.allow_raw && !d->args.no_evidence && ns_wants_capture(c) &&
-		      ns_guard_capture(&d->limits, d->sessions, &c->peer, s->idle_holds,
-				       &c->uncaptured) == NP_OK;
+	if (d->args.allow_raw && !d->args.no_evidence && ns_wants_capture(c)) {
+		s->idle_holds[NP_RES_CAPTURES] =
+		    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->idle_holds,
+				     &c->uncaptured) == NP_OK;
+		d->stats.refused[NS_CAPTURED] += c->uncaptured.code != NP_OK;
+	}
 	ns_launch_choose(d, c, s);
-	s->idle_holds[NP_RES_MEMORY] += s->captures ? NP_CAPTURE_BYTES : 0;
+	s->idle_holds[NP_RES_MEMORY] += s->idle_holds[NP_RES_CAPTURES] * NP_CAPTURE_BYTES;
 	ns_passed_refuse(pair[0]);
 	rc = ns_launch(d, c, s, pair[1], err);
 	close(pair[1]);

@@ -48,6 +48,7 @@ enum np_resource {
 	NP_RES_FILTERS,   /* of system calls, one for a single session */
 	NP_RES_PASSED,    /* descriptors passed to sessions, which have not received them yet */
 	NP_RES_DATAGRAMS, /* sockets for datagrams at the port of the control connections */
+	NP_RES_CAPTURES,  /* of packets, one for a session */
 	NP_RESOURCES
 };
 

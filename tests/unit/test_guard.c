@@ -465,31 +465,29 @@ TEST(memory_is_shared)
 
 TEST(captures_are_shared)
 {
-	static const char *const peers[] = { "192.0.2.1", "192.0.2.1", "2001:db8::1",
-					     "2001:db8::2" };
-	struct np_addr greedy = address("192.0.2.1"), other = address("192.0.2.2"),
-		       six = address("2001:db8::3");
+	static const char *const peers[] = { "192.0.2.1", "192.0.2.1", "198.51.100.1",
+					     "2001:db8::1" };
+	struct np_addr greedy = address("192.0.2.1"), second = address("198.51.100.1"),
+		       other = address("2001:db8::1");
 	const uint64_t none[NP_RESOURCES] = { 0 },
 		       takes[NP_RESOURCES] = { [NP_RES_MEMORY] = NP_SESSION_BYTES };
-	struct ns_limits l = { .rate = 0 };
+	struct ns_limits l = { .all = { [NP_RES_CAPTURES] = NS_CAPTURES } };
 	struct ns_session s[MANY];
 	struct np_err err;
 
 	assert_int_equal(ns_guard_capture(&l, NULL, &greedy, none, &err), NP_OK);
 	sessions_from(s, peers, LEN(peers));
-	s[0].captures = true;
+	s[0].holds[NP_RES_CAPTURES] = 1;
 	assert_int_equal(ns_guard_capture(&l, s, &greedy, none, &err), NP_OK);
-	s[1].captures = true;
+	s[1].holds[NP_RES_CAPTURES] = 1;
 	assert_int_equal(ns_guard_capture(&l, s, &greedy, none, &err), NP_EPEER);
-	assert_has(err.msg, "from this address");
-	assert_int_equal(ns_guard_capture(&l, s, &other, none, &err), NP_OK);
-	s[2].captures = s[3].captures = true;
-	assert_int_equal(ns_guard_capture(&l, s, &six, none, &err), NP_EPEER);
-	assert_has(err.msg, "from this address");
-	assert_int_equal(ns_guard_capture(&l, s, &other, none, &err), NP_EPEER);
-	assert_has(err.msg, "4 other sessions have");
+	assert_has(err.msg, "--allow-raw");
+	/* Two addresses do not have all of them. */
+	assert_int_equal(ns_guard_capture(&l, s, &second, none, &err), NP_OK);
+	s[2].holds[NP_RES_CAPTURES] = 1;
+	assert_int_equal(ns_guard_capture(&l, s, &second, none, &err), NP_EPEER);
+	assert_has(err.msg, "3 of 4 captures");
 	/* Their memory counts. */
-	s[3].captures = false;
 	l.all[NP_RES_MEMORY] = total_with(5 * NP_SESSION_BYTES + NP_CAPTURE_BYTES);
 	assert_int_equal(ns_guard_capture(&l, s, &other, takes, &err), NP_OK);
 	l.all[NP_RES_MEMORY]--;
