@@ -21,7 +21,8 @@ enum {
 	PAUSE_MS = 100, /* after accept() has run out of descriptors or memory */
 	EVENTS = EPOLLIN | EPOLLRDHUP,
 	QUEUE_S = 60,   /* in the queue for a session: many clients of a busy machine need that */
-	ROOM_S = 5,     /* for another session to make room */
+	ROOM_S = 5,     /* for another session to make room, */
+	SOON_S = 1,     /* and for one to end by itself: its client may have closed it already */
 	SCARCE_S = 60,  /* between two log lines about scarce resources */
 	FULL_MS = 1,    /* before a data connection is passed on again */
 	NUDGE_MS = 100, /* between two attempts to make room for data connections */
@@ -305,29 +306,35 @@ start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	return rc;
 }
 
-/* It is the caller's turn: start its session, or let it wait while another session makes room. */
+/* Does the limit *why leave no room for the caller's session? */
+static bool
+lacks_room(const struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal *why,
+	   struct np_err *err)
+{
+	uint64_t takes[NP_RESOURCES];
+
+	ns_session_takes(d, c, takes);
+	return ns_guard_session(&d->limits, d->sessions, &c->peer, takes, why, err) != NP_OK;
+}
+
+/* It is the caller's turn: start its session, or let it wait until another session has ended. */
 static void
 begin_session(struct ns_daemon *d, struct ns_caller *c)
 {
 	struct np_err err = { .code = NP_OK };
-	uint64_t takes[NP_RESOURCES];
 	enum ns_refusal why;
 
 	if (is_denied(d, c)) {
 		refuse(d, c, NS_DENIED, NS_DENIED_WORDS);
 		return;
 	}
-	ns_session_takes(d, c, takes);
-	if (ns_guard_session(&d->limits, d->sessions, &c->peer, takes, &why, &err) != NP_OK) {
-		if (ns_sessions_make_room(d, &c->peer, why)) {
-			if (c->room_tried == 0) {
-				c->deadline_ns = np_now() + ROOM_S * NP_SEC;
-			}
-			c->room_tried = d->freed + 1;
-			c->lack = why;
-		} else {
-			refuse(d, c, why, err.msg);
+	if (lacks_room(d, c, &why, &err)) {
+		bool is_ending = ns_sessions_make_room(d, &c->peer, why);
+
+		if (c->room_tried == 0) {
+			c->deadline_ns = np_now() + (is_ending ? ROOM_S : SOON_S) * NP_SEC;
 		}
+		c->room_tried = d->freed + 1;
 		return;
 	}
 	ns_guard_begin(&d->limits, &d->rates, c->place, np_now());
@@ -578,12 +585,6 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
 	if (c->full) {
 		pass_again(d, c, now_ns);
-	} else if (c->queued && c->room_tried != 0 && c->deadline_ns <= now_ns) {
-		char words[100];
-
-		snprintf(words, sizeof(words), "there was no room in time (netserver %s)",
-			 ns_resources[ns_resource_of(c->lack)].option);
-		refuse(d, c, c->lack, words);
 	} else if (c->held_ns != 0 && c->deadline_ns > now_ns) {
 		/* Check its secret now, unless another wrong one came first. */
 		if (!delay_check(d, c)) {
@@ -609,9 +610,16 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		if (!c->has_asked && c->chan.have == 0) {
 			(void)is_caller(d, c, NS_LOOK_QUIET);
 		}
-	} else if (c->queued) { /* for QUEUE_S */
-		refuse(d, c, NS_RATE,
-		       "too many sessions began in a short time (netserver --max-rate)");
+	} else if (c->queued) { /* for SOON_S, ROOM_S or QUEUE_S */
+		struct np_err err;
+		enum ns_refusal why;
+
+		if (lacks_room(d, c, &why, &err)) {
+			refuse(d, c, why, err.msg);
+		} else {
+			refuse(d, c, NS_RATE,
+			       "too many sessions began in a short time (netserver --max-rate)");
+		}
 	} else {
 		/* Read once more: perhaps this process was late, and not the caller. */
 		ns_front_receive(d, c);

@@ -337,24 +337,24 @@ def still_ports() -> str:
 
 
 def sites(report: lib.Report) -> None:
-    """Run in a namespace with these addresses: forty /64s of one site, two sessions each."""
+    """Run in a namespace with these addresses: thirty /64s of one site, two sessions each."""
     def body() -> str:
         with lib.Daemon(args=["--max-sessions", "60"], grace=None) as daemon, ExitStack() as stack:
             idle = Idle(daemon.port, stack)
-            got = sum(idle.add(f"{SITE}:{n:x}::1", CALIBRATE) for n in range(1, 41) for _ in range(2))
+            got = sum(idle.add(f"{SITE}:{n:x}::1", CALIBRATE) for n in range(1, 31) for _ in range(2))
             assert got == 57, f"{got} of 60 sessions"
             with ExitStack() as other:
                 assert Idle(daemon.port, other).add(f"{OTHER_SITE}:1::1", CALIBRATE)
             words = measure(partial(starts, daemon.port, over, HONEST_STARTS, HONEST))
             return f"{got} sessions; {words}"
 
-    report.case("forty /64s of one site", body)
+    report.case("thirty /64s of one site", body)
 
 
-def forty_networks() -> str:
+def thirty_networks() -> str:
     if not shutil.which("unshare") or not shutil.which("ip"):
         raise lib.Skipped("no unshare, or no ip")
-    addresses = [f"{SITE}::1", f"{OTHER_SITE}:1::1", *(f"{SITE}:{n:x}::1" for n in range(1, 41))]
+    addresses = [f"{SITE}::1", f"{OTHER_SITE}:1::1", *(f"{SITE}:{n:x}::1" for n in range(1, 31))]
     script = "ip link set lo up && " + " && ".join(f"ip addr add {a}/128 dev lo nodad" for a in addresses)
     how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
     if lib.run([*how, "sh", "-c", script], 20).rc != 0:
@@ -876,7 +876,7 @@ def suite(report: lib.Report) -> None:
         ("a client behind a proxy", through_a_proxy),
         ("silent connections of 250 addresses", pushed_out),
         ("ten big tests in a lab of one /24", a_lab),
-        ("forty /64s of one site", forty_networks),
+        ("thirty /64s of one site", thirty_networks),
         (f"{BURST} requests and resets", burst),
         ("requests of many that stay", served_burst),
         ("passphrases are guessed", partial(guesses, "--passphrase-file")),

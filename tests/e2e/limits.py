@@ -90,6 +90,24 @@ def sessions(option: str, error: int) -> None:
         must_serve(daemon.port)
 
 
+def one_after_another() -> None:
+    """A client that has closed its session gets another one, although the first one's process has yet to end."""
+    def served() -> bool:
+        with lib.Daemon(args=["--max-sessions", "1"]) as daemon, ExitStack() as stack:
+            first = calling(daemon.port, stack)
+            assert ask(first) == (0, "")
+            (process,) = daemon.children()
+            os.kill(process, signal.SIGSTOP)
+            first.close()
+            second = calling(daemon.port, stack)
+            second.sendall(CALIBRATE)
+            time.sleep(0.1)
+            os.kill(process, signal.SIGCONT)
+            return ask(second, b"") == (0, "")
+
+    assert any(served() for _ in range(3)), "refused"
+
+
 def per_address() -> None:
     with lib.Daemon(args=["--max-per-address", "1"]) as daemon, ExitStack() as stack:
         assert ask(calling(daemon.port, stack)) == (0, "")
@@ -578,6 +596,7 @@ def by_other_groups(body: "Callable[[], str]") -> str:
 
 def cases() -> Iterator[Case]:
     yield "--max-sessions", partial(sessions, "--max-sessions", 87)
+    yield "--max-sessions, one after another", one_after_another
     yield "--max-per-address", partial(sessions, "--max-per-address", 122)
     yield "--max-per-address, two of them", per_address
     yield "--max-rate", rate

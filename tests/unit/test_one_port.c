@@ -636,7 +636,6 @@ TEST(a_caller_has_its_whole_time_to_wait_for_room)
 	c->chan.fd = pair[0];
 	c->queued = true;
 	c->room_tried = 1;
-	c->lack = NS_SESSIONS;
 	c->quiet_ns = now_ns;
 	c->deadline_ns = now_ns + NP_SEC;
 	d->callers = c;
