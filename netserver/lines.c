@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "base/units.h"
 
 enum { WINDOW_S = 2 }; /* a burst is the lines of two seconds */
 
@@ -103,7 +104,7 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket 
 		return;
 	}
 	all_levels.level = NP_LOG_DEBUG; /* a client may have raised its session's level */
-	all->left_out += line->dropped;
+	all->left_out += np_min(line->dropped, NS_LINES); /* it may be a lie */
 	if (!ns_bucket_take(session, each_ns, UINT64_C(2) * NS_LINES * each_ns, now_ns)) {
 		all->left_out++;
 		return;

@@ -693,14 +693,20 @@ TEST(a_session_that_is_ended_does_not_put_it_off)
 	b.daemon.limits.each.idle_s = 120;
 	b.session.fd = pair[0];
 	b.session.ending = true;
-	b.session.test_ns = 1;
+	b.session.test_ns = end_ns - NP_SEC;
 	b.session.end_ns = end_ns;
 	m.type = NS_DONE;
+	m.served.received = m.served.sent = m.served.transactions = UINT64_MAX;
+	b.daemon.stats.received_bytes = b.daemon.stats.sent_bytes = 4711;
 	memset(&m.served.failed, 200, 1); /* counts as one test */
 	assert_true(put_bytes(pair[1], &m, sizeof(m)));
 	ns_session_receive(&b.daemon, &b.session, 1);
 	assert_true(b.session.test_ns == 0 && b.session.end_ns == end_ns);
 	assert_int_equal(b.daemon.stats.tests_failed, 1);
+	/* What it claims to have moved does not make sums wrap. */
+	assert_in_range(b.daemon.stats.received_bytes, 4711, UINT64_MAX / 2);
+	assert_in_range(b.daemon.stats.sent_bytes, 4711, UINT64_MAX / 2);
+	assert_in_range(b.daemon.stats.transactions, 1, UINT64_MAX / 2);
 	m.type = NS_ASK;
 	assert_true(put_bytes(pair[1], &m, sizeof(m)));
 	ns_session_receive(&b.daemon, &b.session, 1);

@@ -142,6 +142,9 @@ TEST(what_has_no_room_is_counted_and_told)
 	assert_int_equal(seen.count, 2);
 	assert_string_equal(seen.line, "process 4711: again");
 	assert_int_equal(all.left_out, 0);
+	line.dropped = UINT32_MAX; /* a lie */
+	ns_relay_write(&log, &all, &own, &line, 4711, false);
+	assert_int_equal(all.all, 3 + NS_LINES);
 	close(pair[0]);
 	close(pair[1]);
 }
