@@ -175,8 +175,8 @@ watch_listeners(const struct ns_daemon *d, uint32_t events, int op)
 int
 ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 {
-	uint64_t wanted = (uint64_t)d->limits.silent +
-			  d->limits.all[NP_RES_SESSIONS] * (d->args.one_port ? 2 : 1);
+	uint64_t wanted =
+	    (uint64_t)d->limits.silent + d->limits.all[NP_RES_SESSIONS] * ns_fds_each(d);
 	uint32_t flows = d->limits.each.flows;
 	bool unlimited = d->limits.all[NP_RES_SESSIONS] == 0 || d->limits.silent == 0;
 	rlim_t needed = CALLER_FDS + NS_FORKSERVERS, least;

@@ -75,6 +75,13 @@ struct ns_daemon {
 	struct ns_stats stats;
 };
 
+/* The daemon's descriptors of a session, or a listener: with --one-port one more for its data. */
+static inline unsigned
+ns_fds_each(const struct ns_daemon *d)
+{
+	return d->args.one_port ? 2 : 1;
+}
+
 /* The first member of what epoll(7) events point to: callers and sessions. */
 enum ns_kind { NS_CALLER, NS_SESSION, NS_DROPPED };
 

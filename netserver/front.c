@@ -243,13 +243,12 @@ log_scarce(struct ns_daemon *d, const char *what, const char *why)
 	}
 }
 
-/* Do callers leave too few descriptors, of which each session may need two? They keep a quarter. */
+/* Do callers leave too few descriptors for sessions? They keep a quarter. */
 static bool
 is_crowded(const struct ns_daemon *d)
 {
 	uint64_t silent = d->stats.silent_now;
-	uint64_t others =
-	    (d->stats.held[NP_RES_SESSIONS] + d->listener_count) * (d->args.one_port ? 2 : 1);
+	uint64_t others = (d->stats.held[NP_RES_SESSIONS] + d->listener_count) * ns_fds_each(d);
 
 	return (d->limits.silent > 0 && silent >= (uint64_t)d->limits.silent) ||
 	       (silent >= d->callers_files / 4 && silent + others + OWN_FILES >= d->callers_files);
