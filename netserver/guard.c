@@ -209,6 +209,28 @@ ns_bucket_when(const struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, 
 	return due + each_ns > now_ns + window ? due + each_ns - window : now_ns;
 }
 
+bool
+ns_share_take(struct ns_share *s, struct ns_place who, uint64_t each_ns, uint64_t window_ns,
+	      uint64_t now_ns)
+{
+	const struct {
+		struct ns_bucket *rate;
+		uint64_t each_ns;
+	} parts[] = { { &s->all, each_ns },
+		      { &s->net[who.net], each_ns * 4 / 3 },
+		      { &s->host[who.host], each_ns * 2 } };
+
+	for (size_t i = 0; i < 3; i++) {
+		if (ns_bucket_when(parts[i].rate, parts[i].each_ns, window_ns, now_ns) > now_ns) {
+			return false;
+		}
+	}
+	for (size_t i = 0; i < 3; i++) {
+		ns_bucket_take(parts[i].rate, parts[i].each_ns, window_ns, now_ns);
+	}
+	return true;
+}
+
 /* Of the first `size` bytes, by factors of xxHash. Seeded: clients can't predict what collides. */
 static uint32_t
 hash_of(const struct np_addr *a, size_t size, uint32_t seed)
@@ -658,29 +680,18 @@ ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
 {
 	static const uint64_t wants[NP_RESOURCES] = { [NP_RES_FILTERS] = 1 };
 	struct usage u = usage_of(sessions, NULL, peer);
-	struct ns_place at = ns_place_of(peer, r->seed);
-	uint64_t most = l->all[NP_RES_FILTERS], each_ns = most > 0 ? NP_SEC / most : 0;
-	const struct {
-		struct ns_bucket *rate;
-		uint64_t each_ns;
-	} parts[] = { { &r->filters.all, each_ns },
-		      { &r->filters.net[at.net], each_ns * 4 / 3 },
-		      { &r->filters.host[at.host], each_ns * 2 } };
+	uint64_t most = l->all[NP_RES_FILTERS];
 	enum ns_refusal why;
 
 	if (all_have_room(l, &u, wants, &why, err) != NP_OK) {
 		return err->code;
 	}
-	for (size_t i = 0; i < 3; i++) {
-		if (ns_bucket_when(parts[i].rate, parts[i].each_ns, NP_SEC, now_ns) > now_ns) {
-			return np_fail(err, NP_EPEER, 0,
-				       "more than a fair share of %llu filters of system calls in "
-				       "a second (netserver --max-filters)",
-				       (unsigned long long)most);
-		}
-	}
-	for (size_t i = 0; i < 3; i++) {
-		ns_bucket_take(parts[i].rate, parts[i].each_ns, NP_SEC, now_ns);
+	if (most > 0 && !ns_share_take(&r->filters, ns_place_of(peer, r->seed), NP_SEC / most,
+				       NP_SEC, now_ns)) {
+		return np_fail(err, NP_EPEER, 0,
+			       "more than a fair share of %llu filters of system calls in a second "
+			       "(netserver --max-filters)",
+			       (unsigned long long)most);
 	}
 	return NP_OK;
 }

@@ -112,6 +112,13 @@ struct ns_place {
 };
 struct ns_place ns_place_of(const struct np_addr *a, uint32_t seed);
 
+/* A rate that clients share: an address gets half of it, a network three quarters. */
+struct ns_share {
+	struct ns_bucket all, net[NS_GROUPS], host[NS_GROUPS];
+};
+bool ns_share_take(struct ns_share *s, struct ns_place who, uint64_t each_ns, uint64_t window_ns,
+		   uint64_t now_ns);
+
 enum {
 	NS_SHARE = 4,       /* in the long run an address gets a quarter of the rate, */
 	NS_PACE = 2,        /* for some seconds half of it */
@@ -134,11 +141,8 @@ struct ns_rates {
 	struct ns_bucket host[NS_GROUPS];      /* requests of an address: NS_SHARE */
 	struct ns_bucket all, pace[NS_GROUPS]; /* begun sessions: all, of an address: NS_PACE */
 	struct ns_turns turns;
-	/* Sessions with a filter of their own. */
-	struct {
-		struct ns_bucket all, net[NS_GROUPS], host[NS_GROUPS];
-	} filters;
-	uint32_t seed; /* of the hash */
+	struct ns_share filters; /* sessions with a filter of their own */
+	uint32_t seed;           /* of the hash */
 };
 
 /*
@@ -317,9 +321,8 @@ int ns_guard_capture(const struct ns_limits *l, const struct ns_session *session
 		     struct np_err *err);
 
 /*
- * May one more session have its own filter, for packet sockets or rings? Limited per second, too,
- * of a network to three quarters of that and of an address to half: some kernels hang when many are
- * freed at once. err says why not, for the client.
+ * May one more session have its own filter, for packet sockets or rings? Limited per second, too:
+ * some kernels hang when many are freed at once. err says why not, for the client.
  */
 int ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions,
 		    const struct np_addr *peer, struct ns_rates *r, uint64_t now_ns,

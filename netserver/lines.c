@@ -8,12 +8,10 @@
 #include "base/text.h"
 #include "base/units.h"
 
-enum { WINDOW_S = 2 }; /* a burst is the lines of two seconds */
-
 bool
 ns_lines_take(struct ns_lines *l, uint64_t now_ns)
 {
-	bool may = ns_bucket_take(&l->bucket, NP_SEC / NS_LINES, WINDOW_S * NP_SEC, now_ns);
+	bool may = ns_bucket_take(&l->bucket, NP_SEC / NS_LINES, NS_LINES_S * NP_SEC, now_ns);
 
 	l->left_out += !may;
 	return may;

@@ -13,7 +13,8 @@
 #include "netserver/guard.h"
 
 enum {
-	NS_LINES = 100,      /* a second, twice as many in a burst */
+	NS_LINES = 100,      /* a second, */
+	NS_LINES_S = 2,      /* and those of two seconds in a burst */
 	NS_RELAYED_SHARE = 4 /* a session gets this part of NS_LINES in the long run */
 };
 
