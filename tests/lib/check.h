@@ -5,6 +5,7 @@
 #ifndef NP_TESTS_CHECK_H
 #define NP_TESTS_CHECK_H
 
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

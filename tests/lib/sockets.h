@@ -1,9 +1,11 @@
 /*
- * Plain loopback sockets for tests to play the far end with.
+ * Plain loopback sockets for tests to play the far end with. A test that includes this needs no
+ * other include for netinet/in.h and sys/socket.h.
  */
 #ifndef NP_TESTS_SOCKETS_H
 #define NP_TESTS_SOCKETS_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -4,8 +4,6 @@
  */
 #include "netserver/admit.h"
 
-#include <errno.h>
-
 #include "tests/lib/check.h"
 
 /* One message's outcome. */

@@ -3,7 +3,6 @@
  */
 #include "cli/args.h"
 
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -1,11 +1,9 @@
 /*
  * The ground floor: errors, the clock, log lines, numbers and rings of buffers.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 

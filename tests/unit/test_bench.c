@@ -4,8 +4,6 @@
  */
 #include "bench/bench.h"
 
-#include <netinet/in.h>
-
 #include "base/clock.h"
 #include "bench/lacks.h"
 #include "bench/transport/endpoint.h"

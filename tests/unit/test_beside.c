@@ -1,9 +1,6 @@
 /* The latency over a load's own connections, by what its sender's end told. */
 #include "run/beside.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "cli/beside.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"

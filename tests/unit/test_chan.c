@@ -3,11 +3,9 @@
  */
 #include "wire/chan.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "tests/lib/check.h"

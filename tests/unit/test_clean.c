@@ -5,8 +5,6 @@
 #include "base/fds.h"
 #include "run/clean.h"
 
-#include <errno.h>
-
 #include "run/repeat.h"
 #include "run/thresholds.h"
 #include "sys/cpu.h"

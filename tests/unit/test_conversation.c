@@ -2,9 +2,7 @@
  * The two halves of the conversation with each other, and the client's half with daemons that do
  * not behave.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>

@@ -4,7 +4,6 @@
  */
 #include "netserver/daemon.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <sys/wait.h>

@@ -4,8 +4,6 @@
  */
 #include "bench/engine/engine.h"
 
-#include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -2,7 +2,6 @@
  * What both ends of a test know about it comes together at the client; and a daemon that knows
  * nothing of that, or answers nonsense, costs no more than the far end's evidence.
  */
-#include <netinet/in.h>
 #include <pthread.h>
 
 #include "base/clock.h"

@@ -5,7 +5,6 @@
  * those, by shares.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <jansson.h>
 
 #include "base/bag.h"

@@ -3,8 +3,6 @@
  */
 #include "netserver/guard.h"
 
-#include <errno.h>
-
 #include "base/clock.h"
 #include "net/capture.h"
 #include "netserver/args.h"

@@ -3,7 +3,6 @@
  */
 #include "sys/host.h"
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

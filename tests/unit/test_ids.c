@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
-#include <sys/socket.h>
 #include <time.h>
 
 #include "base/clock.h"

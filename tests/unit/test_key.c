@@ -2,7 +2,6 @@
  * The client's half of the proof of a key: with the daemon's half, and with daemons that do not
  * know it, know another one, or only pretend.
  */
-#include <errno.h>
 #include <pthread.h>
 
 #include "netserver/admit.h"

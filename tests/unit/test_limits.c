@@ -2,8 +2,6 @@
  * What a daemon's limits do to a session: which requests they turn down and in which words, and
  * that whoever grants tests hears of each one's end.
  */
-#include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>

@@ -4,10 +4,8 @@
  */
 #include "net/eth.h"
 
-#include <errno.h>
 #include <linux/if_packet.h>
 #include <linux/sockios.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "bench/sequence.h"

@@ -2,8 +2,6 @@
  * The loops when things do not go their way: losing datagrams, meeting a far end that leaves, or a
  * port in use.
  */
-#include <errno.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 

@@ -3,7 +3,6 @@
  */
 #include "sys/moved.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/time.h>

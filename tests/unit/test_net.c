@@ -2,11 +2,8 @@
  * Addresses and sockets.
  */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
 #include <net/if.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/syscall.h>

@@ -4,7 +4,6 @@
  */
 #include "netserver/notify.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/socket.h>

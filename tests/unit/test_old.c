@@ -2,9 +2,6 @@
  * The daemon's half against clients of netperf 2.2 to 2.4, whose messages have 256 bytes, and of
  * later ones built without OMNI, who ask the same in 656.
  */
-#include <errno.h>
-#include <netinet/in.h>
-
 #include "base/clock.h"
 #include "run/talk.h"
 #include "tests/lib/check.h"

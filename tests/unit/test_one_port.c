@@ -4,12 +4,9 @@
  */
 #include "netserver/one_port.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/fds.h"

@@ -6,7 +6,6 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"

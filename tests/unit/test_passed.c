@@ -3,8 +3,6 @@
  */
 #include "netserver/passed.h"
 
-#include <errno.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include "base/clock.h"

@@ -4,7 +4,6 @@
  */
 #include "sys/perf.h"
 
-#include <errno.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sys/mman.h>

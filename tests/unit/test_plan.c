@@ -4,8 +4,6 @@
  */
 #include "wire/plan.h"
 
-#include <errno.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
 #include "wire/wire.h"

@@ -3,9 +3,6 @@
  */
 #include "bench/ramp.h"
 
-#include <errno.h>
-#include <netinet/in.h>
-
 #include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "bench/tally.h"

@@ -1,9 +1,7 @@
 /*
  * What the daemon refuses: requests that make no sense, ask too much, or for what nobody may have.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/stat.h>
 
 #include "base/ring.h"

@@ -4,7 +4,6 @@
  */
 #include "bench/sequence.h"
 
-#include <netinet/in.h>
 #include <pthread.h>
 
 #include "base/sanitized.h"

@@ -4,8 +4,6 @@
  */
 #include "run/server.h"
 
-#include <errno.h>
-
 #include "bench/engine/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/session.h"

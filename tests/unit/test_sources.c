@@ -3,7 +3,6 @@
  */
 #include "net/sources.h"
 
-#include <errno.h>
 #include <poll.h>
 
 #include "net/sock.h"

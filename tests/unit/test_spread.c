@@ -4,7 +4,6 @@
  */
 #include "bench/transport/spread.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <pthread.h>
 

@@ -1,5 +1,4 @@
 #include <endian.h>
-#include <sys/socket.h>
 
 #include "bench/bench.h"
 #include "bench/stamps.h"

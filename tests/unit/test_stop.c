@@ -1,9 +1,7 @@
 /*
  * Every loop and every wait ends when it is told to, whatever call it sleeps in.
  */
-#include <errno.h>
 #include <linux/net_tstamp.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>

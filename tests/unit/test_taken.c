@@ -5,10 +5,8 @@
  *
  * The linker has np_server_serve() led here (--wrap); other clients get the one of src/run.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>

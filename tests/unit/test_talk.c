@@ -4,8 +4,6 @@
  */
 #include "run/talk.h"
 
-#include <netinet/in.h>
-
 #include "bench/engine/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"

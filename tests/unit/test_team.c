@@ -4,7 +4,6 @@
  */
 #include "run/team.h"
 
-#include <errno.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"

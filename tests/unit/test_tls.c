@@ -4,7 +4,6 @@
  */
 #include "bench/transport/tls.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>

@@ -4,8 +4,6 @@
  */
 #include "bench/bench.h"
 
-#include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>

@@ -4,7 +4,6 @@
 #include "base/trusted.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 

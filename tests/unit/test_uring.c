@@ -4,7 +4,6 @@
  */
 #include "bench/engine/uring_ring.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>

@@ -6,10 +6,7 @@
 
 #include <time.h> /* of which errqueue.h is made */
 
-#include <errno.h>
 #include <linux/errqueue.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"
