@@ -21,7 +21,6 @@ PUBLISHED = {("TCP_STREAM", 576): 94.0, ("TCP_STREAM", 1500): 94.0, ("TCP_STREAM
 TOLERANCE = 0.015
 # The published 48.5 is 1.5 % below the computed maximum for 64 bytes in the smallest frame, 49.23; a machine that
 # reaches that is right, too.
-# all of that is right, too.
 TOLERANCES = {("UDP_STREAM", 64): 0.02}
 MTUS = (576, 700, 850, 1000, 1250, 1500, 2000, 3000, 4000, 5000, 6000, 7000, 9000)
 SHARE = 0.99
