@@ -3,9 +3,9 @@ exit status and one line on stderr that says what failed. What was measured unti
 """
 
 import json
+import math
 import os
 import re
-import select
 import signal
 import socket
 import struct
@@ -21,6 +21,7 @@ from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Sequence
 import interop
 import layout
 import lib
+from ours import Relay
 
 AT_ONCE = 6
 PATIENCE = 4.0 if lib.QUICK else 1.0  # sanitizers stretch time limits
@@ -176,29 +177,23 @@ def interrupt_waiting(bed: Bed) -> str:
     return check_error(got, "interrupted", status=got.rc, limit=MOMENT + 1)
 
 
-def relay_one_test(front: socket.socket, port: int) -> None:
-    """Pass on a control connection until the client asks for a second test."""
-    with front.accept()[0] as client, socket.create_connection(("127.0.0.1", port)) as server:
-        last, reported = time.monotonic(), False
-        while True:
-            for source in select.select([client, server], [], [], 60)[0]:
-                data = source.recv(1 << 16)
-                if not data or (reported and source is client):
-                    return
-                # What the daemon sends after the silence of a test is its results.
-                reported = reported or (source is server and time.monotonic() - last > 0.3)
-                last = time.monotonic()
-                (server if source is client else client).sendall(data)
+class RelayOneTest(Relay):
+    """Forwards until the client asks for a second test."""
+
+    last, reported = math.inf, False
+
+    def passes(self, data: bytes, from_client: bool) -> bool:
+        # What the daemon sends after the silence of a test is its results.
+        self.reported = self.reported or (not from_client and time.monotonic() - self.last > 0.3)
+        self.last = time.monotonic()
+        return not (self.reported and from_client)
 
 
 def later_iteration(bed: Bed) -> str:
     """An iteration fails before it has figures: those of the previous one are printed, with its texts."""
-    with socket.create_server(("127.0.0.1", 0)) as front:
-        thread = threading.Thread(target=relay_one_test, args=(front, bed.port), daemon=True)
-        thread.start()
+    with RelayOneTest(bed.port) as relay:
         got = lib.run(bed.client("-l", "0.5", "-P", "0", "-i", "3,3", "--", "-k", "THROUGHPUT,LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL",
-                                 port=front.getsockname()[1]), timeout=60)
-        thread.join(60)
+                                 port=relay.port), timeout=60)
     known = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     assert f"LOCAL_CONG_CONTROL={known}\nREMOTE_CONG_CONTROL={known}\n" in got.out, got
     return lib.error_line(got, "netperf", "it covers 1 whole iteration")
@@ -206,9 +201,8 @@ def later_iteration(bed: Bed) -> str:
 
 def search_fails(bed: Bed) -> str:
     """A step of a search fails: it is no step, and the last one before it is no knee."""
-    with socket.create_server(("127.0.0.1", 0)) as front:
-        threading.Thread(target=relay_one_test, args=(front, bed.port), daemon=True).start()
-        got = lib.run(bed.client("-t", "TCP_RR", "-l", "0.5", "--rate", "auto", "--json", port=front.getsockname()[1]), timeout=60)
+    with RelayOneTest(bed.port) as relay:
+        got = lib.run(bed.client("-t", "TCP_RR", "-l", "0.5", "--rate", "auto", "--json", port=relay.port), timeout=60)
     assert got.rc == 1 and [step["rate"] for step in json.loads(got.out)["curve"]["steps"]] == [100], got
     assert "the search was cut short; 100 a second was still good\n" in got.err and "knee" not in got.err, got
     none = lib.run(bed.client("-F", ",/etc/passwd", "-l", "1", "--rate", "auto", "--json"), timeout=60)

@@ -411,40 +411,9 @@ def who_never_comes(port: int) -> str:
 
 # ---- Through another program ----
 
-def copy(source: socket.socket, to: socket.socket) -> None:
-    with suppress(OSError):
-        while True:
-            got = source.recv(1 << 16)
-            if not got:
-                break
-            to.sendall(got)
-    with suppress(OSError):
-        to.shutdown(socket.SHUT_WR)
-
-
-class Relay:
+def relay(port: int, says: bytes = b"") -> ours.Relay:
     """Forwards each connection to 127.0.0.3, preceded by the PROXY protocol's header."""
-
-    def __init__(self, port: int, says: bytes = b"") -> None:
-        self.port, self.says = port, says
-        self.listener = socket.create_server(("127.0.0.3", port), backlog=128)
-
-    def __enter__(self) -> "Relay":
-        threading.Thread(target=self._serve, daemon=True).start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.listener.shutdown(socket.SHUT_RDWR)
-        self.listener.close()
-
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                near, _ = self.listener.accept()
-                far = socket.create_connection(("127.0.0.1", self.port))
-                far.sendall(self.says)
-                for ends in ((near, far), (far, near)):
-                    threading.Thread(target=copy, args=ends, daemon=True).start()
+    return ours.Relay(port, says, ("127.0.0.3", port))
 
 
 def through_a_relay(program: str, port: int, test: str, *args: str) -> str:
@@ -457,17 +426,17 @@ def whose_it_is(daemon: lib.Daemon) -> None:
     """A proxy that may state the client's address is believed, and the daemon's rules apply to that address."""
     says = b"\r\n\r\n\0\r\nQUIT\n\x21\x11\0\x0c" + bytes((192, 0, 2, 7, 127, 0, 0, 1)) + b"\x12\x34\0\x50"
     command = lib.command(daemon.port, "-P", "0", "-t", "TCP_RR", "-l", "-10", host="127.0.0.3")
-    with Relay(daemon.port, says):
+    with relay(daemon.port, says):
         assert figure(lib.run(command, PATIENCE)) > 0
     assert "192.0.2.7" in daemon.log(), daemon.log()
-    with Relay(daemon.port, says.replace(bytes((2, 7)), bytes((2, 8)))):
+    with relay(daemon.port, says.replace(bytes((2, 7)), bytes((2, 8)))):
         lib.error_line(lib.run(command, PATIENCE), "netperf", "--deny")
-    with Relay(daemon.port):
+    with relay(daemon.port):
         assert lib.run(command, PATIENCE).rc != 0
 
 
 def behind_other_programs(report: lib.Report) -> None:
-    with lib.Daemon(args=["-L", "127.0.0.1", "--one-port"]) as daemon, Relay(daemon.port):
+    with lib.Daemon(args=["-L", "127.0.0.1", "--one-port"]) as daemon, relay(daemon.port):
         for name, program, *args in (("ours", lib.netperf(), *lib.PACED), ("netperf's", str(lib.real_netperf() / "netperf"))):
             for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR"):
                 report.case(f"relayed, {name}: {test}", partial(through_a_relay, program, daemon.port, test, *args))

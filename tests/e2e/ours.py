@@ -3,6 +3,8 @@
 import re
 import socket
 import struct
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Dict, Iterator, NamedTuple, Tuple
 
@@ -120,3 +122,48 @@ def ports_of(grant: Came) -> "Tuple[int, ...]":
     """The ports in a GRANT."""
     data = dict(fields(grant.body)).get(1, b"") if grant.kind == GRANT else b""
     return struct.unpack(f"!{len(data) // 4}I", data)
+
+
+class Relay:
+    """Forwards connections to a port of 127.0.0.1, each preceded by `first`."""
+
+    def __init__(self, to: int, first: bytes = b"", at: "Tuple[str, int]" = ("127.0.0.1", 0)) -> None:
+        self._to, self._first = to, first
+        self._listener = socket.create_server(at, backlog=128)
+        self.port = self._listener.getsockname()[1]
+
+    def __enter__(self) -> "Relay":
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+    def passes(self, data: bytes, from_client: bool) -> bool:
+        """Is the data forwarded? If not, the connection ends. Called for all of it."""
+        return True
+
+    def serve(self, near: socket.socket) -> None:
+        with near, socket.create_connection(("127.0.0.1", self._to)) as far:
+            far.sendall(self._first)
+            back = threading.Thread(target=self._carry, args=(far, near, False), daemon=True)
+            back.start()
+            self._carry(near, far, True)
+            back.join()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=self.serve, args=(self._listener.accept()[0],), daemon=True).start()
+
+    def _carry(self, source: socket.socket, to: socket.socket, from_client: bool) -> None:
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                if not self.passes(data, from_client):
+                    source.shutdown(socket.SHUT_RDWR)
+                    break
+                to.sendall(data)
+        with suppress(OSError):
+            to.shutdown(socket.SHUT_WR)

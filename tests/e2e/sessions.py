@@ -7,17 +7,15 @@ import os
 import re
 import signal
 import socket
-import threading
-from contextlib import suppress
 from functools import partial
 from typing import Dict, Tuple
 
 import lib
+import ours
 
 HOST = "127.0.0.1"
 FLOWS = 4
 PATIENCE = 60
-FRAME = 656
 GREETING = b"PL\0\x10"
 Tests = Tuple[Tuple[str, Tuple[str, ...]], ...]
 TESTS: Tests = (("TCP_MAERTS", ()), ("TCP_CRR", ()), ("UDP_STREAM", ("-m", "1000")))
@@ -35,16 +33,6 @@ REFUSED = (
 )
 
 
-def take(source: socket.socket, size: int) -> bytes:
-    got = b""
-    while len(got) < size:
-        more = source.recv(size - len(got))
-        if not more:
-            break
-        got += more
-    return got
-
-
 def serves_all_iterations() -> None:
     """The control connection serves another test unless its half-close has ended one; not if evidence is wanted."""
     with lib.Daemon(args=["-v", "2"]) as daemon:
@@ -53,48 +41,12 @@ def serves_all_iterations() -> None:
     assert got.rc == 0 and log.count("TCP crr, length") == 3 and log.count("event=session-begin") == 1, (got, log)
 
 
-class Door:
+class Door(ours.Relay):
     """A relay between our client and our daemon that disconnects clients with a greeting."""
 
-    def __init__(self, port: int) -> None:
-        self._to = port
-        self._listener = socket.create_server((HOST, 0), backlog=2 * FLOWS)
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def __enter__(self) -> "Door":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                one = self._listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(one,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        with client:
-            first = take(client, FRAME)
-            if first.startswith(GREETING):
-                return
-            with socket.create_connection((HOST, self._to)) as daemon:
-                daemon.sendall(first)
-                back = threading.Thread(target=self._carry, args=(daemon, client), daemon=True)
-                back.start()
-                self._carry(client, daemon)
-                back.join()
-
-    @staticmethod
-    def _carry(source: socket.socket, to: socket.socket) -> None:
-        with suppress(OSError):
-            while data := source.recv(65536):
-                to.sendall(data)
-        with suppress(OSError):
-            to.shutdown(socket.SHUT_WR)
+    def serve(self, near: socket.socket) -> None:
+        if near.recv(len(GREETING), socket.MSG_PEEK) != GREETING:
+            super().serve(near)
 
 
 def netperf(port: int, *args: str, timeout: float = PATIENCE) -> lib.Result:
