@@ -1,5 +1,5 @@
-"""What programs that drive netperf rely on, one case each, parsed as the program does it: classic tables by line and
-word, omni output by name, interim results, the life cycle of both programs. Successful runs must leave stderr empty.
+"""What programs that drive netperf rely on, one case each, parsed as the program does it, and the life cycle of both
+programs. Successful runs must leave stderr empty. How the output is laid out is golden.py's.
 
     clients.py [--real] [PATTERN...]
 
@@ -29,8 +29,6 @@ PATIENCE = 4.0 if lib.QUICK else 1.0
 MOMENT = 0.7            # seconds into a test when it is ended
 HOST = "127.0.0.1"
 PASSPHRASE = "sesame"
-CLASSIC = ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE", "UDP_STREAM",
-           "TCP_RR", "TCP_CRR", "TCP_CC", "UDP_RR")
 NUMBER = re.compile(r"-?\d+(\.\d+)?$")
 FLENT_KEYS = ("THROUGHPUT,LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL,TRANSPORT_MSS,"
               "LOCAL_TRANSPORT_RETRANS,REMOTE_TRANSPORT_RETRANS,LOCAL_SOCKET_TOS,"
@@ -176,41 +174,6 @@ def check_interims(found: Sequence[Interim], unit: str, least: int = 2) -> str:
 
 # ---- classic tables -----------------------------------------------------------------------------
 
-def stream_table(bench: Bench, test: str) -> None:
-    """awk 'NR==7 {print $5}', the last line, and a blank at its end."""
-    out = bench.good(f"-H {HOST} -p PORT -t {test} -l {bench.brief}")
-    lines = out.splitlines()
-    must_be(len(lines), 7)
-    must_be(lines[5], "")
-    must_be(lines[6], lines[-1])
-    positive(lines[6].split()[4])
-    must_be(len(lines[6].split()), 5)
-    must_be(len(re.findall(r"\d+\.?\d*\s+\n", out.replace(lines[4] + "\n", ""))), 1)
-
-
-def exchange_table(bench: Bench, test: str) -> None:
-    """awk 'NR==7 {print $6}', or the second line from the end."""
-    lines = bench.lines(f"-H {HOST} -p PORT -t {test} -l {bench.brief}")
-    must_be(len(lines), 8)
-    must_be(lines[5], "")
-    must_be(lines[6], lines[-2])
-    positive(lines[6].split()[5])
-    must_be(len(lines[7].split()), 2)
-    assert lines[6].endswith(" "), f"no blank at the end of {lines[6]!r}"
-
-
-def datagram_table(bench: Bench) -> None:
-    """Line 6 word 6 and line 7 word 4, also counted from the end; nothing after the numbers."""
-    lines = bench.good(f"-H {HOST} -p PORT -t UDP_STREAM -l {bench.brief}").split("\n")
-    must_be(lines[7:], ["", ""])
-    must_be(lines[4], "")
-    must_be((lines[5], lines[6]), (lines[-4], lines[-3]))
-    must_be((len(lines[5].split()), len(lines[6].split())), (6, 4))
-    must_be(lines[5].split(" ")[-1], lines[5].split()[5])
-    must_be(lines[6].split(" ")[-1], lines[6].split()[3])
-    positive(lines[5].split()[5]), positive(lines[6].split()[3])
-
-
 def slack(since: float) -> float:
     """Extra seconds for a time limit, if the machine woke this program late."""
     return 4 * lib.late_since(since)
@@ -229,67 +192,7 @@ def elapsed_to_the_point(bench: Bench) -> str:
     return " ".join(f"{one:.2f}" for one in seconds)
 
 
-def bare_number(bench: Bench, test: str) -> None:
-    out = bench.good(f"-P 0 -v 0 -H {HOST} -p PORT -t {test} -l {bench.brief}")
-    assert out.endswith("\n") and out.count("\n") == 1, repr(out)
-    positive(out.strip())
-
-
-def no_server(bench: Bench) -> str:
-    got = lib.run(lib.command(lib.free_port()), 10)
-    assert got.rc, f"status {got.rc}"
-    assert "establish the control connection" in got.out + got.err, got.out + got.err
-    limit = 2 * PATIENCE + slack(time.monotonic() - got.seconds)
-    assert got.seconds < limit, f"after {got.seconds:.1f} s"
-    return f"status {got.rc}"
-
-
 # ---- omni output --------------------------------------------------------------------------------
-
-def any_spelling(bench: Bench) -> None:
-    """Any case, blanks after commas, unknown names."""
-    found = key_values(bench.good(
-        f"-H {HOST} -p PORT -t TCP_RR -l -100 -- -k",
-        "throughput_units, Protocol,NO_SUCH_NAME, elapsed_time,p50_latency"))
-    must_be(list(found), ["THROUGHPUT_UNITS", "PROTOCOL", "ELAPSED_TIME", "P50_LATENCY"])
-    must_be((found["THROUGHPUT_UNITS"], found["PROTOCOL"]), ("Trans/s", "TCP"))
-
-
-def csv_shape(bench: Bench) -> None:
-    """Banner, a line of names, a row; with -P 0 only the row."""
-    args = f"-H {HOST} -p PORT -t TCP_RR -l -100"
-    lines = bench.lines(f"{args} -- -o THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME")
-    must_be(len(lines), 3)
-    assert " TEST from " in lines[0], lines[0]
-    must_be(lines[1], "Throughput,Throughput Units,Elapsed Time (sec)")
-    positive(csv_row(lines[1:])["Throughput"])
-    alone = bench.lines(f"{args} -P 0 -- -o THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME")
-    must_be(len(alone), 1)
-    must_be(alone[0].split(",")[1], "Trans/s")
-
-
-def human_shape(bench: Bench) -> None:
-    """The last line is the row."""
-    out = bench.good(f"-H {HOST} -p PORT -t TCP_RR -l -100 -- -O THROUGHPUT,THROUGHPUT_UNITS")
-    words = out.splitlines()[-1].split()
-    positive(words[0])
-    must_be(words[1:], ["Trans/s"])
-
-
-def names_from_file(bench: Bench) -> None:
-    with tempfile.TemporaryDirectory() as place:
-        names = Path(place) / "names"
-        names.write_text("THROUGHPUT,THROUGHPUT_UNITS\nPROTOCOL\n")
-        found = key_values(bench.good(f"-H {HOST} -p PORT -t TCP_RR -l -100 -P 0 -- -k {names}"))
-    must_be(list(found), ["THROUGHPUT", "THROUGHPUT_UNITS", "PROTOCOL"])
-
-
-def no_names(bench: Bench, direction: str, first: str) -> None:
-    found = key_values(bench.good(f"-H {HOST} -p PORT -t omni -l {bench.brief} -P 0 -- -d {direction} -k"))
-    must_be(list(found)[0], first)
-    must_be(list(found)[-3:], ["ELAPSED_TIME", "THROUGHPUT", "THROUGHPUT_UNITS"])
-    positive(found["THROUGHPUT"])
-
 
 LATENCIES = ("MIN_LATENCY", "P50_LATENCY", "P90_LATENCY", "P99_LATENCY", "MAX_LATENCY")
 
@@ -310,33 +213,7 @@ def latencies(bench: Bench, test: str) -> str:
     return " ".join(map(str, values))
 
 
-def retransmissions(bench: Bench) -> None:
-    """A negative value means a UDP test."""
-    for test, below in (("UDP_STREAM", True), ("TCP_STREAM", False)):
-        found = key_values(bench.good(
-            f"-P 0 -H {HOST} -p PORT -t {test} -l {bench.brief} -- -k LOCAL_TRANSPORT_RETRANS"))
-        must_be(int(found["LOCAL_TRANSPORT_RETRANS"]) < 0, below)
-
-
 # ---- interim results ----------------------------------------------------------------------------
-
-def demo_words(bench: Bench) -> str:
-    lines = bench.lines(f"-D -0.20 -H {HOST} -p PORT -t TCP_STREAM -l 1")
-    positive(lines[-1].split()[4])
-    return check_interims(interim_words(lines), "10^6bits/s")
-
-
-def demo_keys(bench: Bench) -> str:
-    lines = bench.lines(f"-D -0.20 -P 0 -H {HOST} -p PORT -t TCP_RR -l 1 -- -k THROUGHPUT")
-    assert lines[-1].startswith("THROUGHPUT="), lines[-1]
-    return check_interims(interim_keys(lines), "Trans/s")
-
-
-def demo_csv(bench: Bench) -> str:
-    lines = bench.lines(f"-D -0.20 -P 0 -H {HOST} -p PORT -t UDP_RR -l 1 -- -o THROUGHPUT,PROTOCOL")
-    must_be(lines[-1].split(",")[1], "UDP")
-    return check_interims(interim_csv(lines), "Trans/s")
-
 
 def out_at_once(bench: Bench, to_file: bool) -> str:
     """The banner and each interim result are written immediately, also into a pipe or a file."""
@@ -443,11 +320,6 @@ def aggregate_demo(bench: Bench, test: str, specific: str) -> str:
     assert "1f283c8e-e4f2-11f1-99db-79f0de054238" in lines[0], lines[0]
     unit = "10^6bits/s" if "-m" in specific else "Trans/s"
     return check_interims(interim_csv(got.out.splitlines()), unit, least=1)
-
-
-def uuid(bench: Bench) -> None:
-    out = bench.good(f"-H {HOST} -p PORT -t uuid")
-    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\n?", out), repr(out)
 
 
 def bloat(bench: Bench) -> str:
@@ -579,30 +451,6 @@ def super_netperf(bench: Bench, args: str, clients: int) -> str:
     return f"{total:.2f}"
 
 
-def lkp(bench: Bench, test: str) -> None:
-    """The outputs are concatenated; columns are found by the words in the header lines."""
-    with ExitStack() as stack:
-        started = [stack.enter_context(lib.Started(bench.command(
-            f"-4 -H {HOST} -p PORT -t {test} -c -C -l {bench.brief}"))) for _ in range(3)]
-        joined = ""
-        for client in started:
-            got = client.finish(20 * PATIENCE)
-            assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
-            joined += got.out
-    rates, column, unit = [], 0, ""
-    for line in joined.splitlines():
-        word = "Throughput" if "Throughput" in line else "Rate" if " Rate" in line else ""
-        if word and "Elapsed" in joined:
-            column = line.index(word)
-        found = re.search(r"bytes.*secs.*(10\^6bits|per sec)", line)
-        unit = found[1] if found else unit
-        if re.match(r" *\d[\d. -]+$", line) and column and len(line.split()) > 4:
-            rates.append(max(positive(word[0]) for word in re.finditer(r"\S+", line)
-                             if word.end() > column - 2 and word.start() < column + 10))
-    must_be(unit, "per sec" if test.endswith("RR") else "10^6bits")
-    assert len(rates) in (3, 6), f"{len(rates)} rates in {joined!r}"
-
-
 def mmtests(bench: Bench, test: str) -> None:
     """stdout and stderr in one file; on lines without letters, the last word if there are more than four."""
     command = bench.command(f"-4 -i 3,3 -I 95,5 -l 1 -f m -D 1 -t {test} -H {HOST} -p PORT -- "
@@ -640,13 +488,6 @@ def openwrt_waits(bench: Bench) -> None:
         must_be(Path(f"/proc/{client.pid}/comm").read_text().strip(), "netperf")
 
 
-def openwrt_refused(bench: Bench) -> str:
-    """Any output on stderr, or a non-zero status, means refusal; a wrong passphrase must be refused."""
-    got = lib.run(lib.command(bench.locked_port(), "-l", "1", "-Z", "wrong"), 15)
-    assert got.rc and got.err, f"status {got.rc}: {got.err!r}"
-    return got.err.strip()
-
-
 def phoronix(bench: Bench, test: str, extra: str) -> None:
     """Lines that contain "is" are dropped; the remaining number is the result."""
     lines = [line for line in bench.lines(f"-P 0 -v 0 -H {HOST} -p PORT -t {test} -l {bench.brief} {extra}")
@@ -667,15 +508,6 @@ def kernel_selftests(bench: Bench) -> None:
     assert "establish" not in got.out + got.err, got.out + got.err
 
 
-def versions(bench: Bench) -> str:
-    """The version as boardfarm, mugen and installers read it; cbtool reads the third word."""
-    out = must_succeed([lib.netperf(), "-V"], 5)
-    assert out.startswith("Netperf version 2"), out
-    must_be(out.split()[2], "2.7.0")
-    must_succeed([lib.netserver(), "-V"], 5)
-    return out.strip()
-
-
 # ---- netserver ----------------------------------------------------------------------------------
 
 def returns_at_once(bench: Bench) -> str:
@@ -686,12 +518,6 @@ def returns_at_once(bench: Bench) -> str:
         must_be(server.err, "")
         must_succeed(lib.command(server.port, "-l", "1"), 15)
         return f"{server.seconds:.2f} s"
-
-
-def says(bench: Bench, options: str, host: str, family: str) -> None:
-    with daemon.Background(*options.split()) as server:
-        must_be(server.out, f"Starting netserver with host '{host}' port '{server.port}' "
-                            f"and family {family}\n")
 
 
 def killed_and_back(bench: Bench, number_: int) -> None:
@@ -798,31 +624,9 @@ class Case(NamedTuple):
     better: bool = False  # ours does better than the real netperf, which fails the case
 
 
-def tables() -> Iterator[Case]:
-    for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_SENDFILE"):
-        yield Case(f"table: {test}", stream_table, (test,))
-    for test in ("TCP_RR", "UDP_RR", "TCP_CRR", "TCP_CC"):
-        yield Case(f"table: {test}", exchange_table, (test,))
-    yield Case("table: UDP_STREAM", datagram_table)
-    for test in CLASSIC:
-        yield Case(f"bare number: {test}", bare_number, (test,))
-    yield Case("no server", no_server)
-
-
-def omni() -> Iterator[Case]:
-    yield Case("omni: any spelling", any_spelling)
-    yield Case("omni: CSV", csv_shape)
-    yield Case("omni: human", human_shape)
-    yield Case("omni: names from a file", names_from_file)
-    yield Case("omni: no names, send", no_names, ("send", "LSS_SIZE_END"))
-    yield Case("omni: no names, receive", no_names, ("recv", "RSS_SIZE_END"))
-    yield Case("omni: no names, rr", no_names, ("rr", "LSS_SIZE_END"))
+def figures() -> Iterator[Case]:
     for test in ("TCP_RR", "UDP_RR", "TCP_STREAM"):
         yield Case(f"omni: latencies of {test}", latencies, (test,))
-    yield Case("omni: retransmissions", retransmissions)
-    yield Case("demo: words", demo_words)
-    yield Case("demo: keys", demo_keys)
-    yield Case("demo: CSV", demo_csv)
     yield Case("demo: out at once into a pipe", out_at_once, (False,))
     yield Case("demo: out at once into a file", out_at_once, (True,))
 
@@ -838,7 +642,6 @@ def programs() -> Iterator[Case]:
     yield Case("netperf's runemomniaggdemo, out", aggregate_demo, ("tcp", "-m 64K"))
     yield Case("netperf's runemomniaggdemo, in", aggregate_demo, ("tcp", "-m ,64K"), True)
     yield Case("netperf's bloat", bloat)
-    yield Case("netperf's uuid", uuid)
     yield Case("PKB: TCP RR", pkb, ("-v1 -t OMNI -I 99,5 -i 3,3", "-T TCP -d RR", "Trans/s"))
     yield Case("PKB: UDP RR", pkb, (f"-t OMNI -L {HOST}", "-T UDP -d RR", "Trans/s"))
     yield Case("PKB: -d CRR", pkb, ("-t OMNI", "-T TCP -d CRR", "10^6bits/s"))
@@ -870,24 +673,16 @@ def more_programs() -> Iterator[Case]:
     yield Case("super_netperf: TCP_RR", super_netperf, ("-t TCP_RR", 8))
     yield Case("super_netperf: UDP_STREAM", super_netperf,
                ("-t UDP_STREAM -- -n -P,DPORT -m 120", 4))
-    for test in ("TCP_STREAM", "UDP_STREAM", "TCP_RR", "UDP_RR", "TCP_CRR", "TCP_SENDFILE"):
-        yield Case(f"lkp-tests: {test}", lkp, (test,))
     yield Case("mmtests: TCP_STREAM", mmtests, ("TCP_STREAM",))
     yield Case("mmtests: UDP_STREAM", mmtests, ("UDP_STREAM",))
     yield Case("OpenWrt", openwrt)
     yield Case("OpenWrt waits", openwrt_waits)
-    yield Case("OpenWrt is refused", openwrt_refused)
     yield Case("Phoronix: TCP_RR", phoronix, ("TCP_RR", ""))
     yield Case("Phoronix: UDP_STREAM -b 10G", phoronix, ("UDP_STREAM", "-b 10G"))
     yield Case("kernel selftests", kernel_selftests)
-    yield Case("version checks", versions)
 
 
 def life() -> Iterator[Case]:
-    yield Case("netserver says", says, ("", "IN(6)ADDR_ANY", "AF_UNSPEC"))
-    yield Case("netserver -4 says", says, ("-4", "IN(6)ADDR_ANY", "AF_INET"))
-    yield Case("netserver -6 says", says, ("-6", "IN(6)ADDR_ANY", "AF_INET6"))
-    yield Case("netserver -L says", says, ("-L 127.0.0.2", "127.0.0.2", "AF_UNSPEC"))
     yield Case("netserver killed and back", killed_and_back, (signal.SIGKILL,))
     yield Case("netserver ended and back", killed_and_back, (signal.SIGTERM,))
     yield Case("netserver -D as the first process", first_process)
@@ -918,7 +713,7 @@ def suite(report: lib.Report) -> None:
         os.environ.update(NETPERF=str(place / "netperf"), NETSERVER=str(place / "netserver"))
     lib.netperf(), lib.netserver()  # without them the whole suite is skipped
     lib.watch_wakes()
-    cases = [*tables(), *omni(), *programs(), *more_programs(), *life(), *better()]
+    cases = [*figures(), *programs(), *more_programs(), *life(), *better()]
     alone = [Case("netserver returns at once", returns_at_once),
              Case("table: elapsed 1.00", elapsed_to_the_point)]
     why = lib.no_lab()
