@@ -23,6 +23,7 @@ from typing import Callable, Dict, Iterator, List, NamedTuple, Optional, Sequenc
 
 import daemon
 import lib
+from interim import Line, interims
 
 AT_ONCE = 8
 PATIENCE = 4.0 if lib.QUICK else 1.0
@@ -124,44 +125,9 @@ def csv_row(lines: Sequence[str]) -> Dict[str, str]:
     return dict(zip(*rows))
 
 
-class Interim(NamedTuple):
-    rate: float
-    unit: str
-    seconds: float
-    ending: float
-
-
-def interim_words(lines: Sequence[str]) -> List[Interim]:
-    """Lines of ten words, of which 3, 4, 6 and 10 are read."""
-    found = []
-    for line in lines:
-        if line.startswith("Interim result:"):
-            words = line.split()
-            must_be(len(words), 10)
-            assert re.search(r"\.\d{3}$", words[9]), f"not to the millisecond: {line}"
-            found.append(Interim(number(words[2]), words[3], number(words[5]), number(words[9])))
-    return found
-
-
-def interim_keys(lines: Sequence[str]) -> List[Interim]:
-    """Four KEY[n] lines for each, n from 0."""
-    names = ("NETPERF_INTERIM_RESULT", "NETPERF_UNITS", "NETPERF_INTERVAL", "NETPERF_ENDING")
-    pairs = [line.split("=", 1) for line in lines if "]=" in line]
-    wanted = [f"{name}[{n}]" for n in range(len(pairs) // 4) for name in names]
-    must_be([pair[0] for pair in pairs], wanted)
-    values = [pair[1] for pair in pairs]
-    return [Interim(number(rate), unit, number(seconds), number(ending))
-            for rate, unit, seconds, ending in zip(*(values[n::4] for n in range(4)))]
-
-
-def interim_csv(lines: Sequence[str]) -> List[Interim]:
-    rows = [line.strip().split(",") for line in lines]
-    return [Interim(number(row[0]), row[1], number(row[2]), number(row[3]))
-            for row in rows if len(row) == 4 and row[1].endswith("/s")]
-
-
-def check_interims(found: Sequence[Interim], unit: str, least: int = 2) -> str:
+def check_interims(style: str, lines: Sequence[str], unit: str, least: int = 2) -> str:
     """Check the unit, and that the intervals follow each other according to the wall clock."""
+    found = interims(style, list(map(Line, lines)))
     assert len(found) >= least, f"only {len(found)} interim results"
     must_be({one.unit for one in found}, {unit})
     endings = [one.ending for one in found]
@@ -268,11 +234,11 @@ def flent_run(bench: Bench, test: str, extra: str, specific: str) -> str:
                                  "UDP_RR": "Send|Recv"}[test])
     check_tcp_info(got.err, test)
     unit = "Trans/s" if test == "UDP_RR" else "10^6bits/s"
-    interims = interim_keys(lines)
-    check_interims(interims, unit)
-    mean = sum(one.seconds for one in interims[:-1]) / max(1, len(interims) - 1)
-    assert all(mean / 10 < one.seconds < 10 * mean for one in interims[:-1]), interims
-    return f"{len(interims)} points, {found['THROUGHPUT']} {unit}"
+    check_interims("key=value", lines, unit)
+    points = interims("key=value", list(map(Line, lines)))
+    mean = sum(one.seconds for one in points[:-1]) / max(1, len(points) - 1)
+    assert all(mean / 10 < one.seconds < 10 * mean for one in points[:-1]), points
+    return f"{len(points)} points, {found['THROUGHPUT']} {unit}"
 
 
 def check_tcp_info(err: str, test: str) -> None:
@@ -319,7 +285,7 @@ def aggregate_demo(bench: Bench, test: str, specific: str) -> str:
     must_be(len(lines), 1)
     assert "1f283c8e-e4f2-11f1-99db-79f0de054238" in lines[0], lines[0]
     unit = "10^6bits/s" if "-m" in specific else "Trans/s"
-    return check_interims(interim_csv(got.out.splitlines()), unit, least=1)
+    return check_interims("CSV", got.out.splitlines(), unit, least=1)
 
 
 def bloat(bench: Bench) -> str:
@@ -330,7 +296,7 @@ def bloat(bench: Bench) -> str:
         started.signal(signal.SIGALRM)
         got = started.finish(5 * PATIENCE)
     assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
-    return check_interims(interim_words(got.out.splitlines()), "Trans/s")
+    return check_interims("classic", got.out.splitlines(), "Trans/s")
 
 
 # ---- PerfKitBenchmarker -------------------------------------------------------------------------

@@ -9,28 +9,28 @@ import statistics
 import subprocess
 import time
 from functools import partial
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import List, NamedTuple, Sequence, Tuple
 
 import lib
 
 INTERVAL = 0.1
 LATE = 0.08          # seconds from a timestamp until its line was read
-CLASSIC = re.compile(r"Interim result: *(?P<rate>[\d.]+) (?P<unit>\S+)/s over (?P<seconds>[\d.]+)"
-                     r" seconds ending at (?P<ending>[\d.]+)")
-CSV = re.compile(r" *(?P<rate>[\d.]+),(?P<unit>\S+)/s,(?P<seconds>\d+\.\d{3}),"
+CLASSIC = re.compile(r"Interim result: *(?P<rate>[\d.]+) (?P<unit>\S+/s) over (?P<seconds>\d+\.\d{3})"
+                     r" seconds ending at (?P<ending>\d{9,}\.\d{3})")
+CSV = re.compile(r" *(?P<rate>[\d.]+),(?P<unit>\S+/s),(?P<seconds>\d+\.\d{3}),"
                  r"(?P<ending>\d{9,}\.\d{3})")
-KEYVAL = re.compile(r"NETPERF_(?P<what>INTERIM_RESULT|UNITS|INTERVAL|ENDING)"
-                    r"\[(?P<number>\d+)\]=(?P<value>.*)")
+KEYS = ("INTERIM_RESULT", "UNITS", "INTERVAL", "ENDING")
 
 
 class Line(NamedTuple):
     """A line, and the wall-clock time when it was read."""
     text: str
-    read: float
+    read: float = 0.0
 
 
 class Interim(NamedTuple):
     rate: float
+    unit: str
     seconds: float
     ending: float
     read: float
@@ -84,28 +84,26 @@ def read_lines(program: "subprocess.Popen[bytes]", end: float) -> Tuple[List[Lin
     raise AssertionError(f"still running: {lines[-3:]}")
 
 
-def keyval(lines: List[Line]) -> List[Interim]:
+def keyval(lines: Sequence[Line]) -> List[Interim]:
     """Four lines each, numbered from 0."""
-    found = [(KEYVAL.fullmatch(line.text), line.read) for line in lines]
-    groups: Dict[int, Dict[str, str]] = {}
-    read: Dict[int, float] = {}
-    for match, when in found:
-        if match:
-            number = int(match["number"])
-            groups.setdefault(number, {})[match["what"]] = match["value"]
-            read[number] = when
-    assert list(groups) == list(range(len(groups))), f"numbers {list(groups)}"
-    return [Interim(float(values["INTERIM_RESULT"]), float(values["INTERVAL"]),
-                    float(values["ENDING"]), read[number]) for number, values in groups.items()]
+    told = [(*line.text.split("=", 1), line.read) for line in lines if "]=" in line.text]
+    wanted = [f"NETPERF_{key}[{number}]" for number in range(len(told) // len(KEYS)) for key in KEYS]
+    assert [name for name, _, _ in told] == wanted, told
+    return [Interim(float(rate[1]), unit[1], float(seconds[1]), float(ending[1]), ending[2])
+            for rate, unit, seconds, ending in zip(*(told[n::len(KEYS)] for n in range(len(KEYS))))]
 
 
-def interims(style: Style, lines: List[Line]) -> List[Interim]:
-    if style.name == "key=value":
+def interims(style: str, lines: Sequence[Line]) -> List[Interim]:
+    if style == "key=value":
         return keyval(lines)
-    pattern = CLASSIC if style.name == "classic" else CSV
-    found = [(pattern.fullmatch(line.text), line.read) for line in lines]
-    return [Interim(float(match["rate"]), float(match["seconds"]), float(match["ending"]), read)
-            for match, read in found if match]
+    found = []
+    for line in lines:
+        match = (CLASSIC if style == "classic" else CSV).fullmatch(line.text)
+        assert match or not line.text.startswith("Interim"), f"not an interim result: {line.text!r}"
+        if match:
+            found.append(Interim(float(match["rate"]), match["unit"], float(match["seconds"]), float(match["ending"]),
+                                 line.read))
+    return found
 
 
 def result(style: Style, lines: List[Line]) -> Tuple[float, float]:
@@ -130,7 +128,7 @@ def check(test: str, style: Style, port: int, length: int, pace: Sequence[str]) 
     # A result that was due while the machine was stopped is late, or missing if the next one is due as well.
     lost = waited + lib.all_late_since(begun)
     late_by = lost
-    found = interims(style, lines)
+    found = interims(style.name, lines)
     wanted = round(length / INTERVAL)
     least = wanted - 1 - int(lost / INTERVAL)
     assert least <= len(found) <= wanted + 1, f"{len(found)} interim results, {lost:.3f} s lost"

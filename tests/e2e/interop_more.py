@@ -16,7 +16,8 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import interop
 import lib
-from interop import KINDS, Cell, Known, Run, Wrong, counted, need, need_near
+from interim import Line, interims
+from interop import KINDS, Cell, Known, Run, counted, need, need_near
 
 CPUS = os.cpu_count() or 1
 UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -347,33 +348,11 @@ def confidence(test: str, length: int) -> List[Cell]:
 
 # ---- interim results ----------------------------------------------------------------------------
 
-INTERIM = re.compile(r"Interim result: *([\d.]+) (\S+)/s over (\d+\.\d{3}) seconds"
-                     r" ending at (\d+\.\d{3})")
-
-
-class Interim(NamedTuple):
-    rate: float
-    unit: str
-    seconds: float
-    ending: float
-
-
-def interims(text: str) -> List[Interim]:
-    found = []
-    for line in text.splitlines():
-        if line.startswith("Interim"):
-            match = INTERIM.fullmatch(line)
-            if not match:
-                raise Wrong(f"not an interim result: {line!r}")
-            found.append(Interim(float(match[1]), match[2], float(match[3]), float(match[4])))
-    return found
-
-
 def judge_interim(run: Run) -> None:
     """Interim results add up to the result. Ours are on time, and the last one has the rest; the real client's come
     when it checks its clock, and TCP_SENDFILE and TCP_CC have no last one."""
     row = classic_row(run, False)
-    lines, test = interims(run.got.out), run.cell.test
+    lines, test = interims("classic", list(map(Line, run.got.out.splitlines()))), run.cell.test
     without_last = test in ("TCP_SENDFILE", "TCP_CC")
     ours = run.pairing.client == "ours"
     # A result is skipped if it is due while the client waits for a CPU or when the test is over.
