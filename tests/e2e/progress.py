@@ -11,15 +11,12 @@ import shlex
 import signal
 import socket
 import subprocess
-import time
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import lib
+from terminal import PATIENCE, OnTerminal
 
-pexpect, pyte = lib.needs("pexpect"), lib.needs("pyte")
-
-PATIENCE = 60.0
 FRAME = re.compile("\r([^\r\n\x1b]+)\x1b\\[K\r")  # one drawing of the line
 GONE = "\r\x1b[K"
 LONG = ("-l", "60", *lib.PACED)  # interrupted long before that
@@ -40,73 +37,28 @@ def tried(body: Callable[..., None]) -> Callable[..., None]:
     return again
 
 
-def heed_signals() -> None:
-    """Restore signals that the parent may ignore, such as nohup(1)."""
-    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP):
-        signal.signal(number, signal.SIG_DFL)
-
-
-class Terminal:
+class Terminal(OnTerminal):
     """netperf, or a command that starts it, on a terminal of its own, an xterm unless env says otherwise."""
 
     def __init__(self, *args: str, columns: int = 100, env: Optional[Dict[str, str]] = None,
                  program: str = "") -> None:
         around = {"PATH": os.environ["PATH"], "TERM": "xterm", "LC_ALL": "C", **(env or {})}
-        self.raw = ""
-        self._screen = pyte.Screen(columns, 60)
-        self._stream = pyte.Stream(self._screen)
-        self.child = pexpect.spawn(program or lib.netperf(), list(args), dimensions=(60, columns), encoding="utf-8",
-                                   env={k: v for k, v in around.items() if v}, timeout=PATIENCE,
-                                   preexec_fn=heed_signals)
-
-    def __enter__(self) -> "Terminal":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.child.close(force=True)
+        super().__init__([program or lib.netperf(), *args], 60, columns, {k: v for k, v in around.items() if v})
 
     def frames(self) -> List[str]:
         return FRAME.findall(self.raw)
 
     def rows(self) -> List[str]:
         """The non-empty rows on the screen."""
-        return [row.rstrip() for row in self._screen.display if row.strip()]
-
-    def read(self) -> bool:
-        """Read available output; False at the end."""
-        try:
-            text = self.child.read_nonblocking(1 << 16, timeout=1)
-        except pexpect.TIMEOUT:
-            return True
-        except pexpect.EOF:
-            # Its child is dead, and poll(2) saw nothing: the kernel may hold what was written last, and read(2) waits for that.
-            try:
-                text = os.read(self.child.child_fd, 1 << 16).decode(errors="replace")
-            except OSError:
-                return False
-            if not text:
-                return False
-        self.raw += text
-        self._stream.feed(text)
-        return True
+        return [row.rstrip() for row in self.screen.display if row.strip()]
 
     def until(self, pattern: str, times: int = 1) -> List[str]:
         """Read until this number of different lines with this pattern have been drawn."""
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            found = {frame for frame in self.frames() if re.search(pattern, frame)}
-            if len(found) >= times:
-                return sorted(found)
-            assert self.read(), f"ended without {times} times {pattern!r}: {self.raw!r}"
-        raise AssertionError(f"not {times} times {pattern!r} in {PATIENCE} s: {self.raw[-2000:]!r}")
+        def found() -> List[str]:
+            return sorted({frame for frame in self.frames() if re.search(pattern, frame)})
 
-    def rest(self) -> int:
-        """Read to the end; returns the exit status, or minus the signal."""
-        end = time.monotonic() + PATIENCE
-        while self.read():
-            assert time.monotonic() < end, f"no end in {PATIENCE} s: {self.raw[-2000:]!r}"
-        self.child.close()
-        return self.child.exitstatus if self.child.exitstatus is not None else -self.child.signalstatus
+        self.read_until(lambda: len(found()) >= times, f"{times} times {pattern!r}")
+        return found()
 
     def interrupt(self, by: int = signal.SIGINT) -> int:
         self.child.kill(by)

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import lib
 from netkit import progress, python, results
+from terminal import PATIENCE, OnTerminal
 
-PATIENCE = 60.0 + lib.SLACK
 ERASE = progress.ERASE
 ROWS, COLUMNS = 40, 100
 BRIEF = "[constants]\ntest = 'TCP_RR'\nlength = -300\n[axes]\nsize = [64, 128, 256]\n"
@@ -32,51 +32,17 @@ def settings(**more):
     return {**kept, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **more}
 
 
-class Terminal:
-    """A command on a terminal, with the raw output and the screen."""
-
+class Terminal(OnTerminal):
     def __init__(self, command, place, columns=COLUMNS, **more):
-        import pexpect
-        import pyte
-        self.screen = pyte.Screen(columns, ROWS)
-        self._stream = pyte.Stream(self.screen)
-        self.child = pexpect.spawn(command[0], list(command[1:]), cwd=place, env=settings(**more), encoding="utf-8",
-                                   dimensions=(ROWS, columns), timeout=PATIENCE)
-        self.raw, self.fullest = "", 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.child.close(force=True)
+        super().__init__(command, ROWS, columns, settings(**more), place)
 
     def until(self, pattern):
         """Read until a pattern has appeared."""
-        since = time.monotonic()
-        while not re.search(pattern, self.raw):
-            if time.monotonic() - since > PATIENCE or not self.read():
-                raise AssertionError(f"{pattern!r} did not come: {self.raw[-500:]!r}")
-
-    def read(self):
-        """Read available output; False at the end, or if there is none."""
-        import pexpect
-        try:
-            text = self.child.read_nonblocking(4096, PATIENCE)
-        except (pexpect.EOF, pexpect.TIMEOUT):
-            return False
-        self.raw += text
-        for part in re.split(f"(?={re.escape(ERASE)})", text):
-            self._stream.feed(part)
-            self.fullest = max(self.fullest, len(self.lines()))
-        return True
+        self.read_until(lambda: re.search(pattern, self.raw), repr(pattern))
 
     def end(self):
         """The exit status, and the lines that remain."""
-        while self.read():
-            pass
-        self.child.close()
-        status = self.child.exitstatus
-        return -self.child.signalstatus if status is None else status, self.lines()
+        return self.rest(), self.lines()
 
     def lines(self):
         found = [line.rstrip() for line in self.screen.display]
@@ -112,7 +78,7 @@ class Showing(unittest.TestCase):
                             f"--b={PACE} -- -r 1", "--seed", "1", *words)
 
     def clean(self, terminal, lines):
-        """The line is gone from the screen, and never took two rows."""
+        """The line is gone from the screen."""
         self.assertTrue(any(terminal.drawn()), terminal.raw)
         self.assertEqual([line for line in lines if re.search(r"to go|[━╸╺]", line)], [], lines)
         self.assertNotRegex(terminal.raw, r"\x1b\[\?25l")       # the cursor was never hidden
@@ -371,7 +337,7 @@ class Lines(unittest.TestCase):
 
 
 def main() -> None:
-    lib.needs("pexpect", "pyte", "rich.progress_bar")
+    lib.needs("rich.progress_bar")
     if not any(python.has(sys.executable, module) for module in ("tomllib", "tomli")):
         lib.skip("this Python reads no TOML: python3-tomli is missing")
     lib.wants("scipy.special")
