@@ -9,12 +9,12 @@ import tempfile
 from pathlib import Path
 from typing import Any, Dict, NamedTuple, Tuple
 
+import explain_links
 import lib
 
-NAME = f"dg{os.getpid()}"
-SERVER = "10.77.2.1"
+SERVER = "10.77.0.2"
 RATE = 10e6                             # bits/s from the router to the server
-BURST = 3000                            # bytes in its token bucket
+BURST = 5000                            # bytes in its token bucket
 SIZE, PACKET = 1000, 1042               # payload, and what tbf counts: with UDP, IP and Ethernet headers
 DIFFERS = 0.01                          # smallest difference that is reported
 COUNT = 400                             # datagrams of a counted test: all fit into the router's queue
@@ -39,40 +39,11 @@ class Run(NamedTuple):
         return dict(self.document["final"])
 
 
-class Lab:
+class Lab(explain_links.RoutedLab):
     """A client, a router with a slow link to the server, and the server."""
 
     def __init__(self) -> None:
-        self.client, self.router, self.server = (["ip", "netns", "exec", f"{NAME}{end}"] for end in "crs")
-
-    def __enter__(self) -> "Lab":
-        try:
-            for end in "crs":
-                lib.must(["ip", "netns", "add", f"{NAME}{end}"])
-                lib.must(["ip", "-n", f"{NAME}{end}", "link", "set", "lo", "up"])
-            self._link("c", "out", "10.77.1.1", "r", "in", "10.77.1.2")
-            self._link("r", "out", "10.77.2.2", "s", "in", SERVER)
-            lib.must([*self.router, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward"])
-            lib.must(["ip", "-n", f"{NAME}c", "route", "add", "default", "via", "10.77.1.2"])
-            lib.must(["ip", "-n", f"{NAME}s", "route", "add", "default", "via", "10.77.2.2"])
-            lib.must(["tc", "-n", f"{NAME}r", "qdisc", "add", "dev", "out", "root", "tbf", "rate", f"{RATE:.0f}bit",
-                  "burst", str(BURST), "limit", "500000"])
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for end in "crs":
-            lib.run(["ip", "netns", "del", f"{NAME}{end}"], 20)
-
-    @staticmethod
-    def _link(here: str, device: str, address: str, there: str, other: str, its: str) -> None:
-        lib.must(["ip", "link", "add", device, "netns", f"{NAME}{here}", "type", "veth", "peer", "name", other,
-              "netns", f"{NAME}{there}"])
-        for end, name, at in ((here, device, address), (there, other, its)):
-            lib.must(["ip", "-n", f"{NAME}{end}", "addr", "add", f"{at}/24", "dev", name])
-            lib.must(["ip", "-n", f"{NAME}{end}", "link", "set", name, "gso_max_segs", "1", "gso_max_size", "2000", "up"])
+        super().__init__(toward_far=f"{RATE:.0f}bit", limit=500_000)
 
     def count(self) -> None:
         """Reset the counters of what arrives at the server; end marks are not counted."""
@@ -80,16 +51,6 @@ class Lab:
             "add table inet lab", "add counter inet lab came",
             "add chain inet lab pre { type filter hook prerouting priority -300; }",
             f"add rule inet lab pre meta l4proto udp udp length {8 + SIZE} counter name came"])])
-
-    def came(self) -> int:
-        text = lib.must([*self.server, "nft", "list counters"])
-        return int(re.findall(r"counter came {\s*packets (\d+)", text)[0])
-
-    def overruns(self) -> int:
-        """Datagrams dropped because a socket buffer was full."""
-        text = lib.run([*self.server, "cat", "/proc/net/snmp"], 20).out
-        heads, row = (line.split() for line in text.splitlines() if line.startswith("Udp:"))
-        return int(row[heads.index("RcvbufErrors")])
 
 
 def netperf(lab: Lab, port: int, *args: str, specific: "Tuple[str, ...]" = ()) -> lib.Result:
@@ -140,7 +101,7 @@ def judge_figures(run: Run, size: int = SIZE) -> None:
 def slow_router(lab: Lab, port: int) -> str:
     lab.count()
     run = documented(lab, port, "-l", "1")
-    came, lost_here = lab.came(), lab.overruns()
+    came, lost_here = lib.nft_counters(lab.server)["came"], lib.snmp(lab.server, "UdpRcvbufErrors")
     judge_figures(run)
     judge_lines(run)
     if lost_here == 0:
@@ -157,8 +118,9 @@ def slow_router(lab: Lab, port: int) -> str:
 
 def queued_stream(lab: Lab, port: int) -> str:
     """Data in a queue on the path at the end of the test still arrive: the client does not cut them off."""
-    slow = ("dev", "out", "root", "tbf", "rate", "3mbit", "burst", str(BURST), "limit", "2000000")
-    lib.must(["tc", "-n", f"{NAME}r", "qdisc", "change", *slow])
+    lib.must(["ip", "-n", lab.ns("near"), "route", "change", "default", "via", "10.77.1.2"])   # that one forces cubic upon it
+    slow = ("dev", "right", "root", "tbf", "rate", "3mbit", "burst", str(BURST), "limit", "2000000")
+    lib.must(["tc", "-n", lab.ns("router"), "qdisc", "change", *slow])
     lib.must([*lab.server, "nft", "; ".join([
         "add table inet lab", "add counter inet lab resets",
         "add chain inet lab pre { type filter hook prerouting priority -300; }",
@@ -166,8 +128,7 @@ def queued_stream(lab: Lab, port: int) -> str:
     got = lib.run([*lab.client, lib.netperf(), "-H", SERVER, "-p", str(port), "-P", "0", "-l", "3", "--", "-s", "600K", "-K",
                    "reno", "-k", "ELAPSED_TIME"], 60)
     assert got.rc == 0, got
-    text = lib.must([*lab.server, "nft", "list counters"])
-    need("resets", re.findall(r"counter resets {\s*packets (\d+)", text), ["0"])
+    need("resets", lib.nft_counters(lab.server)["resets"], 0)
     elapsed = float(got.out.split("=")[1])
     assert elapsed > 4.2, f"the queue was too short to tell: {elapsed} s"
     return f"{elapsed} s"

@@ -367,6 +367,23 @@ class Lab:
         must([*end, "nft", "; ".join(script)])
 
 
+def snmp(end: Sequence[str], *names: str) -> int:
+    """The sum of the kernel's counters at one end, by their names in nstat(8): UdpRcvbufErrors, Udp6RcvbufErrors (which a
+    machine without IPv6 lacks)."""
+    rows = [line.split() for line in must([*end, "sh", "-c", "cat /proc/net/snmp*"]).splitlines()]
+    found = {row[0]: row[1] for row in rows}    # a line each: those of IPv6
+    for heads, values in zip(rows, rows[1:]):
+        if heads[0] == values[0]:
+            found.update(zip((heads[0][:-1] + head for head in heads), values))
+    return sum(int(found[name]) for name in names if name in found or "6" not in name)
+
+
+def nft_counters(end: Sequence[str]) -> "dict[str, int]":
+    """The packets of each named counter of nft's at one end."""
+    found = re.findall(r"counter (\w+) {\s*packets (\d+)", must([*end, "nft", "list counters"]))
+    return {name: int(packets) for name, packets in found}
+
+
 def _ticks(process: Path) -> int:
     """Processor time of a process or thread in clock ticks, from its directory in /proc."""
     fields = (process / "stat").read_text().rpartition(")")[2].split()

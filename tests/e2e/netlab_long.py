@@ -59,9 +59,7 @@ class Lab(lib.Lab):
         return float(out.split()[-1])
 
     def retransmissions(self) -> int:
-        rows = [line.split() for line in lib.must([*self.client, "cat", "/proc/net/snmp"]).splitlines()
-                if line.startswith("Tcp:")]
-        return int(rows[1][rows[0].index("RetransSegs")])
+        return lib.snmp(self.client, "TcpRetransSegs")
 
 
 def program() -> str:

@@ -100,12 +100,7 @@ def carried(lab: Lab) -> "dict[str, tuple[int, int]]":
 
 def overrun(lab: Lab, host: str = IPV4) -> int:
     """Datagrams dropped at the server as its socket buffer was full."""
-    if ":" in host:
-        found = lib.run([*lab.server, "cat", "/proc/net/snmp6"], 20).out.split()
-        return int(found[found.index("Udp6RcvbufErrors") + 1])
-    found = lib.run([*lab.server, "cat", "/proc/net/snmp"], 20).out.splitlines()
-    heads, row = (line.split() for line in found if line.startswith("Udp:"))
-    return int(row[heads.index("RcvbufErrors")])
+    return lib.snmp(lab.server, "Udp6RcvbufErrors" if ":" in host else "UdpRcvbufErrors")
 
 
 class Rates(NamedTuple):

@@ -376,10 +376,6 @@ def a_capture_agrees(lab: lib.Lab, port: int, arrivals: str) -> str:
     return f"{100 * above:.1f} % of the gaps are above the mean, p {figures['ARRIVALS_P_VALUE']:.2g}"
 
 
-def dropped(lab: lib.Lab) -> int:
-    return int(lib.must([*lab.server, "nft", "list counter inet lab lost"]).split("packets ")[1].split()[0])
-
-
 def an_outage_is_as_long_as_what_it_lost(lab: lib.Lab, port: int, flows: int, seconds: float, rate: int = RATE // 2) -> str:
     """According to a counter of dropped packets, of which each flow has its share."""
     with lib.Started([*lab.client, *client(port, "UDP_RR", "--flows", str(flows), rate=rate, host=LINKED)]) as run:
@@ -390,9 +386,9 @@ def an_outage_is_as_long_as_what_it_lost(lab: lib.Lab, port: int, flows: int, se
             "add chain inet lab pre { type filter hook prerouting priority -300; }",
             "add rule inet lab pre iifname lab0 udp length > 8 counter name lost drop"))])
         time.sleep(seconds)
-        lib.wait_for(lambda: dropped(lab) > seconds * rate / 2, 2)  # a busy machine sends them later
+        lib.wait_for(lambda: lib.nft_counters(lab.server)["lost"] > seconds * rate / 2, 2)  # a busy machine sends them later
         lib.must([*lab.server, "nft", "flush chain inet lab pre"])
-        lost = dropped(lab)
+        lost = lib.nft_counters(lab.server)["lost"]
         lib.must([*lab.server, "nft", "delete table inet lab"])
         got = run.finish(PATIENCE)
     figures = adds_up(document_of(got))
@@ -523,22 +519,16 @@ def one_local_port_is_waited_for(lab: lib.Lab, port: int) -> str:
     return f"{got.out.strip()} a second"
 
 
-def sent_again(end: "List[str]") -> int:
-    names, values = [line.split() for line in lib.must([*end, "cat", "/proc/net/snmp"]).splitlines()
-                     if line.startswith("Tcp:")]
-    return int(values[names.index("RetransSegs")])
-
-
 def connections_tell_what_they_sent_again(lab: lib.Lab, port: int, length: "List[str]", share: float) -> str:
     """In the window, up to the close of each connection: the kernel's counter includes the warm-up, later closes, and
     the control connection."""
     ends = {"LOCAL": lab.client, "REMOTE": lab.server}
-    before = {name: sent_again(end) for name, end in ends.items()}
+    before = {name: lib.snmp(end, "TcpRetransSegs") for name, end in ends.items()}
     got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", *length, "--json",
                    "--", "-r", "1,12000", "-S", "8K"], PATIENCE)
     told = []
     for name, end in ends.items():
-        again, most = document_of(got)["final"][f"{name}_TRANSPORT_RETRANS"], sent_again(end) - before[name]
+        again, most = document_of(got)["final"][f"{name}_TRANSPORT_RETRANS"], lib.snmp(end, "TcpRetransSegs") - before[name]
         assert again <= share * most and (again > 0 or share < 1), (name, again, most)
         told.append(f"{name.lower()} {again} of {most}")
     return ", ".join(told)

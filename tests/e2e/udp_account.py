@@ -3,7 +3,6 @@
 for scripts/netlab, and nftables with egress rules."""
 
 import os
-import re
 import signal
 import tempfile
 import time
@@ -82,19 +81,9 @@ def heal(lab: lib.Lab) -> None:
     lib.must([*lab.client, "nft", "delete table netdev lab"])
 
 
-def counters(lab: lib.Lab) -> "Dict[str, int]":
-    got = lib.run([*lab.client, "nft", "list counters netdev"], 20)
-    found = re.findall(r"counter (\w+) {\s*packets (\d+)", got.out)
-    assert len(found) == 3, got.out + got.err
-    return {name: int(packets) for name, packets in found}
-
-
 def overruns(lab: lib.Lab) -> int:
     """Datagrams dropped as the server's socket buffer was full."""
-    text = lib.run([*lab.server, "cat", "/proc/net/snmp", "/proc/net/snmp6"], 20).out
-    heads, row = (line.split() for line in text.splitlines() if line.startswith("Udp:"))
-    six = re.search(r"Udp6RcvbufErrors\s+(\d+)", text)
-    return int(row[heads.index("RcvbufErrors")]) + int(six[1] if six else 0)
+    return lib.snmp(lab.server, "UdpRcvbufErrors", "Udp6RcvbufErrors")
 
 
 def documented(lab: lib.Lab, port: int, plan: Plan) -> Run:
@@ -136,7 +125,7 @@ def attempt(lab: lib.Lab, port: int, plan: Plan) -> str:
     try:
         before = overruns(lab)
         run = documented(lab, port, plan)
-        nft = {name: packets * plan.block for name, packets in counters(lab).items()}
+        nft = {name: packets * plan.block for name, packets in lib.nft_counters(lab.client).items()}
         if overruns(lab) != before:
             raise Overrun(f"{overruns(lab) - before} datagrams overran the receiver")
         if run.far["udp.reordered"] > 0:
@@ -202,7 +191,7 @@ def responses(lab: lib.Lab, port: int, drop: str, engine: "Tuple[str, ...]", *sp
         need("status", got.rc, 0)
         found = {key: int(value) for key, value in
                  (line.split("=") for line in got.out.split())}
-        nft = counters(lab)
+        nft = lib.nft_counters(lab.client)
     finally:
         heal(lab)
     late = found["LATE_RESPONSES"]  # after a time-out of a second: the machine's fault, not the link's

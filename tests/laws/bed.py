@@ -317,13 +317,8 @@ class Bed:
 
     def full(self) -> int:
         """Datagrams lost in full receive buffers at both ends."""
-        total = 0
-        for role in ("client", "server"):
-            text = lib.must(["ip", "netns", "exec", self.lab.ns(role), "cat", "/proc/net/snmp", "/proc/net/snmp6"])
-            rows = [line.split() for line in text.splitlines() if line.startswith("Udp: ")]
-            total += int(dict(zip(rows[0], rows[1]))["RcvbufErrors"])
-            total += sum(int(line.split()[1]) for line in text.splitlines() if line.startswith("Udp6RcvbufErrors"))
-        return total
+        return sum(lib.snmp(["ip", "netns", "exec", self.lab.ns(role)], "UdpRcvbufErrors", "Udp6RcvbufErrors")
+                   for role in ("client", "server"))
 
     @staticmethod
     def made(document: str) -> "Optional[Dict[str, Any]]":
