@@ -9,11 +9,9 @@ import multiprocessing
 import os
 import re
 import resource
-import shutil
 import signal
 import socket
 import struct
-import sys
 import tempfile
 import termios
 import time
@@ -44,7 +42,6 @@ KEY = "correct horse battery staple"
 HELLO, CHALLENGE, PROOF = 0x504C0001, 0x504C0002, 0x504C0003
 MANY = 101 if lib.LONG else 40     # of resources that a daemon has few of
 DATAGRAM_PORTS, FLOWS = (101, 64) if lib.LONG else (30, 15)
-SITE, OTHER_SITE = "2001:db8:7", "2001:db8:8"   # IPv6 networks (/48)
 
 Case = Tuple[str, Callable[[], Optional[str]]]
 
@@ -71,7 +68,7 @@ CALIBRATE = struct.pack("!Ii", 5, -1).ljust(FRAME, b"\0")
 
 
 def calling(port: int, source: str) -> socket.socket:
-    conn = socket.create_connection((f"{SITE}::1" if ":" in source else "127.0.0.1", port), 20, (source, 0))
+    conn = socket.create_connection(("127.0.0.1", port), 20, (source, 0))
     conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return conn
 
@@ -334,34 +331,6 @@ def still_ports() -> str:
         assert got == 8 and (idle.refused > 0 or was_slow), f"still tests stay: {got} ports, {daemon.log()[-600:]}"
         assert f"event=session-still peer={GREEDY}" in daemon.log(), daemon.log()[-600:]
         return f"{got} ports after {time.monotonic() - begun:.1f} s, {idle.refused} refusals before"
-
-
-def sites(report: lib.Report) -> None:
-    """Run in a namespace with these addresses: thirty /64s of one site, two sessions each."""
-    def body() -> str:
-        with lib.Daemon(args=["--max-sessions", "60"], grace=None) as daemon, ExitStack() as stack:
-            idle = Idle(daemon.port, stack)
-            got = sum(idle.add(f"{SITE}:{n:x}::1", CALIBRATE) for n in range(1, 31) for _ in range(2))
-            assert got == 57, f"{got} of 60 sessions"
-            with ExitStack() as other:
-                assert Idle(daemon.port, other).add(f"{OTHER_SITE}:1::1", CALIBRATE)
-            words = measure(partial(starts, daemon.port, over, HONEST_STARTS, HONEST))
-            return f"{got} sessions; {words}"
-
-    report.case("thirty /64s of one site", body)
-
-
-def thirty_networks() -> str:
-    if not shutil.which("unshare") or not shutil.which("ip"):
-        raise lib.Skipped("no unshare, or no ip")
-    addresses = [f"{SITE}::1", f"{OTHER_SITE}:1::1", *(f"{SITE}:{n:x}::1" for n in range(1, 31))]
-    script = "ip link set lo up && " + " && ".join(f"ip addr add {a}/128 dev lo nodad" for a in addresses)
-    how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
-    if lib.run([*how, "sh", "-c", script], 20).rc != 0:
-        raise lib.Skipped("no network namespace with IPv6")
-    got = lib.run([*how, "sh", "-c", f'{script} && exec "$@"', "sh", sys.executable, *sys.argv, "sites"], 300)
-    assert got.rc == 0, got
-    return next(line for line in got.out.splitlines() if "sessions;" in line).partition("  ")[2]
 
 
 def moving(port: int, *args: str) -> lib.Started:
@@ -876,7 +845,6 @@ def suite(report: lib.Report) -> None:
         ("a client behind a proxy", through_a_proxy),
         ("silent connections of 250 addresses", pushed_out),
         ("ten big tests in a lab of one /24", a_lab),
-        ("thirty /64s of one site", thirty_networks),
         (f"{BURST} requests and resets", burst),
         ("requests of many that stay", served_burst),
         ("passphrases are guessed", partial(guesses, "--passphrase-file")),
@@ -892,4 +860,4 @@ def suite(report: lib.Report) -> None:
 
 if __name__ == "__main__":
     lib.netperf(), lib.netserver()
-    lib.main(sites if "sites" in sys.argv else suite)
+    lib.main(suite)

@@ -312,36 +312,7 @@ def reflection(port: int) -> str:
     return "20 forged requests, nothing sent to the victim"
 
 
-def bargain(port: int, direction: int) -> str:
-    """A request for datagrams from or to another host is refused, with the reason."""
-    with Control(port) as control:
-        got = control.ask(UDP, direction, near=VICTIM, port=4711)
-        assert got.error == errno.EACCES, f"error {got.error}"
-        assert VICTIM in got.why and CLIENT in got.why, got.why
-        return got.why
-
-
 # ---- the echo -----------------------------------------------------------------------------------
-
-def echo_first(port: int) -> str:
-    with Control(port) as control, ExitStack() as stack:
-        named, own = datagrams(stack, CLIENT), datagrams(stack, CLIENT)
-        stranger = datagrams(stack, STRANGER)
-        granted = control.granted(UDP, TRANSMIT, 1, port=named.getsockname()[1], echo=True)
-        to, token = (CLIENT, granted.port), granted.token
-        assert token, "no token in the response"
-        quiet(named, own)
-        stranger.sendto(token, to)  # as if it had guessed it
-        own.sendto(bytes(len(token)), to)
-        own.sendto(b"", to)
-        quiet(named, own, stranger)
-        own.sendto(token, to)
-        assert len(own.recv(2048)) == SIZE
-        got = control.answer()
-        assert got.error == 0, f"error {got.error}: {got.why}"
-        quiet(named, stranger, seconds=0)
-    return "the datagrams went to the port that the echo came from"
-
 
 def no_echo(port: int) -> str:
     with Control(port) as control, ExitStack() as stack:
@@ -452,9 +423,6 @@ def cases(port: int) -> Iterator[Case]:
     yield "UDP_STREAM: a stranger's datagrams", partial(streams_of_strangers, port)
     yield "UDP_RR: forged addresses", partial(reflection, port)
     yield "UDP: a client's port is closed", partial(closed_port, port)
-    for name, direction in (("UDP_RR", BOTH), ("UDP_STREAM", RECEIVE), ("UDP receive", TRANSMIT)):
-        yield f"{name} for somebody else", partial(bargain, port, direction)
-    yield "datagrams after the echo only", partial(echo_first, port)
     yield "datagrams to a client without echoes", partial(without_mark, port)
     for args in WORK:
         yield f"netperf {args}", partial(ours, port, args)

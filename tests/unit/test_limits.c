@@ -851,9 +851,12 @@ send_token(int fd, uint64_t token, const struct np_addr *to)
 	    sizeof(bytes));
 }
 
-/* Nothing before the echo, nothing for a wrong one; then to where the right one came from. */
+/* Nothing before the echo, nothing for a wrong one or a stranger's; then to where the right one
+ * came from. */
 TEST(datagrams_go_where_the_echo_came_from)
 {
+	const struct sockaddr_in elsewhere = { .sin_family = AF_INET,
+					       .sin_addr.s_addr = htonl(0x7f000002) };
 	struct np_limits limits = { .want_echo = true };
 	struct np_addr named, own, data;
 	struct book b = { .asked = 0 };
@@ -862,10 +865,13 @@ TEST(datagrams_go_where_the_echo_came_from)
 	char bytes[200];
 	FREED_BY(close_fd) int other = bound_socket(AF_INET, SOCK_DGRAM, &named);
 	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &own);
+	FREED_BY(close_fd) int stranger = socket(AF_INET, SOCK_DGRAM, 0);
 
+	assert_int_equal(bind(stranger, (const struct sockaddr *)&elsewhere, sizeof(elsewhere)), 0);
 	open_limited(&s, &limits, &b);
 	token = ask_with_echo(&s, np_addr_port(&named), &data);
 	assert_false(comes(other, 200));
+	send_token(stranger, token, &data);
 	send_token(fd, token + 1, &data);
 	send_token(fd, token ^ UINT64_C(1) << 63, &data);
 	assert_int_equal(sendto(fd, "", 0, 0, (struct sockaddr *)&data.sa, data.len), 0);
