@@ -194,25 +194,44 @@ def a_lab_that_is_up(shell: str) -> None:
         subprocess.run(["ip", "netns", "delete", namespace], check=True, timeout=PATIENCE)
 
 
+def options_of_netperf_and_netserver(shell: str) -> None:
+    tests = re.findall(r"(?m)^([A-Z]\w+) ", help_of([lib.netperf(), "--list-tests"]))
+    includes(shell, "netperf -t ", set(tests))
+    for line, commands in (("netperf -", [[lib.netperf(), "--help=all"]]), ("netserver -", [[lib.netserver(), "--help"]]),
+                           ("netperf -- -", [[lib.netperf(), "-t", test, "--", "-h"] for test in tests])):
+        helps = "".join(got.out + got.err for got in (lib.run(command, PATIENCE) for command in commands))
+        known = set(re.findall(r"(?m)(?:^  (?:-\w[^\n]*?, )?)(--[\w-]+)", helps))
+        assert len(known) > 25, known
+        includes(shell, f"{line}-", known)
+        if shell == "bash":     # zsh asks before it lists so many
+            includes(shell, line, set(re.findall(r"(?m)^  (-\w)\b", helps)))
+    assert "--test" not in asked(shell, "netperf -t TCP_RR -- --"), shell
+    for line in ("netperf -l -", "netperf -- -m -", "netperf -- --send-size ", "netserver -p -"):
+        offers(shell, line, set())      # a value is due
+    includes(shell, "netperf -c --", {"--test"})    # its rate is optional
+    offers(shell, "netperf -- -k --sen", {"--send-size"})
+    with tempfile.TemporaryDirectory() as place:
+        Path(place, "secret.key").touch()
+        for line in ("netperf --key-file ", "netperf --passphrase-file ", "netperf -F ", "netperf --json=",
+                     "netserver --key-file ", "netserver --access-file ", "netserver --metrics-file ", "netserver --key-file="):
+            includes(shell, line, {"secret.key"}, place)
+        for colon in (":", " : ") if shell == "bash" else (":",):     # bash may split it there
+            have = asked(shell, f"netperf --wire=pcap{colon}{place}/", place)
+            assert any(word.endswith("secret.key") for word in have), (shell, colon, have)
+        assert not asked(shell, f"netperf --json {place}/", place), shell   # it takes a file after "=" only
+
+
 def netperf_and_netserver(shell: str) -> None:
-    wanted = {"--test", "--json", "--host", "--explain"}
-    includes(shell, "netperf --", wanted)
-    includes(shell, "netserver --", {"--key-file", "--max-sessions"})
-    includes(shell, "netperf -t TCP_", {"TCP_STREAM", "TCP_RR", "TCP_MAERTS"})
-    includes(shell, "netperf --test=UDP_", {"UDP_STREAM", "UDP_RR"})
+    for line in ("netperf -t tcp_c", "netperf --test TCP_C", "netperf --test=Tcp_C"):
+        offers(shell, line, {"TCP_CRR", "TCP_CC"})
+    assert "UUID" not in asked(shell, "netperf -k "), shell     # -k of a test has another meaning
     offers(shell, "netperf -P ", {"0", "1"})
     includes(shell, "netperf --arrivals ", {"constant", "poisson"})
     includes(shell, "netperf --engine ", {"list", *ENGINES})
     includes(shell, "netperf --engine s", {"sync", "spin"})
-    have = includes(shell, "netperf -t TCP_RR -- --", {"--send-size"})
-    assert "--test" not in have, shell
-    offers(shell, "netperf -t TCP_RR -- -k P99_", {"P99_LATENCY", "P99_LATENESS"})
+    offers(shell, "netperf -t TCP_RR -- -k p99_", {"P99_LATENCY", "P99_LATENESS"})
     assert any(word.endswith("UUID") for word in asked(shell, "netperf -- -o THROUGHPUT,UUI")), shell
     offers(shell, "netperf -- -T ", {"tcp", "mptcp", "udp", "udplite", "sctp", "dccp"})
-    with tempfile.TemporaryDirectory() as place:
-        Path(place, "secret.key").touch()
-        includes(shell, "netperf --key-file ", {"secret.key"}, place)
-        includes(shell, "netserver --key-file ", {"secret.key"}, place)
 
 
 def syntax() -> None:
@@ -243,8 +262,8 @@ def main() -> None:
         if shell not in SHELLS:
             print(f"SKIP: no {shell}: apt-get install {shell}", flush=True)
             continue
-        for test in (commands_and_options_of_scripts, values_of_scripts, files_and_plans, labs, netperf_and_netserver,
-                     *((a_lab_that_is_up,) if os.geteuid() == 0 and shutil.which("ip") else ())):
+        for test in (commands_and_options_of_scripts, values_of_scripts, files_and_plans, labs, options_of_netperf_and_netserver,
+                     netperf_and_netserver, *((a_lab_that_is_up,) if os.geteuid() == 0 and shutil.which("ip") else ())):
             test(shell)
             tests[f"{shell}: {test.__name__}"] = True
             print(f"ok {shell}: {test.__name__}", flush=True)

@@ -1,4 +1,4 @@
-"""The generated manual pages and completions: they have every option and test in the programs' help, formatters
+"""The generated manual pages: they have every option and test in the programs' help, formatters
 accept them without warnings, and their examples run.
 """
 
@@ -411,60 +411,6 @@ def the_page_has_lines_of_the_log() -> None:
         assert any(one.endswith(shape(example)) for one in shapes), f"{example}: {written}"
 
 
-# ---- bash ---------------------------------------------------------------------------------------
-
-def completed(program: str, *words: str) -> List[str]:
-    """What the completion offers for the last word."""
-    script = ('. "$1"; program=$2; shift 2; COMP_WORDS=("$program" "$@"); COMP_CWORD=$#; '
-              '"_$program"; printf "%s\\n" "${COMPREPLY[@]}"')
-    got = lib.run(["bash", "-c", script, "-", str(BUILD / "bash" / program), program, *words],
-                  timeout=20)
-    assert got.rc == 0 and not got.err, f"{words}: status {got.rc}: {got.err}"
-    return got.out.split()
-
-
-def bash_offers_the_options() -> None:
-    assert_covered(global_options() | {"--"}, set(completed("netperf", "-")), 40)
-    assert_covered(test_options(), set(completed("netperf", "--", "-")), 30)
-    assert_covered(daemon_options(), set(completed("netserver", "-")), 12)
-
-
-def bash_offers_tests() -> None:
-    assert_covered(set(tests()), set(completed("netperf", "-t", "")), 8)
-    for words in (("-t", "tcp_c"), ("--test", "TCP_C"), ("--test", "=", "Tcp_C")):
-        assert {"TCP_CRR", "TCP_CC"} <= set(completed("netperf", *words)) <= set(tests()), words
-
-
-def bash_offers_figures() -> None:
-    assert completed("netperf", "--", "-k", "p99") == ["P99_LATENCY", "P99_LATENESS"]
-    assert completed("netperf", "--", "-o", "THROUGHPUT,uui") == ["THROUGHPUT,UUID"]
-    assert "UUID" not in completed("netperf", "-k", "")  # -k of a test has another meaning
-    assert completed("netperf", "--", "-k", "--sen") == ["--send-size"]
-
-
-def bash_offers_nothing_where_a_value_is_due() -> None:
-    for words in (("-l", "-"), ("--", "-m", "-"), ("--", "--send-size", "")):
-        assert completed("netperf", *words) == [], words
-    assert completed("netserver", "-p", "-") == []
-    assert "-t" in completed("netperf", "-c", "-")  # the rate is optional
-
-
-def bash_offers_files() -> None:
-    """Options with a file argument complete file names, after "=" if the argument is optional."""
-    with tempfile.TemporaryDirectory() as place:
-        Path(place, "run.json").touch()
-        have, begun = [f"{place}/run.json"], f"{place}/ru"
-        for option in ("--key-file", "--passphrase-file", "-F"):
-            assert completed("netperf", option, begun) == have, option
-        assert completed("netperf", "--json", "=", begun) == have
-        assert completed("netperf", "--wire", "=", f"pcap:{begun}") == [f"pcap:{have[0]}"]
-        assert completed("netperf", "--wire", "=", "pcap", ":", begun) == have      # as bash splits it
-        assert begun not in "".join(completed("netperf", "--json", begun))
-        for option in ("--key-file", "--access-file", "--metrics-file", "--fill-dir"):
-            assert completed("netserver", option, begun) == have, option
-            assert completed("netserver", option, "=", begun) == have, option
-
-
 # ---- scripts ------------------------------------------------------------------------------------
 
 SCRIPTS = ("netgate", "netlab", "netmesh", "netreport", "netsweep", "netvm")
@@ -607,9 +553,7 @@ def client_examples(report: lib.Report, commands: Sequence[List[str]]) -> None:
 def texts() -> "List[Callable[[], None]]":
     """Tests that do not depend on how the programs were built. The slow ones first."""
     return [formatters_have_no_complaint, a_reader_may_have_enough, scripts_tell_the_version, no_range_is_said_twice, the_rules_of_explain_use_each_constant,
-            the_design_names_all_that_a_transport_is, the_thresholds_are_those_of_the_code, resuming_repeats_a_command,
-            *([bash_offers_the_options, bash_offers_tests, bash_offers_figures, bash_offers_nothing_where_a_value_is_due,
-               bash_offers_files] if shutil.which("bash") else [])]
+            the_design_names_all_that_a_transport_is, the_thresholds_are_those_of_the_code, resuming_repeats_a_command]
 
 
 def suite(report: lib.Report) -> None:
