@@ -203,7 +203,7 @@ def options_of_netperf_and_netserver(shell: str) -> None:
         known = set(re.findall(r"(?m)(?:^  (?:-\w[^\n]*?, )?)(--[\w-]+)", helps))
         assert len(known) > 25, known
         includes(shell, f"{line}-", known)
-        if shell == "bash":     # zsh asks before it lists so many
+        if shell == "bash":     # zsh asks before it lists a hundred
             includes(shell, line, set(re.findall(r"(?m)^  (-\w)\b", helps)))
     assert "--test" not in asked(shell, "netperf -t TCP_RR -- --"), shell
     for line in ("netperf -l -", "netperf -- -m -", "netperf -- --send-size ", "netserver -p -"):

@@ -1,4 +1,5 @@
-"""Runs the commands of README.md and doc/cookbook.md, and holds their output against what stands there.
+"""Runs the commands of README.md, doc/cookbook.md and the examples of manual pages, and holds their output against what
+stands there.
 
     recipes.py [--show] [PATTERN...]
 
@@ -42,6 +43,7 @@ import lib
 from netkit.python import SYSTEM_PYTHON, has
 
 FILES = ("README.md", "doc/cookbook.md")
+PAGES = ("netperf.1", "netserver.1")
 QUESTIONS = len(re.findall(r"^## ", (lib.TOP / "doc/cookbook.md").read_text(), re.M))
 LAB = f"recipes{os.getpid() % 10000}"
 LAB_PORT, LAB_HOST = 12865, "10.77.0.2"
@@ -132,6 +134,19 @@ def blocks_of(name: str) -> List[Block]:
             end()
             marks = marks_of(line) if line.startswith("<!-- recipe:") else marks if not line.strip() else {}
     end()
+    return found
+
+
+def examples_of(page: str) -> List[Block]:
+    """Those between .EX and .EE, with our daemon in place of the page's; a client for each daemon."""
+    found: List[Block] = []
+    text = re.sub(r"\\f.|\\(?=-)", "", lib.page(page).read_text().partition("\n.SH EXAMPLES\n")[2].partition("\n.SH ")[0])
+    for words, new in (("server.example.net,inet6", "::1,inet6"), ("server.example.net", "HOST"), ("192.0.2.1", "127.0.0.1"),
+                       (" -T 1,1", " -T 0,0")):
+        text = text.replace(words, new)
+    for example in re.findall(r"(?ms)^\.EX\n(.*?)^\.EE$", text):
+        client = ["netperf -H HOST -t TCP_RR"] * example.startswith("netserver")
+        found.append(Block(page, {}, commands_of([*example.splitlines(), *client])))
     return found
 
 
@@ -262,6 +277,8 @@ def cannot_run(text: str) -> str:
             return why
     if re.search(r"\bnetlab\b", text) and lib.no_lab():
         return lib.no_lab()
+    if "inet6" in text and not lib.has_ipv6():
+        return "no IPv6"
     if "-t MPTCP" in text and not Path("/proc/sys/net/mptcp").exists():
         return "this kernel has no MPTCP"
     for words, module in (("--plot", "matplotlib"), ("--compare", "scipy"), ("netgate", "scipy")):
@@ -271,7 +288,7 @@ def cannot_run(text: str) -> str:
     if missing:
         return f"no {missing[0]}"
     config = Path(os.environ.get("top_builddir") or lib.TOP) / "config.h"
-    for option, library in (("--json", "JANSSON"), ("--wire", "PCAP"), ("--key-file", "SODIUM")):
+    for option, library in (("--json", "JANSSON"), ("--wire", "PCAP"), ("run.json", "JANSSON"), ("--key-file", "SODIUM")):
         if option in text and config.exists() and f"#define HAVE_{library} 1" not in config.read_text():
             return f"a build without {library.lower()}"
     return ""
@@ -283,7 +300,7 @@ def judge(command: Command, got: lib.Result, marks: Dict[str, str]) -> str:
     if got.rc != 0:
         return f"status {got.rc}: {got.out!r}"
     if command.output is None:
-        return ""
+        return "".join(line for line in lines if line.startswith("netperf: "))
     if "words vary" in marks and command.output:
         words = [line.split()[0] for line in command.output if line.strip()]
         first = next((word for word in words if not re.fullmatch(NUMBER, word)), words[0])
@@ -353,10 +370,11 @@ def suite(report: lib.Report) -> None:
     shapes_are_told_apart(report)
     began, count = time.monotonic(), 0
     for name in FILES:
-        blocks = blocks_of(name)
         questions = re.findall(r"\b(\d+) questions\b", (lib.TOP / name).read_text())
         report.check(f"{name} counts the questions", questions == [str(QUESTIONS)], " ".join(questions))
-        report.check(f"{name} has commands", sum(len(block.commands) for block in blocks) >= 5)
+    for name in (*FILES, *PAGES):
+        blocks = examples_of(name) if name in PAGES else blocks_of(name)
+        report.check(f"{name} has commands", sum(len(block.commands) for block in blocks) >= 6)
         with ExitStack() as stack:
             place = Place(stack)
             # A failed command may leave a lab behind.
