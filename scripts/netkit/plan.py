@@ -360,9 +360,9 @@ def width(values: "Sequence[float]", level: float) -> float:
         return math.inf
     mean = statistics.fmean(values)
     spread = math.sqrt(math.fsum((value - mean)**2 for value in values) / (len(values) - 1))   # stdev() is exact, and slow
-    if not spread:
-        return 0.0
-    return 200 * student(level, len(values) - 1) * spread / math.sqrt(len(values)) / abs(mean) if mean else math.inf
+    if not spread or not mean:
+        return 0.0 if mean else math.inf
+    return 200 * student(level, len(values) - 1) * spread / math.sqrt(len(values)) / abs(mean)
 
 
 def confident(values: "Sequence[float]", until: "Sequence[float]", least: int, most: int) -> "Tuple[float, bool]":

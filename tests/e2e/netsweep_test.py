@@ -246,7 +246,7 @@ class Plans(unittest.TestCase):
         # Mean 100, deviation 1: half of the interval is 9.925 / sqrt(3) at 99 %, 5.73.
         for values, wanted, least, most, reached in (
                 ([99, 100, 101], 11.4, 3, 3, False), ([99, 100, 101], 11.5, 3, 3, True), ([100, 100], 5, 3, 9, False),
-                ([100], 5, 1, 1, False), ([99, 100, 101], 25, 3, 10, False), ([99, 100, 101], 33, 3, 10, True)):
+                ([100], 5, 1, 1, False), ([0, 0, 0], 5, 3, 3, False), ([99, 100, 101], 25, 3, 10, False), ([99, 100, 101], 33, 3, 10, True)):
             self.assertEqual(plans.confident(values, (99, wanted), least, most)[1], reached)
 
     def test_lengths(self):
