@@ -39,6 +39,7 @@ class NewerDocument(Exception):
 
 def known(found: "Dict[str, Any]") -> "Dict[str, Any]":
     """A document in the form that the programs use. Raises NewerDocument, or ValueError if it is not a document."""
+    json.dumps(found, allow_nan=False)      # a ValueError
     number = numbers.of(found)
     if number > NUMBER:
         raise NewerDocument(f"netperf wrote a document of number {number}, and this program reads 1 to {NUMBER} "
@@ -192,13 +193,13 @@ def told(end: Ended, known: "Dict[str, Any]") -> "Dict[str, Any]":
 def read(run: Run, known: "Dict[str, Any]", ends: "List[Ended]") -> None:
     """Fill in a run's figures from the results of one netperf or several."""
     results = [options.figures(known, end.done.stdout) for end in ends]
-    bad = [i for i, end in enumerate(ends)
-           if end.done.exit != 0 or end.done.reason or not isinstance(results[i].get("THROUGHPUT"), (int, float))]
+    samples = [options.interim(end.done.stdout) for end in ends]
+    bad = [i for i, end in enumerate(ends) if end.done.exit != 0 or end.done.reason or samples[i] is None
+           or not isinstance(results[i].get("THROUGHPUT"), (int, float))]
     first = bad[0] if bad else 0
     done = ends[first].done
     run.exit, run.stdout, run.stderr = done.exit, done.stdout, done.stderr
     run.result = results[first]
-    samples = [options.interim(end.done.stdout) for end in ends]
     if len(ends) > 1:
         run.result = {} if bad else options.together(results)
         run.more["processes"] = [
@@ -210,4 +211,5 @@ def read(run: Run, known: "Dict[str, Any]", ends: "List[Ended]") -> None:
         run.interim = samples[0] or None
         run.more.update(told(ends[0], known))
     if bad:
-        fail(run, done.exit, done.reason or ("" if done.exit else "netperf printed no throughput"))
+        why = "no throughput" if samples[first] is not None else "an interim result that is not a number"
+        fail(run, done.exit, done.reason or ("" if done.exit else f"netperf printed {why}"))

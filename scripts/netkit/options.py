@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Optional
 
-from netkit import UsageError, units
+from netkit import UsageError, results, units
 
 Known = Dict[str, Any]      # axes and constants of a point; None: netperf's default
 
@@ -310,9 +310,9 @@ CLASSIC_FIGURES = ("RSR_SIZE", "LSS_SIZE", "LOCAL_SEND_SIZE", "ELAPSED_TIME", "T
 
 
 def number(text: str) -> Any:
-    """A number if the text is one, else the text."""
+    """A number if the text is one that can have been measured, else the text."""
     found = NUMBER.fullmatch(text)
-    if not found or not math.isfinite(float(text)):
+    if not found or abs(float(text)) > results.MOST_FIGURE:
         return text
     return float(text) if found[1] or found[2] else int(text)
 
@@ -343,19 +343,19 @@ def classic_figures(stdout: str) -> "Dict[str, Any]":
     return {**found, "THROUGHPUT_UNITS": unit[1].replace(" ", "") + "/s"}
 
 
-def interim(stdout: str) -> "List[List[float]]":
-    """Parse interim results: seconds since the start and throughput of each."""
-    samples: "Dict[str, Dict[str, float]]" = {}
+def interim(stdout: str) -> "Optional[List[List[float]]]":
+    """Parse interim results: seconds since the start and throughput of each. None if one is not a number."""
+    samples: "Dict[str, Dict[str, Any]]" = {}
     for name, index, value in INTERIM.findall(stdout):
-        if NUMBER.fullmatch(value):
-            samples.setdefault(index, {})[name] = float(value)
-    pairs = [(one["INTERVAL"], one["INTERIM_RESULT"]) for one in samples.values() if len(one) == 2]
-    if not pairs:
-        pairs = [(float(s), float(rate)) for rate, s in INTERIM_LINE.findall(stdout)]
+        samples.setdefault(index, {})[name] = number(value)
+    pairs = [(one["INTERVAL"], one["INTERIM_RESULT"]) for one in samples.values() if len(one) == 2] or [
+        (number(seconds), number(rate)) for rate, seconds in INTERIM_LINE.findall(stdout)]
+    if any(isinstance(one, str) for pair in pairs for one in pair):
+        return None
     since, made = 0.0, []
     for seconds, rate in pairs:
         since += seconds
-        made.append([round(since, 3), rate])
+        made.append([round(since, 3), float(rate)])
     return made
 
 

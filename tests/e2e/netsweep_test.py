@@ -438,6 +438,8 @@ class Options(unittest.TestCase):
         self.assertEqual(options.interim(text), [[0.25, 93.5], [0.75, 94.0]])
         line = "Interim result:   93.10 10^6bits/s over 1.002 seconds ending at 1700000000.123\n"
         self.assertEqual(options.interim(line * 2), [[1.002, 93.1], [2.004, 93.1]])
+        for bad in (text.replace("=94\n", "=1e999\n"), text.replace("=94\n", "=nan\n"), line.replace("93.10", "9.3.1")):
+            self.assertIsNone(options.interim(bad), bad)
 
     def test_figures_of_flows(self):
         alone = options.selectors({"test": "TCP_RR"})
@@ -1037,6 +1039,9 @@ class Loopback(Calling):
         self.sweep(self.plan("[axes]\nsize = [1]\n"), "--host", "h", "--netperf", netperf, "--output", "o.jsonl", status=1)
         run = results.read(f"{self.place}/o.jsonl").runs[0]
         self.assertIn("document of number 99, and this program reads 1 to 3", run.reason())
+        self.fake("for word; do case $word in --json=*) echo '{\"latency\": {\"intervals\": NaN}}' > ${word#--json=} ;; esac; done\n"
+                  "echo THROUGHPUT=1\n", "--json[=file]")
+        self.sweep(self.plan("[axes]\nsize = [1]\n"), "--host", "h", "--netperf", netperf, "--output", "nan.jsonl")
 
     @unittest.skipIf(NO_SCIPY, NO_SCIPY)
     def test_until_confidence(self):

@@ -208,7 +208,7 @@ def read(made: Slot, point: Point, done: machine.Done, document: "Dict[str, Any]
     if lacking:
         raise machine.MachineError(f"netperf gave no {', '.join(lacking)} for {point.test}")
     made.length = made.figures.get("ELAPSED_TIME", 0.0)
-    made.samples = [(at, rate) for at, rate in documents.interim(document) or options.interim(done.stdout)]
+    made.samples = [(at, rate) for at, rate in documents.interim(document) or options.interim(done.stdout) or []]
     iterations = document.get("iterations") or [{}]
     # Single values that both ends have. Series would be most of the file, and are not compared.
     made.evidence = {end: {name: value for name, value in iterations[-1][end].items() if not isinstance(value, list)}
