@@ -512,7 +512,7 @@ def differ(one: Results, other: Results) -> bool:
 
 def merge(parts: "Sequence[Results]") -> Results:
     """Merge sweeps into one. A constant that differs, or is an axis of one of them, becomes an axis, and so do labels.
-    Runs at the same point become repetitions; runs found in two files (copied, or resumed) count once."""
+    Runs at the same point become repetitions; runs found in two files (copied, or resumed) count once: the latest try."""
     empty = [part for part in parts if not part.runs]
     warnings = [line for part in parts for line in part.warnings]
     if len(empty) < len(parts):
@@ -560,6 +560,8 @@ def joined_runs(parts: "Sequence[Results]", axes: "List[str]") -> "List[Run]":
     found: "List[Run]" = []
     seen = set()
     count: "Counter[str]" = Counter()
+    tries = sorted((run.ok, run.started, part.header.started, part.header.plan_text, run.key) for part in parts for run in part.runs)
+    last = {one[2:]: one[:2] for one in tries}      # a sweep that is resumed tries again what failed
     for part in parts:
         points: "Dict[str, Tuple[Dict[str, Any], str, str]]" = {}
         for run in part.runs:
@@ -570,7 +572,8 @@ def joined_runs(parts: "Sequence[Results]", axes: "List[str]") -> "List[Run]":
                     name: value for name, value in point.items() if name not in SETS})
             point, place, own = points[run.place]
             same = (own, run.started, tuple(run.command))
-            if run.started and same in seen:
+            if run.started and same in seen or not run.ok and part.header.plan_text and last[
+                    part.header.started, part.header.plan_text, run.key] != (run.ok, run.started):
                 continue
             seen.add(same)
             count[place] += 1

@@ -355,6 +355,12 @@ class Histories(Place):
         self.assertRegex(text, r"note: left out: \S+notes.json: line 1")
         self.assertRegex(self.run_it(other_machine=True)[1], r"tcp_stream +THROUGHPUT +14 ")
 
+    def test_a_copy_from_before_a_resume_is_left_out(self):
+        same = machine()
+        for name, runs in (("a.jsonl", [100.0]), ("b.jsonl", [100.0, 100.0])):
+            Path(self.sweep(1, runs, same)).rename(self.dir / name)
+        self.assertEqual([len(one) for session in past.read(str(self.dir), "B")[0] for one in session.slots.values()], [2])
+
     def test_slots_of_the_other_side_and_of_learning_do_not_count(self):
         for day in range(1, 9):
             self.gate(day, [slot("tcp_stream", 50.0, 0), slot("tcp_stream", 70.0, 1, "A"),

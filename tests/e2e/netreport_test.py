@@ -304,6 +304,10 @@ class Files(Place):
         more = self.file(self.points(), [good({"size": 1}, 3.0, 2)], {"mtu": 1500, "length": 1})
         pooled = results.merge([results.read(one), results.read(more)])
         self.assertEqual([run.repetition for run in pooled.runs], [1, 2])
+        paths = [self.file(self.points(), [good({"size": 1}, 1.0), then], {}, name, plan_text="p") for name, then in (
+            ("copy.jsonl", failed({"size": 1}, "no", 2)), ("resumed.jsonl", good({"size": 1}, 1.0, 2)))]
+        for both in (paths, paths[::-1]):   # copied, then resumed
+            self.assertEqual([run.ok for run in results.merge([results.read(path) for path in both]).runs], [True, True])
 
     def test_faults_name_file_line_and_mend(self):
         header = json.dumps(results.Header().as_json())

@@ -185,9 +185,9 @@ def accepted(folder: str) -> "Dict[str, Dict[str, str]]":
 
 
 def in_order(found: "Sequence[Session]") -> "List[Session]":
-    """Sort sessions by their start. Copies of a session are dropped."""
+    """Sort sessions by their start. Copies of a session are dropped; that with the most good slots stays."""
     one_each = {(session.started, json.dumps(session.environment, sort_keys=True)): session
-                for session in reversed(found)}
+                for session in sorted(reversed(found), key=lambda one: sum(map(len, one.slots.values())))}
     return sorted(one_each.values(), key=lambda session: session.started)
 
 
