@@ -569,7 +569,7 @@ def check(plan: Plan) -> None:
     many = math.prod(len(axis.values) for axis in plan.axes if not (plan.pairs and axis.name in ("client", "server")))
     many *= plan.repetitions * (len(plan.pairs) if plan.pairs else 1)
     if many > MOST:
-        raise PlanError(f"axes and repetitions make {many:.3g} runs: {MOST} at most (fewer values, or several plans)")
+        raise PlanError(f"axes and repetitions make {many} runs: {MOST} at most (fewer values, or several plans)")
     points = plan.points()
     for name in plan.hooks() if plan.order in TOGETHER else ():
         if len({str(plan.state(name, point)) for point in points}) > len({elsewhere(point) for point in points}):

@@ -688,7 +688,7 @@ def over_time(sweep: Sweep, cell: Cell, index: int, wish: Wish) -> Panel:
             Mark(at, worst[2], f"worst second\n{plain(worst[2], 6)} {panel.unit}") for at in worst[:2]], "worst"))
     off = statistics.pstdev(values) / mean_of(values) * 100 if mean_of(values) else 0.0
     panel.note = (f"mean {plain(mean, 4)}, samples {plain(min(values), 4)} to {plain(max(values), 4)}, "
-                  f"deviation {off:.2g}\u00a0%")
+                  f"deviation {plain(off, 2)}\u00a0%")
     return panel
 
 

@@ -10,7 +10,7 @@ from netkit import adaptive, calls, engines, environment, ioengines, machine, op
 from netkit.calls import fail
 from netkit.plan import A_DAY, EACH_RUN, HERE, TOGETHER, Plan, Point, Task, confident
 from netkit.results import Run, point_key
-from netkit.units import show_duration, show_point, show_value
+from netkit.units import show_duration, show_figure, show_point, show_value
 
 GRACE = 30.0                # seconds that netperf may take beyond its length: it gives up after 15
 COMMAND_LIMIT = 300.0       # for a user's command
@@ -178,7 +178,7 @@ class Sweep:
             count, (level, wanted) = len(self._values(point)), self.plan.until or (0.0, 0.0)
             if count >= self.plan.repetitions and not self._satisfied(point):
                 yield (f"{show_point(point)}: after {count} runs the mean is sure to "
-                       f"{self._confident(point)[0]:.3g} % in all, not to {wanted:g} %, at {level:g} %")
+                       f"{show_figure(self._confident(point)[0])} % in all, not to {wanted:g} %, at {level:g} %")
 
     def _together(self, tasks: "List[Task]", index: int) -> None:
         self.progress.begin(tasks)

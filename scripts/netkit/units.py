@@ -42,7 +42,7 @@ def printable(text: str, but: str = "") -> str:
 
 def show_figure(value: float) -> str:
     """Five significant digits, without exponent."""
-    return f"{value:.5g}" if abs(value) < 1e5 else f"{value:.0f}"
+    return f"{value:.5g}" if abs(value) < 99999.5 else f"{value:.0f}"
 
 
 def show_rate(bits: float) -> str:
@@ -50,7 +50,7 @@ def show_rate(bits: float) -> str:
     for size, unit in ((1e9, "Gbit/s"), (1e6, "Mbit/s"), (1e3, "kbit/s")):
         if bits >= size:
             break
-    return f"{bits / size:.5g} {unit}"
+    return f"{show_figure(bits / size)} {unit}"
 
 
 def show_time(time: float) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 from netkit import calls, machine, python, results, sweep
 from netkit.plan import Plan
-from netkit.units import show_duration, show_value
+from netkit.units import show_duration, show_time, show_value
 
 JITTER = 0.1        # of the period, so that cycles of several hosts do not stay in step
 KEPT = 1000         # newest files that are kept in a history
@@ -32,7 +32,7 @@ def check(plan: Plan, period: float, budget: Optional[float]) -> str:
     if whole > period:
         return f"a cycle takes about {show_duration(whole)}"
     if budget and seconds > period * budget / 100:
-        return (f"{end} is in runs for {seconds:.3g} s of each cycle, which is {100 * seconds / period:.2g} % of the time, not "
+        return (f"{end} is in runs for {show_time(seconds)} of each cycle, which is {100 * seconds / period:.3g} % of the time, not "
                 f"{budget:g} %: --every {show_duration(100 * seconds / budget)} would do, or a shorter length")
     return ""
 

@@ -6,6 +6,7 @@
 
 #include "base/cpulist.h"
 #include "base/text.h"
+#include "out/explain/rules.h"
 
 enum {
 	STATE = 256,          /* bytes of a text */
@@ -56,21 +57,6 @@ static enum np_preflight_level
 ok_unless(bool wrong, enum np_preflight_level level)
 {
 	return wrong ? level : NP_PREFLIGHT_OK;
-}
-
-/* Write a rate as "1 Gbit/s". Returns out. */
-static const char *
-rate_text(double bps, char out[32])
-{
-	static const char units[] = " kMGT";
-	size_t u = 0;
-
-	while (bps >= 1000 && u < 4) {
-		bps /= 1000;
-		u++;
-	}
-	snprintf(out, 32, u == 0 ? "%.3g bit/s" : "%.3g %cbit/s", bps, units[u]);
-	return out;
 }
 
 static bool
@@ -159,19 +145,20 @@ judge_speed(const struct view *v, struct state *s)
 	double near = fact(v, "host.nic.speed_mbps");
 	double far = np_bag_number(v->peer, "host.nic.speed_mbps");
 	const char *duplex = np_bag_string(v->host, "host.nic.duplex");
-	char rate[32], other[64] = "", text[32];
+	char other[64] = "";
 	bool half = duplex != NULL && strcmp(duplex, "half") == 0;
 	bool differ = !isnan(far) && far != near;
 
 	if (differ) {
-		snprintf(other, sizeof(other), ", the other end's %s", rate_text(far * 1e6, text));
+		snprintf(other, sizeof(other), ", the other end's %s",
+			 np_rate_words(far * 1e6).text);
 	}
 	return !isnan(near) &&
 	       found(s,
 		     half     ? NP_PREFLIGHT_WARN
 		     : differ ? NP_PREFLIGHT_LOOK
 			      : NP_PREFLIGHT_OK,
-		     "%s%s%s%s", rate_text(near * 1e6, rate), duplex != NULL ? ", duplex " : "",
+		     "%s%s%s%s", np_rate_words(near * 1e6).text, duplex != NULL ? ", duplex " : "",
 		     duplex != NULL ? duplex : "", other);
 }
 
@@ -285,13 +272,12 @@ judge_qdisc(const struct view *v, struct state *s)
 					     "pfifo_fast", "mqprio", "pfifo", "bfifo" };
 	const char *kind = np_bag_string(v->host, "host.nic.qdisc");
 	double bps = fact(v, "host.nic.qdisc.rate_bps");
-	char rate[32];
 
 	if (kind == NULL) {
 		return false;
 	}
 	if (bps > 0) {
-		return found(s, NP_PREFLIGHT_WARN, "%s, at most %s", kind, rate_text(bps, rate));
+		return found(s, NP_PREFLIGHT_WARN, "%s, at most %s", kind, np_rate_words(bps).text);
 	}
 	return found(s, ok_unless(!NP_TEXT_ONE_OF(kind, plain), NP_PREFLIGHT_LOOK), "%s", kind);
 }
@@ -393,7 +379,6 @@ judge_memory(const struct view *v, double bytes, double data, bool by_default, s
 	double rtt_s = v->rtt_s > 0 ? v->rtt_s : GUESSED_US / 1e6;
 	double allows_bps = data * 8 / rtt_s;
 	double wanted_bps = v->rate_bps > 0 ? v->rate_bps : good_rate_bps;
-	char rate[32], of[32];
 
 	if (isnan(bytes)) {
 		return false;
@@ -402,10 +387,10 @@ judge_memory(const struct view *v, double bytes, double data, bool by_default, s
 		     allows_bps >= wanted_bps        ? NP_PREFLIGHT_OK
 		     : v->rate_bps > 0 && by_default ? NP_PREFLIGHT_WARN
 						     : NP_PREFLIGHT_LOOK,
-		     "%.0f bytes: enough for %s at %.3g ms RTT%s%s%s", bytes,
-		     rate_text(allows_bps, rate), rtt_s * 1e3, v->rtt_s > 0 ? "" : " (assumed)",
-		     v->rate_bps > 0 ? ", the link has " : "",
-		     v->rate_bps > 0 ? rate_text(v->rate_bps, of) : "");
+		     "%.0f bytes: enough for %s at %s RTT%s%s%s", bytes,
+		     np_rate_words(allows_bps).text, np_time_words(rtt_s * 1e6).text,
+		     v->rtt_s > 0 ? "" : " (assumed)", v->rate_bps > 0 ? ", the link has " : "",
+		     v->rate_bps > 0 ? np_rate_words(v->rate_bps).text : "");
 }
 
 /* Limits tests without -s and -S. Half of it is overhead (tcp(7), tcp_adv_win_scale). */

@@ -86,7 +86,7 @@ class Plans(unittest.TestCase):
         for text, words in (
                 ("axes = 1", "wrong kind"), ("[axis]\na = 1", "axis is not a member of a plan"),
                 ("[axes]\nbuffer = []", "no values"), ("[axes]\nbuffer = [1, 1]", "twice"),
-                ("[axes]\n" + "".join(f"{name} = {[*range(1, 102)]}\n" for name in ("buffer", "size", "flows")), "1.03e+06 runs"),
+                ("[axes]\n" + "".join(f"{name} = {[*range(1, 102)]}\n" for name in ("buffer", "size", "flows")), "1030301 runs"),
                 ("[axes]\nfoo = [1]", "foo changes nothing"), ("[axes]\nsend_buffer = [1]", "(try buffer)"),
                 ("[constants]\nlenght = 1", "lenght changes nothing: is length meant?"),
                 ("[constants]\nhost = 'g'\nlab = '--mtu 9000'", "host and lab"),
@@ -104,7 +104,7 @@ class Plans(unittest.TestCase):
                 ("[axes]\nbuffer = { from = 1, to = 4, step = 0 }", "a range is"),
                 ("[axes]\nbuffer = [1]\n[constants]\nbuffer = 1", "an axis and a constant"),
                 ("order = 'up'", "one of given"), ("repetitions = 0", "from 1"),
-                ("repetitions = 2000000000", "make 2e+09 runs: 1000000 at most"),
+                ("repetitions = 2000000000", "make 2000000000 runs: 1000000 at most"),
                 ("[before]\nx = 'true'", "neither an axis"), ("[[skip]]\nx = 1", "skip: x is neither"),
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = '<64KB'", "'<64KB' is no bound"),
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, '=> 3']", "'=> 3' is no bound"),
@@ -299,8 +299,9 @@ class Units(unittest.TestCase):
                               ("1 mbit", None), ("-1mbit", None), (0, None), (True, None), (None, None)):
             self.assertEqual(units.rate(given), wanted, given)
         self.assertEqual([units.rate(text, unit=True) for text in ("1gbit", "1g", "1000")], [1e9, None, None])
-        self.assertEqual([units.show_rate(bits) for bits in (94.12e6, 1e9, 64e3, 500)],
-                         ["94.12 Mbit/s", "1 Gbit/s", "64 kbit/s", "0.5 kbit/s"])
+        self.assertEqual([units.show_rate(bits) for bits in (94.12e6, 1e9, 64e3, 500, 1e14)],
+                         ["94.12 Mbit/s", "1 Gbit/s", "64 kbit/s", "0.5 kbit/s", "100000 Gbit/s"])
+        self.assertEqual([units.show_figure(value) for value in (0.25, 99999.4, 99999.7, 1e6)], ["0.25", "99999", "100000", "1000000"])
 
     def test_times(self):
         for given, wanted in (("5ms", 0.005), ("250us", 0.00025), ("0", 0.0), ("1.5ms", 0.0015), ("1m30s", 90.0),
@@ -1459,7 +1460,9 @@ class Every(Sweeping):
     def test_what_can_not_be(self):
         self.plan(self.PLAN)
         for words, says in ((["--every", "20s", "--budget", "1"], "here is in runs for 2 s of each cycle, which is 10 % of the time, not 1 %: "
-                             "--every 3 min 20 s would do"), (["--every", "1s"], "a cycle takes about"), (["--every", "0s"], "'0s' is not a time"), (["--budget", "1"], "only with --every"),
+                             "--every 3 min 20 s would do"),
+                            (["--every", "5000s", "--set", "length=1000", "--budget", "1"], "for 2000 s of each cycle, which is 40 %"),
+                            (["--every", "1s"], "a cycle takes about"), (["--every", "0s"], "'0s' is not a time"), (["--budget", "1"], "only with --every"),
                             (["--history", "h", "--output", "o"], "--output: not together with --history"),
                             (["--every", "5s", "--output", "o"], "--output: not together with --every"),
                             (["--every", "9s", "--metrics-listen", "x"], "--metrics-listen x: try 127.0.0.1:9464")):

@@ -145,6 +145,8 @@ static const struct {
 	{ "qdisc", "host.nic.qdisc='prio'", "", LOOK, "prio" },
 	{ "qdisc", "host.nic.qdisc='tbf' host.nic.qdisc.rate_bps=100e6", "", WARN,
 	  "tbf, at most 100 Mbit/s" },
+	{ "qdisc", "host.nic.qdisc='tbf' host.nic.qdisc.rate_bps=999.6e6", "", WARN,
+	  "999.6 Mbit/s" },
 	{ "gso-max", "host.nic.gso_max_size=65536 host.nic.gso_max_segs=65535", "", OK,
 	  "65536 bytes" },
 	{ "gso-max", "host.nic.gso_max_size=2000 host.nic.gso_max_segs=1", "", LOOK, "1 segments" },
@@ -173,14 +175,14 @@ static const struct {
 	{ "tcp-options", "host.tcp.sack=0 host.tcp.timestamps=1 host.tcp.window_scaling=0", "",
 	  WARN, "off: window_scaling, sack" },
 	{ "tcp-rmem", "host.tcp.rmem=4096/131072/6291456", "", OK,
-	  "6291456 bytes: enough for 25.2 Gbit/s at 1 ms RTT (assumed)" },
-	{ "tcp-rmem", "host.tcp.rmem=4096/131072/262144", "", LOOK, "1.05 Gbit/s" },
-	{ "tcp-wmem", "host.tcp.wmem=4096/131072/262144", "", LOOK, "1.05 Gbit/s" },
+	  "6291456 bytes: enough for 25.17 Gbit/s at 1 ms RTT (assumed)" },
+	{ "tcp-rmem", "host.tcp.rmem=4096/131072/262144", "", LOOK, "1.049 Gbit/s" },
+	{ "tcp-wmem", "host.tcp.wmem=4096/131072/262144", "", LOOK, "1.049 Gbit/s" },
 	{ "tcp-wmem", "host.tcp.wmem=?", "", UNREAD, "" },
 	{ "rmem-max", "host.core.rmem_max=212992", "", LOOK,
-	  "212992 bytes: enough for 1.7 Gbit/s" },
+	  "212992 bytes: enough for 1.704 Gbit/s" },
 	{ "wmem-max", "host.core.wmem_max=4194304", "", OK,
-	  "4194304 bytes: enough for 33.6 Gbit/s" },
+	  "4194304 bytes: enough for 33.55 Gbit/s" },
 	{ "host.cpu.mhz", "host.cpu.mhz=?", "", UNREAD, "Permission denied" },
 	{ "host.path_mtu", "host.path_mtu=?", "", SILENT, "" }, /* its rule says it */
 };
@@ -203,7 +205,7 @@ TEST(each_rule_says_what_it_should)
 TEST(limits_are_held_against_bandwidth_times_delay)
 {
 	static const struct np_preflight_path far = { .rate_bps = 10e9, .rtt_s = 0.01 };
-	static const struct np_preflight_path near = { .rate_bps = 1e9, .rtt_s = 0.0001 };
+	static const struct np_preflight_path near = { .rate_bps = 1e9, .rtt_s = 0.0009996 };
 	struct np_bag *host =
 	    bag("host.tcp.rmem=4096/131072/6291456 host.tcp.wmem=4096/16384/33554432 "
 		"host.core.rmem_max=212992");
@@ -212,7 +214,7 @@ TEST(limits_are_held_against_bandwidth_times_delay)
 	np_preflight_each(host, NULL, &far, look, &l);
 	assert_int_equal(l.level, WARN);
 	assert_string_equal(l.state,
-			    "6291456 bytes: enough for 2.52 Gbit/s at 10 ms RTT, the link has "
+			    "6291456 bytes: enough for 2.517 Gbit/s at 10 ms RTT, the link has "
 			    "10 Gbit/s");
 	l = (struct looking){ .name = "tcp-wmem", .level = -1 };
 	np_preflight_each(host, NULL, &far, look, &l);
@@ -223,6 +225,7 @@ TEST(limits_are_held_against_bandwidth_times_delay)
 	l = (struct looking){ .name = "tcp-rmem", .level = -1 };
 	np_preflight_each(host, NULL, &near, look, &l);
 	assert_int_equal(l.level, OK);
+	assert_non_null(strstr(l.state, " at 1 ms RTT,"));
 	np_bag_free(host);
 }
 

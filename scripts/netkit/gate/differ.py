@@ -221,7 +221,7 @@ class Counted(NamedTuple):
     def line(self) -> str:
         a, b = self.medians
         if self.unit == "of the time":
-            return f"{self.end} {self.name}: {100 * a:.2g} -> {100 * b:.2g} % of the time"
+            return f"{self.end} {self.name}: {100 * a:.3g} -> {100 * b:.3g} % of the time"
         a, b = (f"{value:.0f}" if value == int(value) else output.figure(value) for value in (a, b))
         return f"{self.end} {self.name}: {a} -> {b} {self.unit}".rstrip()
 

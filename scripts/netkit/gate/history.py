@@ -354,7 +354,7 @@ def rows(history: History) -> "List[List[str]]":
             head = ["", "", ""]
         if not one.changes:
             made.append([*head, "-", units.show_figure(math.exp(np.mean(one.means))), "", one.unit, "", "",
-                         f"no change, sessions differ by {one.noise():.2g} %" if not one.missing else
+                         f"no change, sessions differ by {one.noise():.3g} %" if not one.missing else
                          f"too few sessions to tell, {one.missing} missing"])
     return made
 

@@ -10,7 +10,7 @@ from argparse import Namespace
 from dataclasses import dataclass, field, replace
 from typing import List, Sequence, Tuple
 
-from .. import UsageError, files, machine, options
+from .. import UsageError, files, machine, options, units
 from . import ends as both, keeper
 from .ends import Ends
 from .model import Metric, Point, Side
@@ -136,7 +136,7 @@ def shares(made: Suite, budget: float) -> str:
     if each < LEAST_SECONDS:
         raise UsageError(f"--budget {budget:g}: {count} points get {each:.3g} s each, and take {LEAST_SECONDS:g} s "
                         f"at least (--budget {count * LEAST_SECONDS:g}, or fewer points by --only)")
-    return f"{count} point{'s' * (count != 1)}, {each:.3g} s each" + (
+    return f"{count} point{'s' * (count != 1)}, {units.show_duration(each)} each" + (
         f"; {len(made.skipped)} left out" if made.skipped else "")
 
 

@@ -517,7 +517,7 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
     if verdict == CANT_TELL and not row.doubted:
         made.more_pairs = more_slots(row, error)
         if made.more_pairs is None:
-            made.notes.append(f"more slots would not help: sessions differ by {100 * math.sqrt(found.between):.2g} %"
+            made.notes.append(f"more slots would not help: sessions differ by {100 * math.sqrt(found.between):.3g} %"
                               + ("" if found.known else ", as far as is known") + "; more sessions would")
     return made
 

@@ -62,7 +62,7 @@ scaled(double value, double first, int digits, const char *const unit[3])
 	double size = first;
 	int i = 0;
 
-	for (; i < 2 && value >= 1e3 * size; i++) {
+	for (; i < 2 && value >= (digits > 3 ? 1e3 : 999.5) * size; i++) { /* not "1e+03" */
 		size *= 1e3;
 	}
 	if (isfinite(value)) {
