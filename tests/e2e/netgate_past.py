@@ -241,6 +241,8 @@ class Histories(Place):
                     self.gate(day, made)
                 got, text = self.run_it()
                 self.assertEqual((got, says in text), (status, True), text)
+                self.assertEqual(self.run_it(accept="*")[0], 0)
+                (self.dir / past.ACCEPTED).unlink()
 
     def test_what_was_not_run_did_not_fail(self):
         """In the last six of thirty sweeps an end lacks the engine: -99.9 % it was."""

@@ -316,8 +316,10 @@ def read(folder: str, side: str = B, metrics: "Sequence[Metric]" = (), confidenc
     never = {point for session in sessions for point in session.failed} - {point for point, _ in wanted}
     notes += [f"{point}: no good slot in any session" for point in sorted(never)]
     for one in made:
-        one.find((1 - confidence / 100) / len(made), seed, since, accepted.get(one.point, {}).get("until", ""))
-        if one.metric is GIVING and not one.worse and one.means[-1] == math.log(NOTHING):
+        until = accepted.get(one.point, {}).get("until", "")
+        one.find((1 - confidence / 100) / len(made), seed, since, until)
+        dead = [*itertools.takewhile(lambda index: one.means[index] == math.log(NOTHING), reversed(range(len(one.means))))]
+        if one.metric is GIVING and not one.worse and dead and one.sessions[dead[-1]].started > until:
             one.missing = max(1, one.missing)
         if one.leans() > max(LEANING, 2 / math.sqrt(len(one.means))):
             notes.append(f"{one.name}: each session is like the one before (correlation {one.leans():.1f}): a change has to be "
