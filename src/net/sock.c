@@ -24,8 +24,8 @@ np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *la
 		o->at[o->count].len = (socklen_t)len;
 		memcpy(o->at[o->count].value, value, len);
 		snprintf(o->at[o->count].shown, sizeof(o->at[o->count].shown), "%s", shown);
-		o->count++;
 	}
+	o->count++;
 }
 
 void
@@ -62,6 +62,8 @@ np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, const 
 {
 	if (wanted) {
 		np_sockopts_add(o, level, name, label, value);
+	}
+	if (wanted && o->count <= NP_SOCKOPTS_MAX) {
 		o->at[o->count - 1].optional = optional;
 	}
 }
@@ -97,6 +99,10 @@ refused(const struct np_sockopts *o, size_t i, struct np_err *err)
 int
 np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err)
 {
+	if (o->count > NP_SOCKOPTS_MAX) {
+		return np_fail(err, NP_EUNSUP, 0, "%zu socket options are more than %d", o->count,
+			       NP_SOCKOPTS_MAX);
+	}
 	for (size_t i = 0; i < o->count; i++) {
 		int rc = o->permit != NULL && is_congestion(o, i)
 			     ? o->permit(o->permit_ctx, fd, o->at[i].value, o->at[i].len)

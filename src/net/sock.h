@@ -21,7 +21,7 @@ struct np_sockopts {
 		socklen_t len;
 		_Alignas(uint64_t) char value[16];
 	} at[NP_SOCKOPTS_MAX];
-	size_t count;
+	size_t count; /* more than NP_SOCKOPTS_MAX: np_sockopts_apply() fails */
 
 	/*
 	 * Replaces setsockopt(2) of TCP_CONGESTION: a client's name could load a module. Or NULL.
@@ -30,7 +30,7 @@ struct np_sockopts {
 	void *permit_ctx;
 };
 
-/* Append an option of `len` bytes, 16 at most, `shown` in messages. Ignored if the list is full. */
+/* Append an option of `len` bytes, 16 at most, `shown` in messages. */
 void np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *label,
 			   const void *value, size_t len, const char *shown);
 

@@ -355,12 +355,17 @@ TEST(who_permits_congestion_controls_comes_before_the_kernel)
 TEST(a_list_of_options_has_an_end)
 {
 	struct np_sockopts o = { .count = 0 };
+	struct np_err err;
 
-	for (int i = 0; i < NP_SOCKOPTS_MAX + 5; i++) {
+	for (int i = 0; i < NP_SOCKOPTS_MAX; i++) {
 		np_sockopts_add(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", i);
-		np_sockopts_add_text(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", "text");
 	}
-	assert_int_equal(o.count, NP_SOCKOPTS_MAX);
+	assert_int_equal(np_sockopts_apply(&o, 0, &err), NP_ESYS);
+	NP_SOCKOPT_OR_NOT(&o, true, SOL_SOCKET, SO_KEEPALIVE, 1);
+	np_sockopts_add_text(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", "text");
+	assert_int_equal(np_sockopts_apply(&o, 0, &err), NP_EUNSUP);
+	assert_string_equal(err.msg, "26 socket options are more than 24");
+	assert_false(o.at[NP_SOCKOPTS_MAX - 1].optional);
 }
 
 TEST(a_watched_peer_is_probed)
