@@ -245,19 +245,25 @@ await_count(struct control *c, uint64_t now)
 	return now + 10 * NP_MSEC;
 }
 
+uint64_t
+np_drive_stall_ns(const struct np_run *run)
+{
+	const struct np_plan *p = run->plan;
+
+	return np_max(NP_STALL_S * NP_SEC, run->worker->timeout_ns + NP_SEC) +
+	       np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far));
+}
+
 /* Without a time limit, do not wait forever for a far end that died silently. */
 static uint64_t
 await_progress(struct control *c, uint64_t now)
 {
-	const struct np_plan *p = c->d->run->plan;
-	uint64_t pause = np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far)), limit;
+	const struct np_run *run = c->d->run;
 
-	if (!p->active) { /* a daemon: its client ends the test */
+	if (!run->plan->active) { /* a daemon: its client ends the test */
 		return await_count(c, now);
 	}
-	/* A response may be waited for longer (-e). */
-	limit = np_max(NP_STALL_S * NP_SEC, c->d->run->worker->timeout_ns + NP_SEC) + pause;
-	if (check_stall(c, progress(c->d->run), now, any_load_pauses(c->d->run), limit)) {
+	if (check_stall(c, progress(run), now, any_load_pauses(run), np_drive_stall_ns(run))) {
 		end_test(c, NP_BY_SILENCE, NP_ABANDON);
 		return NP_NEVER;
 	}

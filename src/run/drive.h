@@ -87,6 +87,9 @@ int np_drive(struct np_drive *d, struct np_err *err);
 /* Start the workers, which wait for np_drive(): a daemon does this before it grants. NP_ESYS. */
 int np_drive_hold(struct np_drive *d, struct np_err *err);
 
+/* The longest silence of a test without a time limit: a response may be waited for longer (-e). */
+uint64_t np_drive_stall_ns(const struct np_run *run);
+
 /* End workers that np_drive_hold() started, instead of np_drive(). */
 void np_drive_release(struct np_drive *d);
 

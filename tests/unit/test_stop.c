@@ -215,6 +215,20 @@ TEST(waiting_for_a_connection_has_an_end)
 }
 
 /* The last send was cut short by the stop: what went out of it counts. */
+TEST(a_silent_test_is_given_up_after_its_own_time_outs)
+{
+	struct np_plan p = { .near.call = { .interval_burst = 1, .interval_us = 3000000 } },
+		       plain = { 0 };
+	struct np_worker w = { .timeout_ns = NP_SEC };
+	struct np_run run = { .plan = &plain, .worker = &w };
+
+	assert_int_equal(np_drive_stall_ns(&run), NP_STALL_S * NP_SEC);
+	w.timeout_ns = 15 * NP_SEC; /* -e 15 */
+	assert_int_equal(np_drive_stall_ns(&run), 16 * NP_SEC);
+	run.plan = &p;
+	assert_int_equal(np_drive_stall_ns(&run), 19 * NP_SEC);
+}
+
 TEST(what_a_stopped_sender_sent_in_part_is_counted)
 {
 	static const char *const names[] = { "TCP_STREAM", "TCP_SENDFILE" };
