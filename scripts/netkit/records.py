@@ -38,7 +38,7 @@ def shape(fault: Fault, kind: Any) -> Shape:
         return lambda value, where: refuse(value, where) if not isinstance(value, list) else value if (
             origin is list and set(map(type, value)) == {inside[0]}) else origin([each(one, where) for one in value])
     if kind is float:
-        return lambda value, where: float(value) if type(value) in (int, float) else refuse(value, where)
+        return lambda value, where: value if type(value) is float else float(value) if type(value) is int and abs(value) < 1e300 else refuse(value, where)
     return lambda value, where: value if type(value) is kind else refuse(value, where)
 
 

@@ -139,6 +139,7 @@ class Lines(Place):
                             (good[1], "line 1: the header"), (good[0] + "{\n" + good[1], "line 2: not JSON"),
                             (good[0] + good[1].replace('"A"', '"C"'), "line 2: side: \"C\""),
                             (good[0] + good[1].replace("9400.5", '"much"'), "line 2: figures.THROUGHPUT: \"much\""),
+                            (good[0] + good[1].replace("9400.5", "9" * 400), "line 2: figures.THROUGHPUT: 999"),
                             (good[0].replace('"points": [', '"points": [{}, '), "line 1: points: no name"),
                             (good[0] + '{"schema": "plumbline-slot/9"}\n', "line 2: schema")):
             path = self.dir / "bad.jsonl"

@@ -92,6 +92,7 @@ class ErrorRates(unittest.TestCase):
             edge = stats.bound(x, rates, sign, 0.025)
             self.assertAlmostEqual(stats.most_evidence(x, edge, rates, sign), math.log(40), places=4)
         self.assertEqual(stats.bound(x[:3], rates, 1.0, 0.025), -math.inf)
+        self.assertEqual([stats.as_percent(one) for one in (0.0, -math.inf, 709.9)], [0.0, None, None])
 
 
     def test_the_least_number_of_pairs(self):

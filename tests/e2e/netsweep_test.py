@@ -10,6 +10,7 @@ import os
 import pty
 import random
 import re
+import resource
 import shlex
 import shutil
 import signal
@@ -1477,6 +1478,10 @@ class Every(Sweeping):
             got = self.sweep("p.toml", *host, "--set", "length=0.2", "--history", f"made/{number}", status=status)
             path, = Path(self.place, "made", str(number)).iterdir()
             self.assertEqual((len(path.read_text().splitlines()), bool(got.err)), (3, bool(status)), got)
+        told = resource.getrlimit(resource.RLIMIT_FSIZE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_FSIZE, told)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(path.read_text().splitlines()[0]) + 100, told[1]))     # as of a full disk
+        self.assertIn("netsweep: full: File too large", self.sweep("p.toml", "--local", "--history", "full", status=1).err)
 
     def test_two_at_the_same_time(self):
         """Their files have the names of different seconds; an error other than a name that is taken is raised."""

@@ -233,6 +233,6 @@ def as_log(percent: float) -> float:
 
 
 def as_percent(log_ratio: float) -> Optional[float]:
-    """A log ratio as a change in percent; None if infinite."""
-    return 100 * math.expm1(log_ratio) if math.isfinite(log_ratio) else None
+    """A log ratio as a change in percent; None if infinite, or as good as."""
+    return 100 * math.expm1(log_ratio) if abs(log_ratio) < 700 else None
 
