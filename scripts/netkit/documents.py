@@ -16,7 +16,8 @@ DEFAULTS = {"timeout_ms": 1000, "port_min": 5000, "port_max": 65535, "send_align
 
 def parse(data: bytes, path: str) -> results.Results:
     """Parse the concatenated documents of a file as one sweep. Raises ResultsError."""
-    made = results.merge([sweep_of(one, path) for one in objects(data.decode("utf-8", "replace"), path)])
+    with results.reading(path):
+        made = results.merge([sweep_of(one, path) for one in objects(data.decode("utf-8", "replace"), path)])
     made.path, made.sources = path, []
     return made
 

@@ -8,8 +8,7 @@ import shlex
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from netkit import draw, plots, units
-from netkit.results import Results, ResultsError
-from netkit.shown import reading
+from netkit.results import Results, ResultsError, reading
 from netkit.tables import DOUBT, GAP, MARK, Block, Sweep, block, build, choose, digits_for
 
 COLOURS = {plots.TEXT: "var(--text)", plots.MUTED: "var(--muted)", plots.GRID: "var(--grid)",

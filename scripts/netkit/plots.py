@@ -10,8 +10,7 @@ from operator import methodcaller
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from netkit import ceiling, units
-from netkit.results import SETS, ResultsError, Run, is_number, key_of
-from netkit.shown import reading
+from netkit.results import SETS, ResultsError, Run, is_number, key_of, reading
 from netkit.tables import COLUMNS, DOUBT, GROUPS, ROWS, TRANSACTIONS, Cell, Sweep, rank, require_axis
 
 # Okabe and Ito's colours without yellow and black, which are invisible on white or black.

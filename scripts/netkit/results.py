@@ -10,12 +10,13 @@ import operator
 import os
 import re
 import sys
+import traceback
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Collection, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from netkit import Fault, files, records
-from netkit.units import flatten, show_point, show_value
+from netkit.units import flatten, printable, show_point, show_value
 
 try:
     from orjson import loads as loads_quickly
@@ -37,6 +38,16 @@ point_key = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # th
 
 class ResultsError(Fault):
     """A file that can't be used: one line with the file, the position and the remedy."""
+
+
+@contextlib.contextmanager
+def reading(path: str) -> "Iterator[None]":
+    """A context manager that turns missing members and wrong types into a one-line error."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
+        place = traceback.extract_tb(fault.__traceback__)[-1]
+        raise ResultsError(f"{path}: a damaged document: {printable(str(fault))[:200]} ({os.path.basename(place.filename)}, line {place.lineno})") from None
 
 
 def fits(value: Any, wanted: Any) -> bool:

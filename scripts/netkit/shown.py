@@ -9,7 +9,6 @@ import os
 import re
 import sys
 import textwrap
-import traceback
 from fractions import Fraction
 from typing import Any, Callable, Counter, Dict, Iterable, Iterator, List, Sequence, Tuple
 
@@ -48,16 +47,6 @@ def read(path: str) -> "List[Document]":
     if not found:
         raise ResultsError(f"{name}: empty: no document of netperf in it")
     return found
-
-
-@contextlib.contextmanager
-def reading(path: str) -> "Iterator[None]":
-    """A context manager that turns missing members and wrong types into a one-line error."""
-    try:
-        yield
-    except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as fault:
-        place = traceback.extract_tb(fault.__traceback__)[-1]
-        raise ResultsError(f"{path}: a damaged document: {clean(str(fault))[:200]} ({os.path.basename(place.filename)}, line {place.lineno})") from None
 
 
 class Times:

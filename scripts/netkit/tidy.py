@@ -4,8 +4,7 @@ import io
 from typing import Any, Dict, List, Sequence
 
 from netkit import python
-from netkit.results import DERIVED, ResultsError, Run, is_number, within
-from netkit.shown import reading
+from netkit.results import DERIVED, ResultsError, Run, is_number, reading, within
 from netkit.tables import Sweep, csv_text
 
 ENDS = ("near", "far")

@@ -809,7 +809,8 @@ class Documents(Place):
     def test_what_is_none(self):
         self.assertIn("nothing to draw", netreport(document("failed-early"), "--plot", self.dir / "p.svg")[2])
         for text, words in (("%s [1]", "not a document"), ('{"schema": "plumbline-netperf/99"}', "number 99"),
-                            ('{"schema": "plumbline-netperf/2", "interim": [{"rate": 1e999}]}', "not a document")):
+                            ('{"schema": "plumbline-netperf/2", "interim": [{"rate": 1e999}]}', "not a document"),
+                            ('{"schema": "plumbline-netperf/2", "iterations": [7]}', "a damaged document")):
             path = self.dir / "bad.json"
             path.write_text(text.replace("%s", document("stream").read_text()))
             self.refused(words, path)

@@ -1041,9 +1041,10 @@ class Loopback(Calling):
         self.sweep(self.plan("[axes]\nsize = [1]\n"), "--host", "h", "--netperf", netperf, "--output", "o.jsonl", status=1)
         run = results.read(f"{self.place}/o.jsonl").runs[0]
         self.assertIn("document of number 99, and this program reads 1 to 3", run.reason())
-        self.fake("for word; do case $word in --json=*) echo '{\"latency\": {\"intervals\": NaN}}' > ${word#--json=} ;; esac; done\n"
-                  "echo THROUGHPUT=1\n", "--json[=file]")
-        self.sweep(self.plan("[axes]\nsize = [1]\n"), "--host", "h", "--netperf", netperf, "--output", "nan.jsonl")
+        for damaged in ('{"latency": {"intervals": NaN}}', '{"iterations": [{"disturbed": {"seconds": "x"}}]}'):
+            self.fake(f"for word; do case $word in --json=*) echo '{damaged}' > ${{word#--json=}} ;; esac; done\necho THROUGHPUT=1\n",
+                      "--json[=file]")
+            self.sweep(self.plan("[axes]\nsize = [1]\n"), "--host", "h", "--netperf", netperf, "--output", "o.jsonl", "--force")
 
     @unittest.skipIf(NO_SCIPY, NO_SCIPY)
     def test_until_confidence(self):
