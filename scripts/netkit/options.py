@@ -154,10 +154,6 @@ def request_option(value: Any, known: Known) -> "List[str]":
     return ["-r", f"{word(value)},{word(1 if response is None else response)}"]
 
 
-def response_option(value: Any, known: Known) -> "List[str]":
-    return [] if known.get("request") is not None else ["-r", f"1,{word(value)}"]
-
-
 def congestion_option(value: Any, known: Known) -> "List[str]":
     """None in our lab, where routes set it: with evidence, a session may not use a restricted congestion control."""
     return [] if test_name(known).startswith("UDP") or known.get("lab") else ["-K", word(value)]
@@ -232,7 +228,8 @@ NAMES = (
     Name("size", size_option, test=True, unit=BYTES),
     Name("receive_size", plain("-M"), test=True, unit=BYTES),
     Name("request", request_option, test=True, unit=BYTES),
-    Name("response", response_option, test=True, unit=BYTES),
+    Name("response", lambda value, known: [] if known.get("request") is not None else ["-r", f"1,{word(value)}"], test=True,
+         unit=BYTES),
     Name("burst", plain("-b"), test=True),
     Name("nodelay", switch("-D"), test=True),
     Name("mss", plain("-G"), test=True, unit=BYTES),

@@ -1,5 +1,6 @@
 """The kernel of a guest and its modules."""
 
+import contextlib
 import glob
 import gzip
 import lzma
@@ -151,7 +152,8 @@ def cache() -> str:
     """The directory of downloads, which are run, perhaps as root. Raises VmError if another user could change them."""
     path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "plumbline")
     try:
-        files.must_be_ours(path)
+        with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+            os.close(files.find(os.path.abspath(path), files.check_ours).directory)
     except OSError as fault:
         raise VmError(f"{path}: {fault.strerror} (try another HOME or XDG_CACHE_HOME)") from None
     return path
