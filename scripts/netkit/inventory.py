@@ -110,8 +110,10 @@ def ssh_config(hosts: Hosts, own: Sequence[str] = OWN) -> str:
 
 def given(name: str, text: str) -> "List[str]":
     """The options in a string of ssh arguments."""
-    words = iter(shlex.split(text))
-    made = []
+    try:
+        words, made = iter(shlex.split(text)), []
+    except ValueError as fault:
+        raise Fault(f"{name}: {text}: {fault}") from None
     for word in words:
         option = word[2:] or next(words, "")
         if word[:2] not in ("-o", "-J"):

@@ -24,7 +24,7 @@ def shape(fault: Fault, kind: Any) -> Shape:
         return lambda value, where: record(fault, kind, value, where)
 
     def refuse(value: Any, where: str) -> Any:
-        raise fault(f"{where}: {json.dumps(value)[:40]} is not {WORDS[origin or kind]} as it should be")
+        raise fault(f"{where}: {json.dumps(value, default=str)[:40]} is not {WORDS[origin or kind]} as it should be")
     if origin is dict:
         each = shape(fault, inside[1])
         return lambda value, where: refuse(value, where) if not isinstance(value, dict) else value if inside[1] is Any else {

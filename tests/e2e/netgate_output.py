@@ -380,6 +380,7 @@ class Criteria(Place):
                             ("[default]\nconfidence = 5\n", "confidence: 5 is"),
                             ("[default]\npoint = \"x\"\n", "[default]: point: unknown"),
                             ("[[criterion]]\nmargin = nan\n", "[[criterion]] 1: margin: nan is"),
+                            ("[default]\nmargin = 2026-11-01\n", "margin: \"2026-11-01\" is not a number"),
                             ("[[criterion]]\n[[criterion]]\nmargins = 1\n", "[[criterion]] 2: margins: unknown"),
                             ("[[criterion]]\nbetter = \"higher\"\n", "better: higher is neither"),
                             ("[[criterion]]\npoint = 1\n", "point: 1 is not a text")):

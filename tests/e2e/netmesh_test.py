@@ -109,7 +109,7 @@ class Inventories(unittest.TestCase):
             self.assertEqual(inventory.end("a", known), says)
         for bad, says in (({"ansible_connection": "winrm"}, "ansible_connection=winrm"), ({"ansible_connection": "local"}, "netmesh_address"),
                           ({"ansible_connection": "podman", "ansible_host": "-x"}, "podman:-x"),
-                          ({"ansible_ssh_extra_args": "-F x"}, "-F of"),
+                          ({"ansible_ssh_extra_args": "-F x"}, "-F of"), ({"ansible_ssh_extra_args": "-o 'x"}, "a: -o 'x: No closing"),
                           ({"ansible_host": "{{ ip }}"}, "a template")):
             with self.assertRaisesRegex(Fault, says):
                 inventory.end("a", bad), inventory.ssh_config({"a": bad})
