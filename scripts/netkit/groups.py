@@ -87,7 +87,7 @@ def judge(figures: Figures, groups: "Dict[str, Set[str]]", less_is_better: bool,
 
 
 def bad_hosts(sweep: Sweep, blocks: "Sequence[Block]") -> str:
-    """Hosts that are worse as a whole or gave no result, in the format of the command that drains them."""
+    """Hosts that are worse as a whole, or gave no result as client or server, in the format of the command that drains them."""
     rows = [str(row[1]).partition(", ") for block in blocks for row in block.rows]
     found = {name for name, _, rest in rows if rest.startswith(("as ", "in all pairs"))}
     known = sweep.results.header.more.get("hosts") or {}

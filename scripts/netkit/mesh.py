@@ -55,15 +55,15 @@ def hosts(figures: "Dict[Pair, float]") -> int:
 
 
 def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[str]":
-    """Hosts without any result, then other pairs without, each with a reason."""
-    good, tried = {name for pair in figures for name in pair}, Counter(name for pair in pairs for name in pair)
+    """Hosts without any result, or without one as client or server, then other pairs without, each with a reason."""
+    good, left = {name for pair in figures for name in pair}, pairs
     failed = {name for pair in pairs if good & set(pair) for name in pair}      # with a host that works
-    names = sorted(name for name in set(tried) - good if tried[name] > 1 or name in failed)
-    for name in names:
-        yield f"{name}, in all pairs: {next(why for pair, why in pairs.items() if name in pair)}"
-    for pair, why in sorted(pairs.items()):
-        if not set(pair) & set(names):
-            yield f"{' to '.join(pair)}: {why}"
+    for words, ends in (("in all pairs", slice(2)), ("as client", slice(1)), ("as server", slice(1, 2))):
+        good, tried = {name for pair in figures for name in pair[ends]}, Counter(name for pair in left for name in pair[ends])
+        names = {name for name in {*tried} - good if tried[name] > 1 or name in failed and ends == slice(2)}
+        yield from (f"{name}, {words}: {next(why for pair, why in left.items() if name in pair[ends])}" for name in sorted(names))
+        left = {pair: why for pair, why in left.items() if not names & {*pair[ends]}}
+    yield from (f"{' to '.join(pair)}: {why}" for pair, why in sorted(left.items()))
 
 
 class Found(NamedTuple):

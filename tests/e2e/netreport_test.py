@@ -1029,6 +1029,10 @@ class Meshes(Place):
             self.assertRegex(text, f"h5, in all pairs: {why} +nothing\n.*h0 to h1: {why} +nothing\n")
             self.assertNotRegex(text, r"h5 to|to h5|nothing is worse|h2 to h3: (no route|0)")
             self.assertIn("h2 to h3: 1 of 2 runs gave nothing", text)
+        runs = [good({"client": a, "server": b}, 0.0 if b == "h4" else value) for (a, b), value in self.figures(6, 0.02, 1, None).items()]
+        path = self.file([("client", names), ("server", names)], runs, {}, "mesh.jsonl")
+        self.assertRegex(netreport("--mesh", path)[1], r"h4, as server: 0 +nothing\n\n")
+        self.assertEqual(netreport("--bad-hosts", path)[1], "h4\n")
 
     def test_a_host_that_failed_once_and_what_was_not_measured(self):
         """netmesh gives a host up after the first failure; and of a mesh that was interrupted not all is good."""
