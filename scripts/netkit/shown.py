@@ -5,7 +5,6 @@ import contextlib
 import datetime
 import math
 import operator
-import os
 import re
 import sys
 import textwrap
