@@ -116,17 +116,27 @@ request_ended(struct np_worker *w, struct np_conn *c, size_t n)
 	return NP_RECV;
 }
 
-/* Give up requests that were sent until then. Returns the next need: without ids first a purge. */
+/*
+ * Give up requests that were sent until then; those of a warm-up do not count. Returns the next
+ * need: without ids first a purge.
+ */
 static enum np_need
 give_up(struct np_worker *w, struct np_conn *c, uint64_t sent_until_ns)
 {
-	uint32_t lost = 1;
+	uint32_t lost, warm;
 
 	if (w->depth > 1) {
+		warm = np_ids_give_up(c->ids, np_min(sent_until_ns, w->began_ns - 1), UINT64_MAX);
 		lost = np_ids_give_up(c->ids, sent_until_ns, UINT64_MAX);
-		w->in_flight -= lost;
-	} else if (c->ids != NULL) { /* one at a time has no slot */
-		c->ids->given_up[(c->number - 1) & c->ids->given_up_mask] = c->number;
+		w->in_flight -= warm + lost;
+		w->sends -= warm;
+	} else {
+		warm = c->since_ns < w->began_ns;
+		lost = 1 - warm;
+		c->before += warm;
+		if (c->ids != NULL) { /* one at a time has no slot */
+			c->ids->given_up[(c->number - 1) & c->ids->given_up_mask] = c->number;
+		}
 	}
 	c->lost += lost;
 	np_add(&w->count->lost, lost);
