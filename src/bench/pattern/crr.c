@@ -300,7 +300,7 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 	c->transactions++;
 	done = np_add(&w->count->transactions, 1);
 	c->since_ns = now;
-	return np_paced(w, c, done < w->budget ? NP_OPEN : NP_OVER);
+	return done < w->budget ? np_paced(w, c, NP_OPEN) : np_io_wait_held(w, c, NP_OVER);
 }
 
 /* The window is over, at both ends: a failure is no error. Retry slowly until the loop is ended. */

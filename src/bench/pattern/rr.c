@@ -224,7 +224,7 @@ answered_of_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t
 		give_up(w, c, c->since_ns - w->timeout_ns);
 		c->timeout_check_ns = c->since_ns + w->timeout_ns / 8;
 	}
-	return np_paced(w, c, is_last ? NP_OVER : send_more(w, c));
+	return is_last ? np_io_wait_held(w, c, NP_OVER) : np_paced(w, c, send_more(w, c));
 }
 
 /* The next request, unless those in flight on other connections complete the count. */
@@ -252,8 +252,8 @@ request_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	} else if (__builtin_expect((w->codec & NP_C_MANY) != 0, 0)) {
 		return answered_of_many(w, c, buf, n);
 	}
-	if (answered(w, c)) {
-		return np_paced(w, c, NP_OVER);
+	if (answered(w, c)) { /* wait here: what others have in flight does not count */
+		return np_io_wait_held(w, c, NP_OVER);
 	}
 	return __builtin_expect((w->codec & (NP_C_PACE | NP_C_SHARE)) != 0, 0) ? next_of_share(w, c)
 									       : NP_SEND;
