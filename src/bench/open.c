@@ -154,9 +154,12 @@ open_next(struct np_worker *w, uint32_t *turn)
 	}
 	c = next_free(w, turn);
 	counts = np_open_is_counted(w, w->load.arrivals.due_ns);
-	/* Not held while a connection that has room is in the midst of a send. */
-	o->count.held += counts && c == NULL && w->in_flight >= (uint64_t)w->depth * w->conns;
 	o->full = c == NULL;
+	/* Not held while a connection that has room is in the midst of a send. */
+	if (c == NULL && w->in_flight >= (uint64_t)w->depth * w->conns) {
+		o->count.held += counts;
+		o->held_ns = now;
+	}
 	if (c == NULL || !np_load_may(&w->load, now)) {
 		return NULL;
 	}
@@ -223,7 +226,8 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 		return counts;
 	}
 	if (w->id.width > 0 && ids->answered_plus_1 > ids->last_plus_1 + 1) { /* with a gap */
-		keep_outage(w, c, due_ns, now_ns);
+		/* It may have been held, while all in flight were lost, until it was sent. */
+		keep_outage(w, c, due_ns > w->open->held_ns ? due_ns : ids->departed_ns, now_ns);
 	}
 	ids->last_plus_1 = ids->answered_plus_1;
 	ids->due_ns = due_ns;

@@ -48,6 +48,7 @@ struct np_open {
 	uint64_t closes_ns;      /* nothing is due later */
 	bool full;               /* nothing may begin before an event, or at all */
 	uint64_t looked_ns;      /* last check of what is due */
+	uint64_t held_ns;        /* last time that what was due found no room */
 	uint64_t spin_ns;        /* last part of a wait, without sleep */
 	bool sleeps;             /* sleeps until that part */
 	uint64_t until_ns;       /* end of the wait for answers; 0: still running */

@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/bench.h"
 #include "bench/engine/engine.h"
 #include "bench/run.h"
@@ -305,6 +306,29 @@ TEST(requests_that_a_frozen_far_end_makes_wait_are_all_counted)
 TEST(an_outage_is_as_long_as_what_it_lost)
 {
 	try_calmly(try_outage);
+}
+
+/* An outage lasts while requests are held, as all that may be in flight were lost. */
+TEST(an_outage_ends_when_a_request_can_be_sent)
+{
+	FREED_BY(end_free) struct end client = { .rc = -1 };
+	struct far far = { .loses = true };
+	FREED_BY(np_tally_free) struct np_tally t;
+	pthread_t thread;
+
+	aim_at(&client, &far);
+	client.plan.timeout_ms = 60;
+	client.run.worker->timeout_ns = 60 * NP_MSEC;
+	client.run.worker->depth = 10;
+	assert_int_equal(pthread_create(&thread, NULL, thaw, &far), 0);
+	end_start(&client);
+	end_join(&client);
+	shutdown(far.fd, SHUT_RD);
+	pthread_join(thread, NULL);
+	take(&client, &t);
+	assert_true(t.open.outage.ns + 2 * NP_SEC / RATE >=
+		    np_min(far.frozen_ns, LENGTH_MS * NP_MSEC));
+	close(far.fd);
 }
 
 TEST(what_nobody_answers_is_at_the_top)
