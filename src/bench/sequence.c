@@ -424,20 +424,27 @@ get_bursts(const struct np_bag *bag, struct np_bursts *b)
 
 /*
  * The last outage: all numbers from `span` on were lost, at the transmitter's mean interval. Put it
- * if it is the longest. Of several flows each one's share is not known.
+ * if it is the longest. Of several flows each one's share is not known: not even the longest is, if
+ * one flow with all of them would have it.
  */
 static void
 put_last_outage(const struct np_bag *transmitter, struct np_bag *receiver, double sent, double span)
 {
-	double interval_s = np_bag_number(transmitter, "flow.seconds") / sent;
+	double flows = np_bag_number(receiver, "udp.flows");
+	double interval_s = flows * np_bag_number(transmitter, "flow.seconds") / sent;
 	double us = 1e6 * interval_s * (sent - span);
 
-	if (np_bag_number(receiver, "udp.flows") == 1 &&
-	    us > np_bag_number(receiver, "udp.outage_us")) {
-		np_bag_real(receiver, us, "udp.outage_us");
-		np_bag_real(receiver, interval_s * span, "udp.outage_begin_s");
-		np_bag_int(receiver, 0, "udp.outage_flow");
+	if (!(us > np_bag_number(receiver, "udp.outage_us"))) {
+		return;
 	}
+	if (flows > 1) {
+		np_bag_unread(receiver, "it is not known which flows the last ones are of",
+			      "udp.outage_us");
+		return;
+	}
+	np_bag_real(receiver, us, "udp.outage_us");
+	np_bag_real(receiver, interval_s * span, "udp.outage_begin_s");
+	np_bag_int(receiver, 0, "udp.outage_flow");
 }
 
 void

@@ -520,6 +520,13 @@ TEST(flows_have_an_account_each)
 		   "loss_burst_longest=100");
 	assert_float_equal(np_bag_number(near, "udp.outage_us"), 100, 1e-6);
 	assert_number(near, "udp.outage_flow", 1);
+	/* The last 5 can be no longer outage, of any flow. Those of 400 more could be. */
+	np_bag_real(far, 0.012, "flow.seconds");
+	np_sequence_join(far, near, 0);
+	assert_float_equal(np_bag_number(near, "udp.outage_us"), 100, 1e-6);
+	np_bag_int(far, 12400, "udp.sent");
+	np_sequence_join(far, near, 0);
+	assert_true(isnan(np_bag_number(near, "udp.outage_us")));
 	free(s);
 }
 
