@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "bench/codec.h"
 #include "bench/engine/syscall.h"
 #include "bench/open.h"
@@ -26,26 +27,35 @@ set_deadlines(struct np_worker *w)
 {
 	const struct np_run *run = w->run;
 	bool drains = run->plan->role == NP_FOLLOW && !np_delivers(run->plan->transport);
+	bool warm = run->plan->warm_up_ms > 0 && !w->goes_on;
 
-	w->closes_ns = run->plan->warm_up_ms > 0 && !w->goes_on
-			   ? UINT64_MAX
-			   : np_window_closes(&run->window, run->window.started_ns);
-	if (w->load.kind == &np_load_offered || drains) {
+	w->closes_ns = warm ? UINT64_MAX : np_window_closes(&run->window, run->window.started_ns);
+	if (w->load.kind == &np_load_offered && warm) {
+		/* What is due at the end of the warm-up is of the window, which is told late. */
+		w->load.until_ns = run->window.started_ns + run->plan->warm_up_ms * NP_MSEC;
+	} else if (w->load.kind == &np_load_offered || drains) {
 		w->load.until_ns = w->closes_ns;
 	} else if (run->plan->role == NP_LEAD) { /* others are read until their sender ends */
 		w->load.closes_ns = w->closes_ns;
 	}
 }
 
-/* Begin the schedule of a stream with a rate, at the start of the warm-up or of the window. */
+/*
+ * Begin the schedule of a stream with a rate, at the start of the warm-up or of the window. After a
+ * warm-up the ends open their windows not quite at once: the first operations are due half an
+ * interval later, so that they are in both.
+ */
 static void
 begin_offered(struct np_worker *w)
 {
 	const struct np_run *run = w->run;
+	double rate = np_plan_messages(run->plan, w->send_size);
+	uint64_t half_ns = (uint64_t)(run->plan->arrivals * 1e9 / rate / 2);
 
-	np_load_begin_due(&w->load, &np_load_offered, np_plan_messages(run->plan, w->send_size),
-			  run->plan->arrivals, (uint32_t)(w - run->worker), run->workers,
-			  run->window.started_ns);
+	half_ns = w->goes_on ? np_min(half_ns, run->window.length_ns / 2) : 0;
+	np_load_begin_due(&w->load, &np_load_offered, rate, run->plan->arrivals,
+			  (uint32_t)(w - run->worker), run->workers,
+			  run->window.started_ns + half_ns);
 }
 
 void
@@ -178,6 +188,7 @@ bool
 np_worker_mark(struct np_worker *w)
 {
 	np_worker_forget(w);
+	w->goes_on = true;
 	if (w->load.kind == &np_load_offered) {
 		begin_offered(w); /* restart the schedule without what the warm-up did not get to */
 		for (uint32_t i = 0; i < w->conns; i++) { /* what was allowed before is not now */
@@ -185,7 +196,6 @@ np_worker_mark(struct np_worker *w)
 		}
 	}
 	w->budget = w->budget_after;
-	w->goes_on = true;
 	set_deadlines(w);
 	return true;
 }

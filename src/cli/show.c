@@ -79,8 +79,9 @@ show_offered(const struct np_cli *cli, const struct np_outcome *o, bool far)
 	       moved = (double)(far ? t->count.received : t->count.sent) * 8 / seconds,
 	       size = far ? (double)t->recv_size : (double)t->send_size;
 	double message = far ? o->far.send_size : size; /* of the sender */
-	/* Messages that may be missing: one in flight, or 4 sigma of a Poisson process. */
-	double slack = p->arrivals == NP_ARRIVE_POISSON ? 4 * sqrt(asked * seconds / 8 / size) : 1;
+	/* Messages that may be missing: one, half a burst, or 4 sigma of a Poisson process. */
+	double slack = p->arrivals == NP_ARRIVE_POISSON ? 4 * sqrt(asked * seconds / 8 / size)
+							: fmax(1, p->arrivals / 2.0);
 	bool less = asked > 0 && moved < REACHED * asked - slack * size * 8 / seconds;
 
 	if (less) {

@@ -133,7 +133,8 @@ add_run(struct np_knee_step *s, const struct np_trial_result *r, const struct np
 		double rate = np_plan_messages(t->plan, t->send_size);
 
 		due = rate * np_tally_sending_s(t, true);
-		sent = (double)t->count.sent / (double)t->send_size + LATE_S * rate;
+		sent = (double)t->count.sent / (double)t->send_size + LATE_S * rate +
+		       t->plan->arrivals / 2.0; /* half a burst may be due outside the window */
 		s->lost = np_delivers(t->plan->transport) || !r->out.far.reported
 			      ? (double)NAN
 			      : 1 - (double)r->out.far.received / (double)t->count.sent;
