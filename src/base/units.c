@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -216,4 +217,13 @@ np_rate(const struct np_unit *unit, double amount, double seconds)
 		return amount > 0 ? 1e6 * seconds / amount : 0;
 	}
 	return seconds > 0 ? amount / unit->divisor / seconds : 0;
+}
+
+double
+np_significant(double value, int digits)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.*e", digits - 1, value);
+	return strtod(text, NULL);
 }

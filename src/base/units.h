@@ -58,4 +58,7 @@ const struct np_unit *np_unit(char letter);
 /* Units per second for an amount moved in that time; for 'u', microseconds per unit of work. */
 double np_rate(const struct np_unit *unit, double amount, double seconds);
 
+/* Rounded to that many significant digits, for "%.12g": "%.3g" prints 1000 as 1e+03. */
+double np_significant(double value, int digits);
+
 #endif

@@ -336,11 +336,12 @@ np_open_judge(struct np_open_result *r, const struct np_hist *latency)
 		n = np_text_add(text, sizeof(r->limits), 0, "%.4g %% of the due requests were sent",
 				100 * sent / due);
 	} else if (p != 0) {
-		n = np_text_add(text, sizeof(r->limits), 0,
-				"P%u is %.4g ms from when requests were due, %.4g ms from when "
-				"they were sent",
-				p, (double)np_hist_percentile(latency, p / 100.0) / NP_MSEC,
-				(double)np_hist_percentile(r->sent, p / 100.0) / NP_MSEC);
+		n = np_text_add(
+		    text, sizeof(r->limits), 0,
+		    "P%u is %.12g ms from when requests were due, %.12g ms from when "
+		    "they were sent",
+		    p, np_significant((double)np_hist_percentile(latency, p / 100.0) / NP_MSEC, 4),
+		    np_significant((double)np_hist_percentile(r->sent, p / 100.0) / NP_MSEC, 4));
 	} else {
 		text[0] = '\0';
 		return;
@@ -355,7 +356,7 @@ np_open_judge(struct np_open_result *r, const struct np_hist *latency)
 			    100 * r->ran);
 	} else if (r->waited >= WAITED) {
 		np_text_add(text, sizeof(r->limits), n,
-			    "; its threads waited for a processor %.2g %% of the time",
+			    "; its threads waited for a processor %.3g %% of the time",
 			    100 * r->waited);
 	} else if (r->ran >= 0) {
 		np_text_add(

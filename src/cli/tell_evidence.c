@@ -3,6 +3,7 @@
 
 #include "base/output.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "bench/engine/engine.h"
 #include "cli/document.h"
 #include "cli/show.h"
@@ -237,10 +238,10 @@ tell_cycles(const struct np_bag *b, FILE *to)
 	if (cycles > 0) {
 		np_text_line(to,
 			     "cycles: %.4g, and %.4g instructions (%.2f a cycle), of this end's "
-			     "threads (%s): %.3g cycles a %s",
+			     "threads (%s): %.12g cycles a %s",
 			     cycles, instructions, instructions / cycles,
 			     np_bag_string(b, "work.counted"),
-			     cycles / (transactions > 0 ? transactions : bytes),
+			     np_significant(cycles / (transactions > 0 ? transactions : bytes), 3),
 			     transactions > 0 ? "transaction" : "byte");
 	} else if (np_bag_find(b, "work.cycles", &item) && item.kind == NP_BAG_UNREAD) {
 		np_text_line(to, "cycles: not counted: %s", item.text);

@@ -310,6 +310,7 @@ class Units(unittest.TestCase):
                               ("-5", None), (-5, None), ("1e3us", None), (True, None), (None, None)):
             self.assertEqual(units.seconds(given), wanted, given)
         self.assertEqual([units.seconds(text, unit=True) for text in ("5ms", "0", "5")], [0.005, 0.0, None])
+        self.assertEqual([units.show_figure(value) for value in (0.5, 99999.4, 99999.7, 123456.0)], ["0.5", "99999", "100000", "123456"])
         self.assertEqual([units.show_time(time) for time in (0.0, 0.005, 0.00025, 2.0)],
                          ["0", "5 ms", "250 us", "2 s"])
         self.assertEqual([units.show_duration(time) for time in (12.4, 65, 7800)],

@@ -471,6 +471,25 @@ assert_rate(char letter, const char *name, double amount, double seconds, double
 		np_rate(unit, amount, seconds));
 }
 
+TEST(significant_digits_need_no_exponent)
+{
+	static const struct {
+		double value;
+		int digits;
+		const char *text;
+	} rows[] = { { 999.7, 3, "1000" },     { 12345.6, 4, "12350" }, { 99.96, 3, "100" },
+		     { 0.123456, 3, "0.123" }, { 0, 3, "0" },           { 94.149, 4, "94.15" } };
+
+	for (size_t i = 0; i < LEN(rows); i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "%.12g",
+			 np_significant(rows[i].value, rows[i].digits));
+		assert_string_equal(text, rows[i].text);
+	}
+	assert_true(isnan(np_significant((double)NAN, 3)));
+}
+
 TEST(rates_are_netperfs)
 {
 	assert_rate('G', "GBytes", 4294967296.0, 2, 2);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/units.h"
 #include "out/explain/rules.h"
 
 double
@@ -118,8 +119,8 @@ np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *out)
 		    np_rate_words(c->rate_bps).text, c->source, f->mtu);
 	if (c->reached > NP_TOO_FULL) {
 		np_explain_add(text,
-			       "%.3g times as much arrived: the data did not go over that link",
-			       c->reached);
+			       "%.12g times as much arrived: the data did not go over that link",
+			       np_significant(c->reached, 3));
 		return;
 	}
 	np_explain_add(text, "%s of it reached", np_share_words(c->reached).text);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/units.h"
 
 static const char *const limit_names[NP_LIMITS] = {
 #define NP_LIMIT(name, text) text,
@@ -62,11 +63,12 @@ scaled(double value, double first, int digits, const char *const unit[3])
 	double size = first;
 	int i = 0;
 
-	for (; i < 2 && value >= (digits > 3 ? 1e3 : 999.5) * size; i++) { /* not "1e+03" */
+	value = np_significant(value, digits);
+	for (; i < 2 && value >= 1e3 * size; i++) {
 		size *= 1e3;
 	}
 	if (isfinite(value)) {
-		snprintf(w.text, sizeof(w.text), "%.*g %s", digits, value / size, unit[i]);
+		snprintf(w.text, sizeof(w.text), "%.12g %s", value / size, unit[i]);
 	}
 	return w;
 }
