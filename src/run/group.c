@@ -554,17 +554,26 @@ hide_others(struct np_bag *b)
 	}
 }
 
+/* Has the far end not said what it received from this session? */
+static bool
+lacks_report(const struct session *s)
+{
+	return s->plan.role == NP_LEAD && !s->out.far.reported;
+}
+
 /* Add up the outcomes of all sessions. */
 static int
 sum_up(struct group *g, struct np_outcome *out, struct np_err *err)
 {
 	struct np_client *first = g->trial->client;
+	bool lacks = lacks_report(g->session);
 	int rc = NP_OK;
 
 	*out = g->session[0].out;
 	for (uint32_t i = 1; i < g->count; i++) {
 		struct np_outcome *one = &g->session[i].out;
 
+		lacks |= lacks_report(&g->session[i]);
 		if (np_tally_join(&out->tally, &one->tally, err) != NP_OK) {
 			rc = err->code;
 		}
@@ -572,6 +581,7 @@ sum_up(struct group *g, struct np_outcome *out, struct np_err *err)
 		out->measured |= one->measured;
 		np_outcome_free(one);
 	}
+	out->far.received = lacks ? 0 : out->far.received; /* not known, rather than some of it */
 	out->tally.plan = g->trial->plan;
 	out->tally.paced_ns /= g->count; /* a mean */
 	out->sessions = g->count;

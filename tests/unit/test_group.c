@@ -33,7 +33,7 @@ struct served {
 /* One that serves a number of sessions at a time. */
 struct daemon {
 	int listener, sessions;
-	enum whim whim; /* of the last session */
+	enum whim whim; /* of the last session; HANG_UP: of the first */
 	unsigned caps;
 	struct np_addr at;
 	char port[8];
@@ -74,7 +74,7 @@ be_daemon(void *arg)
 	}
 	if (d->whim == HANG_UP) {
 		usleep(LATER_MS * 1000);
-		shutdown(d->served[d->sessions - 1].fd, SHUT_RDWR);
+		shutdown(d->served[0].fd, SHUT_RDWR);
 	}
 	for (int i = 0; i < d->sessions; i++) {
 		pthread_join(d->served[i].thread, NULL);
@@ -255,6 +255,19 @@ TEST(one_that_breaks_ends_all)
 	assert_true(b.out.tally.count.transactions > 0);
 	assert_int_equal(b.out.tally.flows, SESSIONS);
 	assert_true(np_now() - began < LONG_S * NP_SEC / 2);
+}
+
+/* What has arrived of one that sent is not known; of all it would be less than was sent. */
+TEST(one_that_breaks_reports_nothing)
+{
+	FREED_BY(leave_bed) struct bed b;
+
+	make_bed(&b, "TCP_STREAM", LONG_S, SESSIONS, HANG_UP);
+	b.plan.both = true;
+	b.plan.flows = SESSIONS / 2;
+	assert_int_equal(run_bed(&b), NP_EPEER);
+	assert_true(b.out.tally.count.sent > 0 && b.out.measured);
+	assert_int_equal(b.out.far.received, 0);
 }
 
 /* The first that lacks ends them; nothing is closed that was not opened. */
