@@ -243,6 +243,15 @@ bind_if_source_varies(struct np_plan *p, const struct np_addr *far, const struct
 	}
 }
 
+/* Netperf's daemon sends a stream of datagrams where the request says: if nowhere, to itself. */
+static bool
+must_name_near(const struct np_plan *p, const struct np_addr *far, const struct np_client *c)
+{
+	return !p->no_control && c->granted.caps == 0 && !p->transport->connected &&
+	       !p->pattern->transactions && (p->both || p->role == NP_FOLLOW) &&
+	       np_family_of(far)->version != 0;
+}
+
 /* Is it one of the addresses, whatever the ports? */
 static bool
 has_host(const struct np_addrs *all, const struct np_addr *one)
@@ -316,6 +325,10 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		     !np_addr_same_family(&ends->remote.at[0], &c->used))) ||
 		   (!cli->plan.no_control && np_family_of(&c->used)->version == 0)) {
 		name_near(cli, ends); /* the daemon accepts no other, but cannot see it */
+	} else if (must_name_near(&cli->plan, &ends->remote.at[0], c)) {
+		if (!np_addr_towards(&ends->remote.at[0], &cli->plan.bind)) {
+			cli->plan.bind.len = 0; /* no route */
+		}
 	} else if (!cli->plan.no_control) {
 		bind_if_source_varies(&cli->plan, &ends->remote.at[0], c);
 	}

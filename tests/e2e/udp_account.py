@@ -204,7 +204,7 @@ def responses(lab: lib.Lab, port: int, drop: str, engine: "Tuple[str, ...]", *sp
 
 
 def surplus(lab: lib.Lab, report: lib.Report) -> None:
-    """The real daemon's responses can't be identified, which is reported."""
+    """The real daemon's responses can't be identified, which is reported. And its datagrams arrive."""
     program = str(lib.real_netperf() / "netserver")
     with lib.Daemon(prefix=lab.server, program=program, grace=None) as daemon:
         for args in ((), ("--engine", "batch,"), ("--engine", "batch,", "--", "-b", "7"),
@@ -218,6 +218,10 @@ def surplus(lab: lib.Lab, report: lib.Report) -> None:
             report.check(" ".join(("UDP_RR with the real netserver: what is too much is told", *args)),
                          got.rc == 0 and "SURPLUS_RESPONSES=0" not in got.out and
                          "came twice or too late" in got.err, str(got))
+        got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(daemon.port), "-t", "omni", "-l", "1", "-P", "0",
+                       "--", "-d", "recv", "-T", "udp", "-m", ",1000", "-k", "LOCAL_RECV_CALLS"], 60)
+        report.check("the real netserver sends datagrams to this end, not to itself",
+                     got.rc == 0 and int(got.out.partition("=")[2]) > 0, str(got))
 
 
 def no_json() -> str:
