@@ -141,12 +141,13 @@ class Comparison:
         greater, chance = mannwhitneyu(*ranked, alternative="two-sided")
         lower = greater > len(ranked[0]) * len(ranked[1]) / 2       # B's are lower
         shares = [silent / tried for _, silent, tried in sides]
-        if chance <= (1 - CONFIDENCE / 100) / len(self.judged):
-            one.verdict = WORSE if lower == one.metric.more_is_better else BETTER
-        elif one.verdict != CANT_TELL and (abs(shares[1] - shares[0]) > trial.FAILING or not one.metric.more_is_better):
-            one.verdict = CANT_TELL
         one.base, one.value = (sum(values) / len(values) if values else None for values, _, _ in sides)
         one.change = 100 * (one.value / one.base - 1) if one.base and one.value is not None else None
+        if chance <= (1 - CONFIDENCE / 100) / len(self.judged):
+            one.verdict = WORSE if lower == one.metric.more_is_better else BETTER
+        elif abs(shares[1] - shares[0]) > trial.FAILING or not one.metric.more_is_better or (
+                one.verdict == EQUAL and (one.change is None or abs(one.change) > self.margin)):
+            one.verdict = CANT_TELL
         one.low = one.high = None
         one.failing = ", ".join(f"{silent} of {tried} runs of {name}" for name, (_, silent, tried) in zip("AB", sides) if silent)
 

@@ -1273,6 +1273,8 @@ class Comparisons(Place):
                 text = self.shown("--compare", a, side("b.jsonl", values), "--margin", "9")
                 self.assertRegex(text, rf"(?m)^run +10\.000 +{figure} .* {verdict} +8 +{len(values)}$")
                 self.assertIn(f"run: {values.count(gone)} of {len(values)} runs of B", text)
+        figures = [side(f"{gone[0]}.jsonl", 5 * [10.0, *gone]) for gone in ([0.0], [None])]   # A's mean has zeros, B's has not
+        self.assertRegex(netreport("--compare", *figures, "--margin", "9")[1], r"(?m)^run +5\.0000 +10\.000 .*\+100\S* .*can't tell +10 +10$")
         one, two = (side(name, values, LOCAL_TRANSPORT_RETRANS=1) for name, values in (("c.jsonl", 6 * [0]), ("d.jsonl", 6 * [50])))
         for figure in ("LOCAL_TRANSPORT_RETRANS", "LOCAL_TRANSPORT_RETRANS:less"):
             text = netreport("--compare", one, two, "--figure", figure)[1]
