@@ -39,6 +39,10 @@ class Parser(argparse.ArgumentParser):
         print(f"{self.prog.split()[0]}: {message} (see {self.prog} --help)", file=sys.stderr)
         sys.exit(2)
 
+    def print_help(self, file: Any = None) -> None:
+        """argparse's ignores a full disk."""
+        print(self.format_help(), end="", file=file)
+
 
 def number(what: str, least: float, most: float, whole: bool = False) -> "Callable[[str], Any]":
     """An argument type: a number within limits."""

@@ -1185,8 +1185,8 @@ class Outputs(Place):
                         self.assertIn(status, (1, 2, 77) if "gone" in way else (0, 1, 2, 77), said)
                         self.assertTrue(said or "gone" not in way)
             self.assertEqual(self.shell(f"{words} {ways[0]} >&-", path), (1, f"{program}: standard output is closed\n"))
-            if os.path.exists("/dev/full"):
-                status, said = self.shell(f"{words} {ways[0]} > /dev/full", path)
+            for way in (ways[0], "--help") if os.path.exists("/dev/full") else ():
+                status, said = self.shell(f"{words} {way} > /dev/full", path)
                 self.assertRegex(f"{status} {said}", r"\A1 net\w+: standard output: No space left on device\n\Z")
 
 
