@@ -551,11 +551,14 @@ def check(plan: Plan) -> None:
         for name, wanted in skip.items():
             if not plan.has(name):
                 raise PlanError(f"skip: {name} is neither an axis nor a constant")
-            for one in wanted if isinstance(wanted, list) else [wanted]:
+            texts = any(isinstance(value, str) for value in next(
+                (axis.values for axis in plan.axes if axis.name == name), [plan.constants.get(name)]))
+            for one in wanted if isinstance(wanted, list) and wanted else [wanted]:
                 if isinstance(one, float) and not math.isfinite(one):
                     raise PlanError(f"skip: {name}: nan and inf are not allowed")
-                if isinstance(one, str) and re.match(r"\s*[<>=!]", one) and not BOUND.fullmatch(one):
-                    raise PlanError(f"skip: {name}: {one!r} is no bound (try \"< 1280\", also with <=, >, >= or !=, and a number)")
+                if not isinstance(one, (int, float)) and one != "default" and not (isinstance(one, str) and (
+                        BOUND.fullmatch(one) or texts and not re.match(r"\s*[<>=!]", one))):
+                    raise PlanError(f"skip: {name}: {one!r} is neither a value nor a bound (try \"< 1280\", also with <=, >, >= or !=, and a number)")
     for when, hooks in (("before", plan.before), ("after", plan.after)):
         for name in hooks:
             if name != EACH_RUN and not plan.has(name):
