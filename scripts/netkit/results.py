@@ -324,7 +324,7 @@ def only(found: Results, conditions: "Sequence[str]") -> Results:
 
 
 def read(path: str, figures: "Collection[str] | None" = None) -> Results:
-    """Read a file of results; "-" is stdin. `figures` limits which figures are kept. Raises ResultsError."""
+    """Read a file of results; "-" is stdin. `figures` limits which figures are kept, and what else. Raises ResultsError."""
     with files.raising(ResultsError, path), contextlib.nullcontext(sys.stdin.buffer) if path == "-" else open(path, "rb") as file:
         return parse(file, "standard input" if path == "-" else path, figures)
 
@@ -386,6 +386,7 @@ class RunReader:
             run.header, run.stdout = self._header, ""
         if self._figures is not None:
             run.result = {name: run.result[name] for name in self._figures if name in run.result}
+            run.more = {name: run.more[name] for name in ("disturbed", "link") if name in run.more}
         return run
 
     def _plain(self, line: "Dict[str, Any]") -> Optional[Run]:

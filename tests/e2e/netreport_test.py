@@ -213,6 +213,7 @@ class Files(Place):
         path = self.file(self.points(), [run], {"mtu": 9000}, seed=5, more={"newer": {"a": 1}})
         got = results.read(path)
         self.assertEqual(got.runs, [run])
+        self.assertEqual(results.read(path, {"THROUGHPUT"}).runs[0].more, {})   # 200,000 runs are compared in 400 MB
         self.assertEqual(got.header.more, {"newer": {"a": 1}})
         self.assertEqual(got.header.seed, 5)
         self.assertEqual(got.warnings, [])
