@@ -91,9 +91,9 @@ class Bench:
         for settings in list(wanted)[:REHEARSED]:
             idle.update(self._hold(settings))
             self._put_back()
-        if compares and all(replace(point.a, settings=point.b.settings) == point.b and point.a != point.b
+        if compares and all(replace(point.a, settings=point.b.settings) == point.b and (point.a != point.b or point.b.settings)
                             and {*point.a.settings} ^ {*point.b.settings} <= idle.keys() for point in points):
-            raise GateError(f"A and B are the same: {'; '.join(dict.fromkeys(idle.values()))} (--aa compares A with itself)")
+            raise GateError(f"A and B are the same: {'; '.join(dict.fromkeys(idle.values())) or 'their settings, too'} (--aa compares A with itself)")
         return list(dict.fromkeys(idle[one] for point in points for one in idle if not (point.a.before or point.b.before)
                                   and (one in point.a.settings) != (one in point.b.settings)))
 
