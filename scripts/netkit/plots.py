@@ -563,7 +563,7 @@ def curve_plot(sweep: Sweep, wish: Wish) -> Figure:
             colour, marker = look("", number)
             panel.lines.append(Line(f"curve-{index}-{gid(name)}", name.upper(), colour, marker=marker, marks=[
                 Mark(step["rate"] / by, step[name], f"{name.upper()} at {plain(step['rate'] / by, 4)} {unit}\n{plain(step[name], 4)} \u00b5s",
-                     *(min(NEVER, one or NEVER) for one in step["intervals"].get(name) or ())) for step in steps if (step[name] or NEVER) < NEVER]))
+                     *(min(NEVER, one or NEVER) for one in step["intervals"].get(name) or ())) for step in steps if (step.get(name) or NEVER) < NEVER]))
         if curve["knee"]:
             panel.lines.append(Line(f"knee-{index}", f"the knee: {plain(curve['knee'] / by)}", MUTED,
                                     [Mark(curve["knee"] / by, 0.0)], "change"))

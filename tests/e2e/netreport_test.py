@@ -1781,7 +1781,7 @@ class Plots(Place):
     def test_a_curve_has_its_knee(self):
         run = good({"test": "UDP_RR"}, 17000.0, unit="Trans/s")
         run.more["curve"] = {"unit": "1/s", "knee": 400.0, "steps": [
-            {"rate": rate, "p50": 10.0, "p99": p99, "p99.9": None, "intervals": {"p50": [9.0, 11.0], "p99": None}}
+            {"rate": rate, "p50": 10.0, "p99": p99, "intervals": {"p50": [9.0, 11.0], "p99": None}}
             for rate, p99 in ((100.0, 20.0), (800.0, plots.NEVER), (400.0, 30.0))]}
         root, groups = self.svg(self.file([("test", ["UDP_RR"])], [run]))
         self.assertEqual([len(coordinates(groups[f"curve-0-{name}"])) for name in ("p50", "p99")], [3, 2])
