@@ -67,8 +67,9 @@ def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[
 
 
 class Found(NamedTuple):
-    """The findings for each test and combination of other axes: figures, what is worse, silent or untold, notes."""
+    """The findings for each test and combination of other axes: figures, pairs without and why, what is worse or untold, notes."""
     meshes: "Dict[str, Dict[Pair, float]]"
+    dead: "Dict[str, Dict[Pair, str]]"
     rows: "List[List[Union[str, Words]]]"
     good: "List[str]"
     untold: "Dict[str, str]"
@@ -76,9 +77,8 @@ class Found(NamedTuple):
 
 
 def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN) -> Found:
-    dead: "Dict[str, Dict[Pair, str]]" = {}
     zeros: "Dict[str, Dict[Pair, float]]" = {}
-    found = Found({}, [], [], {}, [])
+    found = Found({}, {}, [], [], {}, [])
     varying = [name for name in sweep.varying() if name not in ("client", "server")]
     speeds = {name: speed for name, known in (sweep.results.header.more.get("hosts") or {}).items()
               if isinstance(speed := known.get("speed_mbps"), (int, float))}
@@ -98,7 +98,7 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
         name, (client, server) = place_of(cell.point)
         found.meshes.setdefault(name, {})
         if len(nothing) > len(values):
-            dead.setdefault(name, {})[client, server] = nothing[-1].reason() or "0"
+            found.dead.setdefault(name, {})[client, server] = nothing[-1].reason() or "0"
         elif values and not statistics.median(values):
             zeros.setdefault(name, {})[client, server] = 0.0
         elif values:
@@ -111,7 +111,7 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
                            "judged among themselves" for name, speed in speeds.items() if speed and speed != usual)
     of_groups = groups.of(sweep)
     for name, figures in found.meshes.items():
-        found.rows.extend([name, what, "nothing", "", ""] for what in silent(dead.get(name, {}), {**figures, **zeros.get(name, {})}))
+        found.rows.extend([name, what, "nothing", "", ""] for what in silent(found.dead.get(name, {}), {**figures, **zeros.get(name, {})}))
         if name in zeros and figures:
             found.untold[name] = f"{len(zeros[name])} of {len(zeros[name]) + len(figures)} pairs have 0: others have no ratio to that"
             continue
