@@ -39,8 +39,7 @@ class Parser(argparse.ArgumentParser):
         print(f"{self.prog.split()[0]}: {message} (see {self.prog} --help)", file=sys.stderr)
         sys.exit(2)
 
-    def print_help(self, file: Any = None) -> None:
-        """argparse's ignores a full disk."""
+    def print_help(self, file: Any = None) -> None:     # argparse's ignores a full disk
         print(self.format_help(), end="", file=file)
 
 

@@ -110,7 +110,7 @@ class Plans(unittest.TestCase):
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = '<64KB'", "'<64KB' is neither a value nor a bound"),
                 ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, '=> 3']", "'=> 3' is neither"),
                 *((f"[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = {one}", "is neither a value") for one in ("'64-128'", "''", "[]", "{a = 1}")),
-                ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, nan]", "skip: buffer: nan and inf"),
+                ("[axes]\nbuffer = [1, 2]\n[[skip]]\nbuffer = [1, nan]", "skip: buffer: nan is neither"),
                 ("pause = nan\n", "a pause from 0 to"), ("pause = inf\n", "a pause from 0 to"),
                 ("[axes]\nlength = [1.0, nan]", "nan and inf"), ("[constants]\nlength = inf", "constant length: a number"),
                 ("[axes]\nx = [1]\n[before]\nx = 'set {y}'", "{y} is neither"),
