@@ -13,7 +13,7 @@ LEAST = 0.001       # smaller loss ratios don't matter
 BURST = 40.0        # packets of a stream that are lost at a time, at most
 FEW = 2.0           # the same for requests, which are further apart
 LAG, LAG_US = 25.0, 20      # percent above the others' minimum RTT, and microseconds, below which lag doesn't matter
-SEPARATE = 3        # times the range of the others
+SEPARATE = 3, 16    # times the range of the others, or as much more as the flows are fewer than this
 LEAST_FLOWS = 8
 HEAD = ["at", "what is worse", "flows", "figure", "others", "ports"]
 Counts = Sequence[Tuple[int, int]]      # for each flow, packets lost and sent
@@ -48,11 +48,11 @@ def lossy(counts: Counts, most: float = BURST) -> "List[int]":
 def laggards(times: "Dict[int, int]") -> "Tuple[List[int], float]":
     """Flows with longer round trips than the others, up to half of them, and the others' median. The gap before the
     first of them must be SEPARATE times the whole range of the others, which delays with a long tail seldom produce."""
-    order = sorted(times, key=times.__getitem__)
+    order, separate = sorted(times, key=times.__getitem__), SEPARATE[0] * max(1.0, SEPARATE[1] / len(times))
     for first in range((len(order) + 1) // 2, len(order)):
         good = [times[number] for number in order[:first]]
         gap = times[order[first]] - good[-1]
-        if gap >= max(LAG / 100 * good[-1], LAG_US, SEPARATE * (good[-1] - good[0])):
+        if gap >= max(LAG / 100 * good[-1], LAG_US, separate * (good[-1] - good[0])):
             return sorted(order[first:]), statistics.median(good)
     return [], statistics.median(times.values())
 
@@ -94,8 +94,8 @@ def worse(flows: "List[Dict[str, Any]]", by_number: bool) -> "Tuple[List[Worse],
 def block(sweep: Sweep) -> Block:
     rows: "List[List[Union[str, Words]]]" = []
     notes = [f"worse: loses {100 * LEAST:g} % or more, and more than the others (generalised ESD, error {100 * ERROR:g} % a run, "
-             f"bursts of up to {BURST:g} packets of streams, {FEW:g} requests); a least round trip {LAG:g} % and {LAG_US} us longer than all others', and {SEPARATE} "
-             "times their range"]
+             f"bursts of up to {BURST:g} packets of streams, {FEW:g} requests); a least round trip {LAG:g} % and {LAG_US} us longer than all others', and {SEPARATE[0]} "
+             f"times their range ({SEPARATE[0] * SEPARATE[1]} divided by the number of flows if those are fewer than {SEPARATE[1]})"]
     for cell in sweep.cells.values():
         for run in cell.tried():
             flows, known = run.more.get("flows") or [], {**sweep.constants, **run.point}
