@@ -458,7 +458,7 @@ class Judgements(unittest.TestCase):
             made = held_against(sessions, around(self.chance, height, count=8 - now) + [0.0] * now, losses)
             self.assertEqual((made.verdict, made.more_pairs), (verdict, None), (then, now, height))
             said = f"{now} of 8 slots gave 0, and {then * 64} of 320 in the past"
-            self.assertEqual(made.notes[0] == said, bool(then or now), made.notes)
+            self.assertEqual(said in (made.why, made.notes[0]), bool(then or now), made.notes)
 
     def test_by_hand(self):
         # Logs with means 0, 2 and 4 %, spread 0.02 with two degrees of freedom: t is 4.3027.
@@ -471,7 +471,7 @@ class Judgements(unittest.TestCase):
     def test_where_sessions_differ_more_slots_do_not_help(self):
         one = held_against([self.session(between=0.1) for _ in range(5)], self.session(95.0))
         self.assertEqual((one.verdict, one.more_pairs), (CANT_TELL, None))
-        self.assertRegex(one.notes[-1], r"more slots would not help: sessions differ by \d")
+        self.assertRegex(output.sentence(one, "p"), r"\Acan't tell: p: .*, \d+ s: more slots would not help: sessions differ by \d")
         few = held_against([self.session(between=0, count=100) for _ in range(9)],
                            around(self.chance, 100.0, 0.03, 4))
         self.assertEqual(few.verdict, CANT_TELL)
@@ -492,7 +492,7 @@ class Judgements(unittest.TestCase):
             now += [slot("tcp_stream", free, taken=0.1) for _ in range(4 if free else 0)]
             one = baseline.judge_all([(STREAM, Metric(), past.Slots.of(now))], 95.0)[0]
             self.assertEqual((one.verdict, one.pairs), (verdict, len(now)))
-            self.assertRegex(one.notes[0], "others had processors for 0 % of the time in the past and [34]0 % now")
+            self.assertRegex(one.why or one.notes[0], "others had processors for 0 % of the time in the past and [34]0 % now")
         now[0].taken, then[0].taken = 0.9, 0.9    # and here only rarely
         for each in now[1:]:
             each.taken = 0.0
@@ -558,7 +558,7 @@ class Baselines(Place):
         self.days(8)
         bench = Figures(9400, fails=3)
         one, = self.gate_now(bench).judgements
-        self.assertEqual((one.verdict, "slots gave nothing, and 0 of 32 in the past" in one.notes[0]), (CANT_TELL, True), one)
+        self.assertEqual((one.verdict, "slots gave nothing, and 0 of 32 in the past" in one.why), (CANT_TELL, True), one)
 
     def test_what_it_measures_is_a_further_session(self):
         self.days(8)

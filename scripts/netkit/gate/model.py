@@ -98,6 +98,7 @@ class Judgement:
     noise_all: Optional[float] = None   # of all pairs, including the disturbed ones; None: none was left out for that
     more_pairs: Optional[int] = None    # how many more a verdict takes, roughly, where there is none
     seconds: float = 0.0                # spent on this point
+    why: str = ""                       # it can't be told, where that is not for the noise
     words: str = ""                     # the verdict, where it does not come from pairs
     notes: "List[str]" = field(default_factory=list)
     differs: "List[str]" = field(default_factory=list)  # what else differs between A and B (differ.py)

@@ -258,9 +258,9 @@ def sentence(one: Judgement, name: str) -> str:
 
 def doubt(one: Judgement) -> str:
     if not one.pairs:
-        return one.words or "no pair was measured"
-    words = one.failing + ", " * bool(one.failing)
-    words += "noise not known" if one.noise is None else f"noise {percent(one.noise, '')} %"
+        return one.why or "no pair was measured"
+    noise = "noise not known" if one.noise is None else f"noise {percent(one.noise, '')} %"
+    words = one.why or one.failing + ", " * bool(one.failing) + noise
     if one.more_pairs is None:
         return words
     return f"{words}, about {count(one.more_pairs, 'more pair')} ({one.more_pairs * one.seconds / one.pairs:.0f} s)"

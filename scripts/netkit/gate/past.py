@@ -453,7 +453,7 @@ class Baseline:
 
     def _without_figures(self, point: Point, metric: Metric, now: Slots, verdict: str) -> Judgement:
         if verdict != WORSE:
-            return Judgement(point.name, metric, verdict, left_out=len(now), notes=["fewer than two good slots"])
+            return Judgement(point.name, metric, verdict, left_out=len(now), why="fewer than two good slots")
         silent, tried = self._silent(point, metric)
         return Judgement(point.name, metric, verdict, left_out=len(now),
                          words=f"{point.name}: all {len(now)} slots gave nothing, and {silent} of {tried} in the past")
@@ -514,11 +514,13 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
                      notes=list(row.notes))
     sessions = len(found.means)
     made.notes.append(f"A is {sessions} earlier session{'s' * (sessions > 1)}, B {len(row.now)} slots of now")
-    if verdict == CANT_TELL and not row.doubted:
+    if verdict == CANT_TELL and row.doubted:
+        made.why = made.notes.pop(0)
+    elif verdict == CANT_TELL:
         made.more_pairs = more_slots(row, error)
         if made.more_pairs is None:
-            made.notes.append(f"more slots would not help: sessions differ by {100 * math.sqrt(found.between):.3g} %"
-                              + ("" if found.known else ", as far as is known") + "; more sessions would")
+            made.why = (f"more slots would not help: sessions differ by {100 * math.sqrt(found.between):.3g} %"
+                        + ("" if found.known else ", as far as is known") + "; more sessions would")
     return made
 
 
