@@ -156,7 +156,7 @@ def histories() -> "Iterator[Row]":
         values = draw(rng, 90, rho)
         return any(changed(values[:count], rng) for count in range(9, 91))
     yield Row("netgate --history", "read each night until 90 sessions, gaussian", 10, lambda rng: nightly(rng, 0.0), count=NIGHTLY)
-    yield Row("netgate --history", "read each night until 90 sessions, correlation 0.3", 40, lambda rng: nightly(rng, 0.3), count=NIGHTLY)
+    yield Row("netgate --history", "read each night until 90 sessions, correlation 0.3", 30, lambda rng: nightly(rng, 0.3), count=NIGHTLY)
 
 
 # --- a mesh, the flows of a run -----------------------------------------------------------
