@@ -75,8 +75,9 @@ def load() -> List[Golden]:
         if line[:1] in ("|", "\\"):
             place[key] += line[1:] + ("\n" if line[0] == "|" else "")
             continue
-        if line[:1] == "=":
-            place[key] += blocks[line[1:]]
+        if line[:1] in ("=", ","):
+            block = blocks[line[1:]]
+            place[key] += block if line[0] == "=" else block.replace(",", "\n")
             continue
         word, _, rest = line.partition(" ")
         if word == "block":
