@@ -25,7 +25,7 @@ import time
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Dict, Iterator, List, NamedTuple, Sequence, Set, Tuple
+from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import lib
 
@@ -47,13 +47,16 @@ class Misfit(Exception):
 # ---- recordings ---------------------------------------------------------------------------------
 
 class Golden:
-    """A recording."""
+    """A recording; only its name and command differ from those of one that is like it."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, like: "Optional[Golden]") -> None:
         self.name = name
+        self.run = ""
         self.facts: Dict[str, str] = {"exit": "0"}
         self.texts: Dict[str, str] = {"out": "", "err": ""}
         self.files: Dict[str, str] = {}
+        if like:
+            self.facts, self.texts, self.files = like.facts, like.texts, like.files
 
     def __getattr__(self, key: str) -> str:
         return self.facts.get(key, "")
@@ -71,6 +74,7 @@ def load() -> List[Golden]:
     blocks: Dict[str, str] = {}
     goldens: List[Golden] = []
     place, key = blocks, ""
+    before: Optional[Golden] = None
     for line in RECORDED.read_text().split("\n"):
         if line[:1] in ("|", "\\"):
             place[key] += line[1:] + ("\n" if line[0] == "|" else "")
@@ -84,14 +88,19 @@ def load() -> List[Golden]:
             place, key = blocks, rest
             blocks[key] = ""
         elif word == "golden":
-            goldens.append(Golden(rest))
-            place, key = goldens[-1].texts, "out"
+            before = Golden(rest, before)
+            goldens.append(before)
+            place, key = before.texts, "out"
+        elif word == "run":
+            goldens[-1].run = rest
         elif word == "file":
             place, key = goldens[-1].files, rest
             place[key] = ""
         elif word in ("out", "err"):
             place, key = goldens[-1].texts, word
-        elif word not in ("", "#"):
+        elif word == "":
+            before = None
+        elif word != "#":
             goldens[-1].facts[word] = rest
     return goldens
 
