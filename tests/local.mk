@@ -335,7 +335,7 @@ run_suites = env $(test_environment) NP_TEST_LONG='$(NP_TEST_LONG)' NP_TEST_AT_O
 run_alone_first = status=0; suites=$$alone; $(run_suites) || status=1; \
 	suites=$$others; at_once=3; $(run_suites) || status=1; exit $$status
 
-.PHONY: check-clients check-explain check-gate check-laws check-links check-links-alone check-links-others check-long check-more \
+.PHONY: check-clients check-explain check-laws check-links check-links-alone check-links-others check-long check-more \
 	check-packages check-vm
 check-more: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@suites='$(more_tests)'; at_once=6; $(run_suites)
@@ -367,12 +367,6 @@ check-packages:
 # As many runs of each planted cause as NP_EXPLAIN_RUNS says, 3 unless it does.
 check-explain: $(bin_PROGRAMS) $(noinst_PROGRAMS)
 	@suites='$(explain_tests)'; $(run_suites)
-
-# Half an hour of A against A beside a processor hog, then what is planted; NP_GATE=aa or NP_GATE=planted: one.
-check-gate: $(bin_PROGRAMS) $(noinst_PROGRAMS)
-	@for what in $${NP_GATE:-aa planted}; do \
-		env $(test_environment) $(PYTHON) $(top_srcdir)/tests/e2e/gate_bed.py $$what || exit 1; \
-	done
 
 # Each planted cause once. The example scripts at their own lengths, which take a day: make check-long NP_TEST_LONG=1.
 check-long: $(bin_PROGRAMS) $(noinst_PROGRAMS)
