@@ -31,25 +31,15 @@ class Lab(lib.Lab):
     def line(self) -> "Dict[str, Any]":
         return self.link("tell", LINK.format("server"), "show")
 
-    def uncure(self, offloads: bool = False) -> None:
-        """Let TCP hand packets of 64 KiB to the queue, as on other people's links, or with offloads to the far end,
-        too."""
+    def uncure(self) -> None:
+        """Let TCP hand packets of 64 KiB to the queue, as on other people's links."""
         for end in ("client", "server"):
             lib.must(["ip", "-n", f"netlab-{NAME}-{end}", "link", "set", "lab0", "gso_max_segs", "65535",
                   "gso_max_size", "65536"])
-            if offloads:
-                lib.must(["ip", "netns", "exec", f"netlab-{NAME}-{end}", "ethtool", "-K", "lab0", "tso", "on",
-                      "gso", "on"])
 
     def count_drops(self, end: Sequence[str], hook: str, what: str) -> None:
         lib.must([*end, "nft", f"add table inet lab; add chain inet lab c {{ type filter hook {hook} "
               f"priority 0; }}; add rule inet lab c {what} counter drop"])
-
-    def dropped(self, end: Sequence[str]) -> "tuple[int, int]":
-        """Packets and bytes."""
-        found = re.search(r"counter packets (\d+) bytes (\d+)", lib.must([*end, "nft", "list ruleset"]))
-        assert found
-        return int(found[1]), int(found[2])
 
     def throughput(self, port: int, *more: str, host: str = "10.77.0.2", test: str = "TCP_STREAM",
                    seconds: int = 3) -> float:
@@ -57,9 +47,6 @@ class Lab(lib.Lab):
         out = lib.must([*self.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-P", "0",
                     "-l", str(seconds), "--", *more])
         return float(out.split()[-1])
-
-    def retransmissions(self) -> int:
-        return lib.snmp(self.client, "TcpRetransSegs")
 
 
 def program() -> str:
@@ -131,23 +118,6 @@ def delays(report: lib.Report) -> None:
                             again(lambda: measure(lab, d, g)))
 
 
-def shares(report: lib.Report) -> None:
-    def exact(lab: Lab, name: str, percent: str) -> str:
-        lab.netlab("set", f"--{name}", percent)
-        got = lab.probe("train", count=10000, gap=50000)
-        lab.netlab("set", f"--{name}", "0")
-        found = got[{"loss": "lost", "duplicate": "duplicated", "reorder": "reordered"}[name]]
-        wanted = 10000 * float(percent) / 100
-        # If the sender is delayed, packets overtake others than those that were selected.
-        assert abs(found - wanted) <= (3 if name == "reorder" else 1), f"{found} of 10000"
-        return f"{found} of 10000"
-
-    with Lab("--rate", "none", "--no-ipv6", "--emulator", "link") as lab:
-        for percent in ("1", "0.1", "0.03", "10", "25"):
-            for name in ("loss", "duplicate", "reorder"):
-                report.case(f"{name} {percent} %", lambda n=name, p=percent: exact(lab, n, p))
-
-
 def capacity(report: lib.Report) -> None:
     """64-byte datagrams from two senders, dropped on arrival."""
     def measure(lab: Lab) -> "tuple[bool, str]":
@@ -210,77 +180,8 @@ def framing(report: lib.Report) -> None:
                         again(lambda: measure(lab, daemon.port, s, m, n)))
 
 
-TCP_DATA = "tcp dport != {} meta length > 500 numgen inc mod 200 == 0"
-
-
-def where_to_drop(report: lib.Report) -> None:
-    """A sender is told what its own output hook drops: that is no loss. At the receiver's hook it is."""
-    def measure(end: str, hook: str) -> "tuple[int, int]":
-        with Lab(*CUBIC) as lab, lib.Daemon(lab.server) as daemon:
-            where = getattr(lab, end)
-            lab.count_drops(where, hook, TCP_DATA.format(daemon.port))
-            lab.throughput(daemon.port)
-            return lab.dropped(where)[0], lab.retransmissions()
-
-    drops, again_sent = measure("client", "output")
-    report.check("dropped at the sender's output", drops > 50 and again_sent < drops / 5,
-                 f"{drops} drops, {again_sent} retransmissions")
-    drops, again_sent = measure("server", "prerouting")
-    report.check("dropped at the receiver's prerouting", drops > 50 and again_sent >= 0.9 * drops,
-                 f"{drops} drops, {again_sent} retransmissions")
-
-
-def dropped_super_packets(report: lib.Report) -> None:
-    """Dropping a packet above the MTU drops many segments."""
-    for cured in (True, False):
-        with Lab("--rate", "none", *CUBIC) as lab, lib.Daemon(lab.server) as daemon:
-            if not cured:
-                lab.uncure(offloads=True)
-            lab.count_drops(lab.server, "prerouting", TCP_DATA.format(daemon.port))
-            lab.throughput(daemon.port)
-            packets, size = lab.dropped(lab.server)
-            mean = size / max(1, packets)
-            report.check(f"dropped packets, {'cured' if cured else 'with offloads and not cured'}",
-                         packets > 5 and (mean <= 1500 if cured else mean > 3000),
-                         f"{packets} of {mean:.0f} bytes")
-
-
-def default_congestion(report: lib.Report) -> None:
-    """A namespace has the machine's default and may not change it, so netlab sets it on the route."""
-    sysctl = "/proc/sys/net/ipv4/tcp_congestion_control"
-    with Lab() as lab:
-        mine = lib.must([*lab.client, "cat", sysctl]).strip()
-        with open(sysctl) as file:
-            report.check("a namespace's default is the machine's", mine == file.read().strip(), mine)
-        other = "reno" if mine != "reno" else "cubic"
-        got = lib.run([*lab.client, "sh", "-c", f"echo {other} > {sysctl}"], 10)
-        now = lib.must([*lab.client, "cat", sysctl]).strip()
-        report.check("writing it is refused, or holds", (got.rc != 0) == (now == mine), now)
-        lab.netlab("set", "--congestion", other)
-        found = lab.probe("tcp", time=int(1e8))["congestion"]
-        report.check("--congestion holds", found == other, found)
-
-
-TX_DELAY = """\
-import socket, sys, time
-s = socket.socket(); s.setsockopt(socket.IPPROTO_TCP, 37, 20000)
-since = time.monotonic(); s.settimeout(5); s.connect_ex((sys.argv[1], 1))
-print(time.monotonic() - since, s.getsockopt(socket.IPPROTO_TCP, 37))
-"""
-
-
-def tx_delay(report: lib.Report) -> None:
-    """TCP_TX_DELAY is accepted, but has no effect unless the queue is fq: it can't replace a delay."""
-    with Lab() as lab:
-        got = lib.must([*lab.client, sys.executable, "-c", TX_DELAY, "10.77.0.2"]).split()
-        report.check("TCP_TX_DELAY alone delays nothing", float(got[0]) < 0.02 and int(got[1]) == 20000,
-                     " ".join(got))
-
-
-PARTS = {"checks": checks, "wrong": a_wrong_link, "delays": delays, "shares": shares,
-         "capacity": capacity, "rate": rate_and_delay, "super": super_packets, "framing": framing,
-         "drop": where_to_drop, "dropped": dropped_super_packets, "congestion": default_congestion,
-         "tx_delay": tx_delay}
+PARTS = {"checks": checks, "wrong": a_wrong_link, "delays": delays, "capacity": capacity, "rate": rate_and_delay,
+         "super": super_packets, "framing": framing}
 
 
 def suite(report: lib.Report) -> None:
