@@ -191,7 +191,7 @@ def missing(plant: Plant, harms: "List[Harm]") -> str:
     if any(isinstance(harm, Quota) for harm in harms) and cgroup_cpu()[0] is None:
         return "no control group with a quota of processors"
     lab = plant.link()
-    if not isinstance(lab, RoutedLab) and "link" in lab.link:
+    if not isinstance(lab, RoutedLab) and "link" in lab.options:
         if not os.path.exists("/dev/net/tun"):
             return "no /dev/net/tun"
         if not os.path.exists(link_program()):
