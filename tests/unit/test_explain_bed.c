@@ -188,7 +188,8 @@ read_part(const json_t *document, const char *path, const char *part, const char
 	assert_true(json_is_object(o));
 	json_object_foreach(o, key, v)
 	{
-		fail_if(read_bag_value(v, key, series_length(document, end, key), b) != 0,
+		fail_if(!json_is_null(v) &&
+			    read_bag_value(v, key, series_length(document, end, key), b) != 0,
 			"%s: %s: %s is not a valid value", path, part, key);
 	}
 }
@@ -203,6 +204,26 @@ read_end(const json_t *document, const char *path, const char *end)
 	return b;
 }
 
+/* What common/KIND.json beside the document says, unless the document does. */
+static void
+add_common(json_t *document, const char *path, const char *kind)
+{
+	const char *name = strrchr(path, '/'), *part;
+	char file[4096];
+	json_error_t fault;
+	json_t *common, *o;
+
+	snprintf(file, sizeof(file), "%.*scommon/%s.json",
+		 name != NULL ? (int)(name + 1 - path) : 0, path, kind);
+	common = json_load_file(file, 0, &fault);
+	fail_if(common == NULL, "%s:%d: %s", file, fault.line, fault.text);
+	json_object_foreach(common, part, o)
+	{
+		assert_int_equal(json_object_update_missing(json_object_get(document, part), o), 0);
+	}
+	json_decref(common);
+}
+
 static void
 read_planted(const char *path, struct planted *p)
 {
@@ -213,6 +234,9 @@ read_planted(const char *path, struct planted *p)
 	fail_if(document == NULL, "%s:%d: %s", path, fault.line, fault.text);
 	memset(p, 0, sizeof(*p));
 	read_part(document, path, "expect", "", expect);
+	if (np_bag_string(expect, "like") != NULL) {
+		add_common(document, path, np_bag_string(expect, "like"));
+	}
 	read_part(document, path, "input", "", input);
 	p->near = read_end(document, path, "near");
 	p->far = read_end(document, path, "far");
