@@ -228,7 +228,8 @@ set_peer(const struct np_client *c, struct np_client_test *t, const struct np_ad
 	}
 	t->run.end.peer = *peer;
 	np_addr_set_port(&t->run.end.peer, t->out->far.port);
-	if (np_addr_port(&t->run.end.peer) != t->out->far.port) { /* it has too many bits */
+	if (np_addr_port(&t->run.end.peer) != t->out->far.port || /* it has too many bits */
+	    (t->out->far.port == 0 && (transport->connected || t->run.plan->role != NP_FOLLOW))) {
 		return np_fail(err, NP_EPEER, 0, "the daemon names port %u for the data connection",
 			       t->out->far.port);
 	}

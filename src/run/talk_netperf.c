@@ -480,6 +480,9 @@ decode_response(const struct np_dialect *d, const uint8_t *frame, struct np_far 
 	far->resets = t.ids;
 	far->token_shown = t.token;
 	transport = test_of(d)->transport;
+	if (t.code == NP_OMNI && far->port == 0) {
+		return NP_OK; /* its datagrams may come from any port */
+	}
 	return transport != NULL && transport->family != 0 ? NP_OK
 							   : decode_port(far->port, far, err);
 }

@@ -547,7 +547,7 @@ TEST(a_granted_port_must_be_one)
 		np_frame_put(frame, &head, np_omni_response_layout, &omni);
 		assert_int_equal(
 		    np_dialect(NP_OMNI)->decode_response(np_dialect(NP_OMNI), frame, &far, &err),
-		    NP_EPEER);
+		    ports[i] == 0 ? NP_OK : NP_EPEER); /* a receiver of datagrams needs none */
 		np_frame_put(frame, &head, np_stream_response_layout, &stream);
 		assert_int_equal(
 		    np_dialect(NP_TCP_STREAM)
