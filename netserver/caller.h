@@ -34,7 +34,8 @@ struct ns_caller {
 	uint64_t held_ns;           /* when its secret may be checked; 0: now */
 	struct ns_place place;      /* of peer */
 	bool queued;                /* it has asked for a session, and waits for its turn */
-	uint64_t room_tried; /* 1 + d->freed when there was no room for one; 0: there may be */
+	uint64_t room_tried;        /* 1 + d->ended when there was no room; 0: there may be */
+	uint64_t lacks_ns;          /* since when there is none */
 	/* In its session's process. */
 	struct np_capture *capture; /* that its greeting asked for; NULL: none */
 	struct np_err uncaptured;   /* if there is no capture though the daemon allows it: why */

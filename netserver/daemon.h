@@ -71,7 +71,8 @@ struct ns_daemon {
 	struct ns_rates rates;
 	struct ns_tries tries;
 	uint64_t shared_ns;    /* until when addresses share the processors (processors.h) */
-	uint64_t freed;        /* how often a session released a resource */
+	uint64_t freed;        /* how often a session released a resource, */
+	uint64_t ended;        /* and how often one ended */
 	struct ns_turns turns; /* --exclusive: of tests */
 	struct ns_stats stats;
 };

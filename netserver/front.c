@@ -22,7 +22,7 @@ enum {
 	EVENTS = EPOLLIN | EPOLLRDHUP,
 	QUEUE_S = 60,   /* in the queue for a session: many clients of a busy machine need that */
 	ROOM_S = 5,     /* for another session to make room, */
-	SOON_S = 1,     /* and for one to end by itself: its client may have closed it already */
+	SOON_S = 1,     /* and for one of its own address, which its client may have closed */
 	SCARCE_S = 60,  /* between two log lines about scarce resources */
 	FULL_MS = 1,    /* before a data connection is passed on again */
 	NUDGE_MS = 100, /* between two attempts to make room for data connections */
@@ -335,10 +335,15 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 	if (lacks_room(d, c, &why, &err)) {
 		bool is_ending = ns_sessions_make_room(d, &c->peer, why);
 
-		if (c->room_tried == 0) {
-			c->deadline_ns = np_now() + (is_ending ? ROOM_S : SOON_S) * NP_SEC;
+		if (!is_ending && !ns_guard_has_session(d->sessions, &c->peer)) {
+			refuse(d, c, why, err.msg);
+			return;
 		}
-		c->room_tried = d->freed + 1;
+		if (c->room_tried == 0) {
+			c->lacks_ns = np_now();
+		}
+		c->deadline_ns = c->lacks_ns + (is_ending ? ROOM_S : SOON_S) * NP_SEC;
+		c->room_tried = d->ended + 1;
 		return;
 	}
 	ns_guard_begin(&d->limits, &d->rates, c->place, np_now());
@@ -372,8 +377,8 @@ ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
 		for (struct ns_caller *c = d->callers; c != NULL; c = c->next) {
 			uint64_t at;
 
-			if (!c->queued || c->room_tried == d->freed + 1) {
-				continue; /* no request yet, or it waits until something is freed */
+			if (!c->queued || c->room_tried == d->ended + 1) {
+				continue; /* no request yet, or it waits until a session ends */
 			}
 			at = ns_guard_when(&d->limits, &d->rates, c->place, now_ns);
 			when = at < when ? at : when;
@@ -620,6 +625,9 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 
 		if (lacks_room(d, c, &why, &err)) {
 			refuse(d, c, why, err.msg);
+		} else if (c->room_tried != 0) { /* now it waits for its turn */
+			c->room_tried = 0;
+			c->deadline_ns = now_ns + QUEUE_S * NP_SEC;
 		} else {
 			refuse(d, c, NS_RATE,
 			       "too many sessions began in a short time (netserver --max-rate)");

@@ -265,6 +265,17 @@ share_prefix(const struct np_addr *a, const struct np_addr *b, size_t size)
 	       memcmp(np_addr_bytes(a), np_addr_bytes(b), size) == 0;
 }
 
+bool
+ns_guard_has_session(const struct ns_session *sessions, const struct np_addr *peer)
+{
+	const struct ns_session *s = sessions;
+
+	while (s != NULL && !share_prefix(&s->peer, peer, np_family_of(peer)->owner)) {
+		s = s->next;
+	}
+	return s != NULL;
+}
+
 int
 ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_rates *r,
 	      uint64_t now_ns, struct np_err *err)

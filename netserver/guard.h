@@ -303,6 +303,9 @@ void ns_weights_add(struct ns_weights *w, struct ns_place at, uint64_t n);
 /* Does a have to make room before b? */
 bool ns_holds_more(const struct ns_weights *w, struct ns_place a, struct ns_place b);
 
+/* Has the peer's address a session? */
+bool ns_guard_has_session(const struct ns_session *sessions, const struct np_addr *peer);
+
 /*
  * The session to end for peer: idle for NS_IDLE_S, of the network and in it the address that hold
  * most, and more than peer's network (or, if it is that one, than peer). NULL: none.
@@ -331,7 +334,7 @@ int ns_guard_filter(const struct ns_limits *l, const struct ns_session *sessions
 /*
  * Could a correct session ask for that? It has checked the length of its test already; a
  * compromised one must not get a later deadline by claiming another length, nor hold what the
- * daemon counts itself: no test takes sessions, filters or descriptors in flight.
+ * daemon counts itself: no test takes sessions, filters, captures or descriptors in flight.
  */
 bool ns_guard_plausible(const struct ns_limits *l, const struct np_wish *wish);
 

@@ -27,8 +27,8 @@
 #include "netserver/session.h"
 
 enum {
-	/* After a test's length: late connections, data in flight, fetching the results. */
-	GRACE_S = 150,
+	/* After a test's length: late connections, the results, data that are received late. */
+	GRACE_S = 210,
 	BETWEEN_S = 30, /* in addition to the time that a session allows between two requests */
 	ROOM_S = 5,     /* a test waits so long for resources if an idle session is being ended, */
 	SOON_S = 1,     /* and so long otherwise: others may end by themselves */
@@ -398,7 +398,7 @@ reason_of(int error)
 	}
 }
 
-/* Count a test that has ended: no more than it can have moved, so that no sum wraps. */
+/* Count a test that has ended: no more than it can have moved. */
 static void
 count_served(struct ns_stats *stats, const struct np_served *served, uint64_t since_ns)
 {
@@ -505,6 +505,7 @@ remove_session(struct ns_daemon *d, struct ns_session *ended)
 	}
 	memset(ended->idle_holds, 0, sizeof(ended->idle_holds));
 	set_holds(d, ended, NULL);
+	d->ended++;
 	free(ended);
 }
 

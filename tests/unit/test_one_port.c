@@ -635,6 +635,7 @@ TEST(a_caller_has_its_whole_time_to_wait_for_room)
 	c->room_tried = 1;
 	c->quiet_ns = now_ns;
 	c->deadline_ns = now_ns + NP_SEC;
+	d->limits.all[NP_RES_MEMORY] = 1; /* too little for any session */
 	d->callers = c;
 	d->callers_end = &c->next;
 	d->stats.silent_now = 1;
