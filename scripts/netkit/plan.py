@@ -554,7 +554,7 @@ def check(plan: Plan) -> None:
             texts = any(isinstance(value, str) for value in next(
                 (axis.values for axis in plan.axes if axis.name == name), [plan.constants.get(name)]))
             for one in wanted if isinstance(wanted, list) and wanted else [wanted]:
-                if not math.isfinite(one) if isinstance(one, (int, float)) else one != "default" and not (isinstance(one, str) and (
+                if not -math.inf < one < math.inf if isinstance(one, (int, float)) else one != "default" and not (isinstance(one, str) and (
                         BOUND.fullmatch(one) or texts and not re.match(r"\s*[<>=!]", one))):
                     raise PlanError(f"skip: {name}: {one!r} is neither a value nor a bound (try \"< 1280\", also with <=, >, >= or !=, and a number)")
     for when, hooks in (("before", plan.before), ("after", plan.after)):

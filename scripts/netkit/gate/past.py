@@ -325,14 +325,15 @@ class Row:
     against: Against
     best: "Tuple[str, float]"       # the verdict with the smallest error probability, and that probability
     left_out: int
-    doubted: bool = False           # the slots with undisturbed processors give another verdict
+    why: str = ""                   # why it can't be told
     notes: "List[str]" = field(default_factory=list)
 
-    def agree(self, other: "Row | None") -> None:
-        """Keep only what both verdicts support."""
-        verdict, error = other.best if other else (CANT_TELL, 1.0)
-        self.doubted = verdict != self.best[0]
-        self.best = (CANT_TELL, 1.0) if self.doubted else (verdict, max(error, self.best[1]))
+    def note(self, text: str, doubtful: bool) -> None:
+        """Of what is doubtful the first note is the reason."""
+        if doubtful and not self.why:
+            self.best, self.why = (CANT_TELL, 1.0), text
+        else:
+            self.notes.append(text)
 
 
 @dataclass
@@ -413,21 +414,20 @@ class Baseline:
         most = self.clean and 2 * len(now.usable(metric)) < len(now)
         made = self._row(point, metric, now, clean=self.clean and not (unlike or most))
         if made and unlike:
-            made.notes.append(unlike)
-            made.agree(self._row(point, metric, now, clean=True))
+            other = self._row(point, metric, now, clean=True)
+            made.note(unlike, other is None or other.best[0] != made.best[0])
+            made.best = (made.best[0], max(made.best[1], other.best[1] if other else 1.0))
         elif made and most:
             made.notes.append("processors were taken in most slots: all count")
         then = self.then(point)
         zeros = [0 if metric.more_is_better else slots.all(metric).count(0) for slots in (then, now)]
         if made and any(zeros):     # they have no logarithm; a verdict that they only strengthen stays
-            made.notes.insert(0, f"{zeros[1]} of {len(now)} slots gave 0, and {zeros[0]} of {len(then)} in the past")
-            if made.best[0] != (WORSE if not zeros[1] else BETTER if not zeros[0] else ""):
-                made.best, made.doubted = (CANT_TELL, 1.0), True
+            made.note(f"{zeros[1]} of {len(now)} slots gave 0, and {zeros[0]} of {len(then)} in the past",
+                      made.best[0] != (WORSE if not zeros[1] else BETTER if not zeros[0] else ""))
         silent, before = now.silent(metric), self._silent(point, metric)
         if made and silent > len(now) * (trial.FAILING + before[0] / max(1, before[1])):
-            made.notes.insert(0, f"{silent} of {len(now)} slots gave nothing, and {before[0]} of {before[1]} in the past")
-            if made.best[0] == EQUAL:   # a side that fails more often is not equal
-                made.best, made.doubted = (CANT_TELL, 1.0), True
+            made.note(f"{silent} of {len(now)} slots gave nothing, and {before[0]} of {before[1]} in the past",
+                      made.best[0] == EQUAL)    # a side that fails more often is not equal
         return made
 
     def _row(self, point: Point, metric: Metric, slots_now: Slots, clean: bool) -> "Row | None":
@@ -514,9 +514,8 @@ def judgement(row: Row, verdict: str, error: float) -> Judgement:
                      notes=list(row.notes))
     sessions = len(found.means)
     made.notes.append(f"A is {sessions} earlier session{'s' * (sessions > 1)}, B {len(row.now)} slots of now")
-    if verdict == CANT_TELL and row.doubted:
-        made.why = made.notes.pop(0)
-    elif verdict == CANT_TELL:
+    made.why = row.why
+    if verdict == CANT_TELL and not row.why:
         made.more_pairs = more_slots(row, error)
         if made.more_pairs is None:
             made.why = (f"more slots would not help: sessions differ by {100 * math.sqrt(found.between):.3g} %"
