@@ -438,8 +438,11 @@ put_last_outage(const struct np_bag *transmitter, struct np_bag *receiver, doubl
 		return;
 	}
 	if (flows > 1) {
-		np_bag_unread(receiver, "it is not known which flows the last ones are of",
-			      "udp.outage_us");
+		static const char why[] = "it is not known which flows the last ones are of";
+
+		np_bag_unread(receiver, why, "udp.outage_us");
+		np_bag_unread(receiver, why, "udp.outage_begin_s");
+		np_bag_unread(receiver, why, "udp.outage_flow");
 		return;
 	}
 	np_bag_real(receiver, us, "udp.outage_us");

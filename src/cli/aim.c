@@ -248,8 +248,8 @@ static bool
 must_name_near(const struct np_plan *p, const struct np_addr *far, const struct np_client *c)
 {
 	return !p->no_control && c->granted.caps == 0 && !p->transport->connected &&
-	       !p->pattern->transactions && (p->both || p->role == NP_FOLLOW) &&
-	       np_family_of(far)->version != 0;
+	       p->near.sock.device[0] == '\0' && !p->pattern->transactions &&
+	       (p->both || p->role == NP_FOLLOW) && np_family_of(far)->version != 0;
 }
 
 /* Is it one of the addresses, whatever the ports? */

@@ -34,10 +34,10 @@ np_datagrams_print(FILE *to, const struct np_datagrams *d)
 	    fabs(own_bps - table_bps) > tolerance * table_bps) {
 		np_text_line(
 		    to,
-		    "netperf: %s: received at %.2f %s/s over the %.2f s from the first datagram "
-		    "to the last; %.2f is over the test's %.2f s%s",
-		    d->bench, np_rate(unit, own_bps / 8, 1), unit->name, span_s,
-		    np_rate(unit, table_bps / 8, 1), d->seconds, which);
+		    "netperf: %s: received at %.2f %s/s over the %.12g s from the first datagram "
+		    "to the last; %.2f is over the test's %.12g s%s",
+		    d->bench, np_rate(unit, own_bps / 8, 1), unit->name, np_significant(span_s, 3),
+		    np_rate(unit, table_bps / 8, 1), np_significant(d->seconds, 3), which);
 	}
 	duplicates = np_bag_number(receiver, "udp.duplicated");
 	sent = np_bag_number(receiver, "udp.sent");

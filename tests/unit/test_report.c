@@ -365,7 +365,7 @@ assert_lines(const struct np_datagrams *d, const char *want)
 
 #define SPAN                                                                                       \
 	"netperf: UDP_STREAM: received at 7.80 10^6bits/s over the 1.25 s from the first datagram" \
-	" to the last; 9.84 is over the test's 1.00 s"
+	" to the last; 9.84 is over the test's 1 s"
 #define TWICE                                                                                      \
 	"netperf: UDP_STREAM: 30 datagrams came twice: of 1250 sent, 50 are lost (sent less "      \
 	"received is 20)"
