@@ -574,6 +574,9 @@ run_flows(const char *bench, int64_t length, bool tcp)
 	check_sum(&e.server.run);
 	if (strstr(bench, "_RR") != NULL) {
 		assert_int_equal(np_counts_of(&e.client.run).transactions, length);
+	} else { /* each worker sends its share, the last message whole */
+		assert_in_range(np_counts_of(&e.client.run).sent, length,
+				length - 1 + e.client.run.workers * e.client.run.worker->send_size);
 	}
 	assert_int_equal(e.client.allocated, 0);
 	assert_true(np_sampler_take(&e.client.run, &sample));

@@ -198,19 +198,22 @@ end_conn(struct uring *u)
 }
 
 /*
- * How many more requests the budget allows, beside those in the ring, which no step has seen. No
- * limit here with one in flight, which the steps count, and in an open loop, which has a schedule.
+ * How many more messages the budget allows, beside those in the ring, which no step has seen. No
+ * limit here with one request in flight, which the steps count, and in an open loop, which has a
+ * schedule.
  */
 static uint64_t
 budget_left(const struct uring *u)
 {
 	const struct np_worker *w = u->w;
-	uint64_t begun = np_get(&w->count->transactions) + w->in_flight + u->flying;
+	bool bytes = !w->run->plan->pattern->transactions; /* of a stream */
+	uint64_t size = bytes ? w->send_size : 1, begun = u->flying * size;
 
-	if ((w->codec & NP_C_MANY) == 0 || w->budget == UINT64_MAX || w->load.is_open) {
+	if ((!bytes && (w->codec & NP_C_MANY) == 0) || w->budget == UINT64_MAX || w->load.is_open) {
 		return UINT64_MAX;
 	}
-	return begun < w->budget ? w->budget - begun : 0;
+	begun += bytes ? np_get(&w->count->sent) : np_get(&w->count->transactions) + w->in_flight;
+	return (np_excess(w->budget, begun) + size - 1) / size;
 }
 
 /* How many messages the connection can send in a row; 0: those in the ring use up the budget. */
