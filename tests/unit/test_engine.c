@@ -413,6 +413,29 @@ TEST(rings_count_as_others_do)
 	}
 }
 
+/* By engines that look at each datagram after the call. */
+TEST(what_is_received_is_touched)
+{
+	static const struct np_engine *const engines[] = { &np_engine_batch, &np_engine_segment,
+							   &np_engine_uring };
+
+	for (size_t i = 0; i < LEN(engines); i++) {
+		FREED_BY(ends_free) struct ends e;
+		const struct np_run *s = &e.server.run;
+
+		if (!can_be_had(engines[i])) {
+			continue;
+		}
+		ends_plan(&e, np_bench_find("UDP_STREAM"), AF_INET, -101 * 300);
+		e.client.plan.far.place.engine = engines[i];
+		e.client.plan.near.call.send_size = 300;
+		e.client.plan.far.call.dirty = 1;
+		ends_make(&e);
+		ends_run(&e, 0);
+		assert_in_range(s->worker->touched, 101, 120); /* and perhaps end marks */
+	}
+}
+
 TEST(rings_carry_messages_in_parts)
 {
 	skip_if(np_engine_uring.lacks() != NULL, "%s", np_engine_uring.lacks());

@@ -385,6 +385,9 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 		enum np_need need =
 		    np_io_received(u->w, c, u->w->steps, buffer(u, number), cqe->res);
 
+		if (__builtin_expect((u->w->codec & NP_C_TOUCH) != 0, 0)) {
+			np_codec_touch(u->w, buffer(u, number), (size_t)cqe->res);
+		}
 		if ((cqe->flags & IORING_CQE_F_BUFFER) != 0) {
 			give_back(u, number);
 		}
