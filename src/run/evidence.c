@@ -108,15 +108,11 @@ np_evidence_capture(struct np_evidence *ev, const struct np_run *run)
 			np_ledger_add_port(&flow.ports, run->conn[i].port);
 		}
 	}
-	/* With the engine segment a packet may be several datagrams: give the ledger their size. */
-	if (np_engine_of(p) == &np_engine_segment && (sized || leads)) {
-		flow.datagram_out = (uint32_t)run->worker->send_size;
-	}
-	if (p->far.place.engine == &np_engine_segment && (sized || !leads)) {
-		flow.datagram_in = sized       ? (uint32_t)run->worker->recv_size
-				   : asked > 0 ? (uint32_t)asked
-					       : 0;
-	}
+	/* With the engine segment at either end, a packet may be several datagrams of this size. */
+	flow.datagram_out = sized || leads ? (uint32_t)run->worker->send_size : 0;
+	flow.datagram_in = sized       ? (uint32_t)run->worker->recv_size
+			   : asked > 0 ? (uint32_t)asked
+				       : 0;
 	if (np_capture_start(ev->wants.capture, &flow, &err) != NP_OK) {
 		np_bag_unread(ev->bag, err.msg, "wire");
 		return;

@@ -79,6 +79,9 @@ encode_rows(const struct np_plan *p, const struct np_run *run, struct np_plan_me
 	if (one_message) { /* the daemon must receive it by one call */
 		m->receive_size = (int32_t)run->worker->send_size;
 	}
+	if (p->role == NP_LEAD && t->bounded && !p->pattern->transactions) {
+		m->client_send_size = (uint32_t)run->worker->send_size;
+	}
 	m->send_buf_size = default_if_negative(buffer(p, far->sock.sndbuf));
 	m->recv_buf_size = default_if_negative(buffer(p, far->sock.rcvbuf));
 	/* By default as wide as this end's. */
@@ -329,6 +332,7 @@ decode_rows(const struct np_plan_message *m, struct np_plan *p, struct np_err *e
 		return err->code;                                                                  \
 	}
 #include "wire/plan.def"
+	p->far.call.send_size = (int32_t)m->client_send_size;
 	suite = (m->flags & NP_WP_TLS_SUITE) >> NP_WP_TLS_SHIFT;
 	p->tls_suite = suite != 0 ? NP_WP_TLS_FIRST + suite : 0;
 	p->length = m->length > 0 ? (m->length + 999) / 1000 : m->length;

@@ -186,6 +186,15 @@ def every_flow(lab: netns.Lab, port: int, test: str) -> str:
     return f"{sent:.0f} requests"
 
 
+def blocks_of_datagrams(lab: netns.Lab, port: int, test: str, size: int, *more: str) -> str:
+    """A packet is several datagrams until it leaves the machine, of which each end knows the size."""
+    run = netperf(lab.client, port, "-t", test, "-l", f"-{size * 500 if test == 'UDP_STREAM' else 500}", "-b", "10",
+                  "--engine", "segment", "--wire", more=more)
+    with_data = [run.ledger.value("with data", i) for i in ((0, 3) if test == "UDP_STREAM" else range(4))]
+    assert run.ledger.value("super-packets", 3) > 0 and set(with_data) == {500}, run.ledger.text
+    return f"{run.ledger.value('packets seen', 3):.0f} packets"
+
+
 def of_the_window(lab: netns.Lab, port: int) -> str:
     """Without the warm-up, which takes three times as long. Losses are counted over both."""
     run = netperf(lab.client, port, "-t", "TCP_RR", "--warm-up", "3", *lib.PACED, "--wire")
@@ -341,6 +350,9 @@ def suite(report: lib.Report) -> None:
         report.case("UNIX domain", nothing_in_the_unix_domain)
         with lib.Daemon(lab.server, ["--allow-raw"]) as daemon:
             report.case("super-packets", lambda: super_packets(lab, daemon.port))
+            for test, size, *more in (("UDP_STREAM", 700, "-m", "700"), ("UDP_RR", 100, "-b", "19", "-r", "100")):
+                report.case(f"blocks of datagrams: {test}",
+                            partial(blocks_of_datagrams, lab, daemon.port, test, size, *more))
 
 
 if __name__ == "__main__":
