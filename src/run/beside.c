@@ -112,21 +112,24 @@ note_load(void *ctx, const struct np_live_view *v)
 }
 
 /*
- * Set b->died if the load failed or stood still: for longer than QUIET_MS, three round trips, and
- * three times the mean time of a call, as a call is counted when it returns.
+ * Set b->died if the load failed or stood still: for longer than QUIET_MS or three round trips
+ * after its pause, and three times the mean time of a call, as a call is counted when it returns.
  */
 static void
-judge_load(struct np_beside *b, int rc, const struct np_outcome *out, int control_fd)
+judge_load(struct np_beside *b, int rc, const struct np_outcome *out, const struct np_trial *load)
 {
 	const struct np_counts *n = &out->tally.count;
+	const struct np_plan *p = load->plan;
 	uint64_t calls = n->sends + n->receives + 1;
+	uint64_t pause = np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far));
+	uint64_t trip = np_tcp_round_trip_ns(load->client->chan.fd);
 	double quiet_s = (double)b->quiet_ns / 1e9;
 
 	if (rc != NP_OK) {
 		snprintf(b->died, sizeof(b->died), "the load failed");
 	} else if (n->sent + n->received + n->transactions == 0) {
 		snprintf(b->died, sizeof(b->died), "the load moved nothing");
-	} else if (b->quiet_ns > np_max(3 * np_tcp_round_trip_ns(control_fd), QUIET_MS * NP_MSEC) &&
+	} else if (b->quiet_ns > pause + np_max(3 * trip, QUIET_MS * NP_MSEC) &&
 		   quiet_s * (double)calls > 3 * np_tally_seconds(&out->tally)) {
 		snprintf(b->died, sizeof(b->died), "the load moved nothing for %.1f s", quiet_s);
 	}
@@ -240,7 +243,7 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 		pthread_kill(b->thread, NP_PASS_SIGNAL);
 	}
 	pthread_join(b->thread, NULL);
-	judge_load(b, rc, &r->out, c->chan.fd);
+	judge_load(b, rc, &r->out, load);
 	us = np_beside_own_us(load->plan->role == NP_LEAD ? r->out.near_bag : r->out.far_bag);
 	if (load->plan->pattern->transactions || load->plan->both) {
 		us = (double)NAN; /* no single sender of a stream */

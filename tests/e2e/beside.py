@@ -54,6 +54,12 @@ def beside_any_test(port: int, probe: str, *args: str) -> str:
     return f"{final['IDLE_P50_LATENCY']:.0f} us idle, {final['LOADED_P50_LATENCY']:.0f} us loaded"
 
 
+def a_paced_load_pauses(port: int) -> None:
+    got = lib.run(client(port, "-l", "5", "-b", "8", "-w", "2s", "--beside", f"TCP_RR:{RATE}", "--", "-m", "1000"), PATIENCE)
+    final = figures_of(got, "TCP_RR", 5 * RATE, 5 * RATE)
+    assert final["LOAD_DIED"] == "no" and final["LOADED_RPM"], final
+
+
 def iterations_are_one(port: int) -> None:
     """The probe runs alone once, and then beside each iteration."""
     got = lib.run(client(port, "-l", "1", "-i", "3,3", "--beside", f"UDP_RR:{RATE}"), PATIENCE)
@@ -153,6 +159,7 @@ def suite(report: lib.Report) -> None:
                             ("TCP_CRR", "-t UDP_STREAM"), ("TCP_RR", "-t TCP_STREAM --both"),
                             ("TCP_RR", "-t STREAM_STREAM"), ("UDP_RR", "-t TCP_RR --warm-up 0.5")):
             report.case(f"{probe} beside {args}", partial(beside_any_test, daemon.port, probe, *args.split()))
+        report.case("a paced load pauses", partial(a_paced_load_pauses, daemon.port))
         report.case("iterations are one", partial(iterations_are_one, daemon.port))
         report.case("it says so below a table", partial(it_says_so_below_a_table, daemon.port))
     for args in ("TCP_STREAM --max-sessions 1", "TCP_STREAM --exclusive 1", "TCP_MAERTS --exclusive"):
