@@ -277,7 +277,8 @@ check_engines(const struct np_cli *cli, struct np_err *err)
 				      far->name, cli->bench.name, cli->plan.flows, why);
 	}
 	if (p->near.place.engine == NULL) {
-		return np_usage(err, "--flows %u: needs the engine %s: %s", p->flows, near->name,
+		return np_usage(err, "%s: not for %s, as it needs the engine %s: %s",
+				p->rate > 0 ? "--rate" : "--flows", cli->bench.name, near->name,
 				why);
 	}
 	if (near->why_not(p) == NULL) { /* then this machine lacks something */

@@ -33,6 +33,7 @@ REFUSED = (
     ("--rate 100 --arrivals burst:1", ("burst:1", "burst:K")),
     ("--arrivals poisson", ("--arrivals", "--rate")),
     ("--rate 100 -t TCP_SENDFILE", ("--rate", "TCP_SENDFILE")),
+    ("--rate 100 -t DLCL_RR", ("--rate", "DLCL_RR", "epoll")),
     ("--rate 1m,2m -t TCP_STREAM", ("--rate", "--both")),
     ("--rate auto -t TCP_MAERTS", ("--rate auto", "far end")),
     ("--rate 1m,2m --rate auto -t TCP_MAERTS", ("--rate auto", "far end")),
