@@ -427,6 +427,25 @@ settle_processors(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
+static uint32_t
+common_factor(uint32_t a, uint32_t b)
+{
+	return b == 0 ? a : common_factor(b, a % b);
+}
+
+/* --stations: or all samples could be of the first transaction of a burst (-b), which wakes up. */
+static void
+settle_stations(struct np_plan *p)
+{
+	uint32_t near = np_max(p->near.call.interval_burst, 1);
+	uint32_t far = np_max(p->far.call.interval_burst, 1);
+
+	while (p->stations > 0 &&
+	       (common_factor(p->stations, near) > 1 || common_factor(p->stations, far) > 1)) {
+		p->stations++;
+	}
+}
+
 int
 np_cli_settle(struct np_cli *cli, struct np_err *err)
 {
@@ -436,6 +455,7 @@ np_cli_settle(struct np_cli *cli, struct np_err *err)
 	}
 	settle_implied(cli);
 	settle_collecting(cli);
+	settle_stations(&cli->plan);
 	/* Processors last: this process is bound to one. */
 	if (settle_ports(cli, err) != NP_OK || settle_segments(cli, err) != NP_OK ||
 	    np_check_flows(cli, err) != NP_OK || settle_processors(cli, err) != NP_OK) {

@@ -81,6 +81,12 @@ def it_begins_behind_the_warm_up(port: int) -> None:
     assert abs(found["near"]["asked"] - all_of_it / 10) <= 2, (found["near"], all_of_it)
 
 
+def it_samples_all_of_a_burst(port: int) -> None:
+    """Not only the first transaction, which has to wake both ends."""
+    found = stations_of(lib.run(client(port, "-t", "TCP_RR", "-l", "-1000", "-b", "5", "--stations=10"), PATIENCE))
+    assert (found["every"], found["near"]["asked"]) == (11, 999 // 11), found["near"]
+
+
 def it_is_a_table(port: int) -> None:
     got = lib.run([lib.netperf(), "-p", str(port), "-t", "TCP_RR", "-l", "0.5", "--stations"], PATIENCE)
     assert got.rc == 0 and "matched" in got.err, got
@@ -149,6 +155,7 @@ def suite(report: lib.Report) -> None:
                            ("TCP_RR", "--stations=7 -- -r 300,40"), ("UDP_RR", "--stations=3 -H ::1")):
             report.case(f"all are matched: {test} {args}", partial(all_are_matched, daemon.port, test, *args.split()))
         report.case("it begins behind the warm-up", partial(it_begins_behind_the_warm_up, daemon.port))
+        report.case("it samples all of a burst", partial(it_samples_all_of_a_burst, daemon.port))
         report.case("it is a table", partial(it_is_a_table, daemon.port))
         report.case("the real netserver", the_real_netserver)
         report.part("over a link", partial(over_a_link, report))
