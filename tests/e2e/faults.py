@@ -184,7 +184,7 @@ class RelayOneTest(Relay):
 
     def passes(self, data: bytes, from_client: bool) -> bool:
         # What the daemon sends after the silence of a test is its results.
-        self.reported = self.reported or (not from_client and time.monotonic() - self.last > 0.3)
+        self.reported = self.reported or (not from_client and time.monotonic() - self.last > 1.5)
         self.last = time.monotonic()
         return not (self.reported and from_client)
 
@@ -192,7 +192,7 @@ class RelayOneTest(Relay):
 def later_iteration(bed: Bed) -> str:
     """An iteration fails before it has figures: those of the previous one are printed, with its texts."""
     with RelayOneTest(bed.port) as relay:
-        got = lib.run(bed.client("-l", "0.5", "-P", "0", "-i", "3,3", "--", "-k", "THROUGHPUT,LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL",
+        got = lib.run(bed.client("-l", "2", "-P", "0", "-i", "3,3", "--", "-k", "THROUGHPUT,LOCAL_CONG_CONTROL,REMOTE_CONG_CONTROL",
                                  port=relay.port), timeout=60)
     known = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
     assert f"LOCAL_CONG_CONTROL={known}\nREMOTE_CONG_CONTROL={known}\n" in got.out, got
@@ -202,7 +202,7 @@ def later_iteration(bed: Bed) -> str:
 def search_fails(bed: Bed) -> str:
     """A step of a search fails: it is no step, and the last one before it is no knee."""
     with RelayOneTest(bed.port) as relay:
-        got = lib.run(bed.client("-t", "TCP_RR", "-l", "0.5", "--rate", "auto", "--json", port=relay.port), timeout=60)
+        got = lib.run(bed.client("-t", "TCP_RR", "-l", "2", "--rate", "auto", "--json", port=relay.port), timeout=60)
     assert got.rc == 1 and [step["rate"] for step in json.loads(got.out)["curve"]["steps"]] == [100], got
     assert "the search was cut short; 100 a second was still good\n" in got.err and "knee" not in got.err, got
     none = lib.run(bed.client("-F", ",/etc/passwd", "-l", "1", "--rate", "auto", "--json"), timeout=60)
