@@ -296,7 +296,7 @@ def filters() -> str:
         assert all(idle.add(GREEDY, CALIBRATE) for _ in range(10))
         if in_use(daemon, "filters") == (0, 20):
             raise lib.Skipped("sessions have no filter of system calls here")
-        # Of those of a second an address gets half.
+        # An address gets half of the filters of a second.
         assert lib.wait_for(lambda: idle.add(GREEDY, CALIBRATE) and in_use(daemon, "filters")[0] >= 18, 20)
         assert all(idle.add(GREEDY, CALIBRATE) for _ in range(10))
         assert in_use(daemon, "filters") == (18, 20), in_use(daemon, "filters")

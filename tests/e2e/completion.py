@@ -213,7 +213,8 @@ def options_of_netperf_and_netserver(shell: str) -> None:
     with tempfile.TemporaryDirectory() as place:
         Path(place, "secret.key").touch()
         for line in ("netperf --key-file ", "netperf --passphrase-file ", "netperf -F ", "netperf --json=",
-                     "netserver --key-file ", "netserver --access-file ", "netserver --metrics-file ", "netserver --key-file="):
+                     "netserver --key-file ", "netserver --access-file ", "netserver --metrics-file ", "netserver --key-file=",
+                     "netserver --fill-dir ", "netserver --access-file=", "netserver --metrics-file="):
             includes(shell, line, {"secret.key"}, place)
         for colon in (":", " : ") if shell == "bash" else (":",):     # bash may split it there
             have = asked(shell, f"netperf --wire=pcap{colon}{place}/", place)
@@ -230,7 +231,7 @@ def netperf_and_netserver(shell: str) -> None:
     includes(shell, "netperf --engine ", {"list", *ENGINES})
     includes(shell, "netperf --engine s", {"sync", "spin"})
     offers(shell, "netperf -t TCP_RR -- -k p99_", {"P99_LATENCY", "P99_LATENESS"})
-    assert any(word.endswith("UUID") for word in asked(shell, "netperf -- -o THROUGHPUT,UUI")), shell
+    assert any(word.endswith("UUID") for word in asked(shell, "netperf -- -o THROUGHPUT,uui")), shell
     offers(shell, "netperf -- -T ", {"tcp", "mptcp", "udp", "udplite", "sctp", "dccp"})
 
 

@@ -118,7 +118,7 @@ def slow_router(lab: Lab, port: int) -> str:
 
 def queued_stream(lab: Lab, port: int) -> str:
     """Data in a queue on the path at the end of the test still arrive: the client does not cut them off."""
-    lib.must(["ip", "-n", lab.ns("near"), "route", "change", "default", "via", "10.77.1.2"])   # that one forces cubic upon it
+    lib.must(["ip", "-n", lab.ns("near"), "route", "change", "default", "via", "10.77.1.2"])   # RoutedLab's route forces cubic
     slow = ("dev", "right", "root", "tbf", "rate", "3mbit", "burst", str(BURST), "limit", "2000000")
     lib.must(["tc", "-n", lab.ns("router"), "qdisc", "change", *slow])
     lib.must([*lab.server, "nft", "; ".join([

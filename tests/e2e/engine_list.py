@@ -20,7 +20,6 @@ import ours
 
 HOST = "127.0.0.1"
 PATIENCE = 60
-FRAME = 656
 
 # Tests with a count that is reached immediately.
 QUICK = {"TCP_STREAM": -1000000, "TCP_MAERTS": -1000000, "TCP_SENDFILE": -1000000, "TCP_RR": -50, "TCP_CRR": -20,

@@ -163,7 +163,7 @@ def who_stood_still_says_so(port: int) -> str:
 
 
 def a_warm_up_takes_none_of_the_count(port: int, test: str) -> None:
-    """Nor is more counted that was in flight at its end, while the last interval of a load lasts."""
+    """What was in flight at its end is not counted in addition, while the last interval of a load lasts."""
     for count, words in (1003, ("--threads", "2")), (2, ("-b", "1", "-w", "10ms")):
         got = lib.run(lib.command(port, "-t", test, "-l", f"-{count}", "-P", "0", "--warm-up", "3e-1", "--flows", "7",
                                   *words, "--", "-k", "LOCAL_RECV_CALLS"), timeout=PATIENCE)

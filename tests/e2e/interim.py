@@ -89,6 +89,7 @@ def keyval(lines: Sequence[Line]) -> List[Interim]:
     told = [(*line.text.split("=", 1), line.read) for line in lines if "]=" in line.text]
     wanted = [f"NETPERF_{key}[{number}]" for number in range(len(told) // len(KEYS)) for key in KEYS]
     assert [name for name, _, _ in told] == wanted, told
+    assert all(re.fullmatch(r"[\d.]+", value) for name, value, _ in told if "UNITS" not in name), told
     return [Interim(float(rate[1]), unit[1], float(seconds[1]), float(ending[1]), ending[2])
             for rate, unit, seconds, ending in zip(*(told[n::len(KEYS)] for n in range(len(KEYS))))]
 
@@ -99,7 +100,7 @@ def interims(style: str, lines: Sequence[Line]) -> List[Interim]:
     found = []
     for line in lines:
         match = (CLASSIC if style == "classic" else CSV).fullmatch(line.text)
-        assert match or not line.text.startswith("Interim"), f"not an interim result: {line.text!r}"
+        assert match or not re.match(r"Interim|[^,]*,[^,]*/s,", line.text), f"not an interim result: {line.text!r}"
         if match:
             found.append(Interim(float(match["rate"]), match["unit"], float(match["seconds"]), float(match["ending"]),
                                  line.read))

@@ -375,7 +375,7 @@ def snmp(end: Sequence[str], *names: str) -> int:
     for heads, values in zip(rows, rows[1:]):
         if heads[0] == values[0]:
             found.update(zip((heads[0][:-1] + head for head in heads), values))
-    return sum(int(found[name]) for name in names if name in found or "6" not in name)
+    return sum(int(found[name]) for name in names if name in found or "Ip6InReceives" in found or "6" not in name)
 
 
 def nft_counters(end: Sequence[str]) -> "dict[str, int]":

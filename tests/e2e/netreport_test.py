@@ -84,8 +84,8 @@ class Place(unittest.TestCase):
         self.assertIn(words, err)
         return err
 
-    def shown(self, *args, **more):
-        """Without a message."""
+    def printed(self, *args, **more):
+        """What netreport prints; it succeeds without a message."""
         rc, out, err = netreport(*args, **more)
         self.assertEqual((rc, err), (0, ""))
         return out
@@ -163,7 +163,7 @@ class Ceilings(Place):
             self.assertAlmostEqual(ceiling.in_unit(value, unit), mbit, msg=unit)
 
     def test_what_is_printed(self):
-        out = self.shown("--ceiling", "--mtu", 1500, "--rate", "100mbit")
+        out = self.printed("--ceiling", "--mtu", 1500, "--rate", "100mbit")
         self.assertRegex(out, r"TCP_STREAM +1448 +1538 +94\.148 +94\.148\n")
         self.assertRegex(out, r"TCP_CRR +1,1 +369 +369 +19290\.1 +33875\.3 +SYN 98, SYN\+ACK 98, ")
         out = netreport("--ceiling", "--ipv6", "--no-timestamps", "--vlan", "--preamble", 0, "--gap", 0,
@@ -181,7 +181,7 @@ class Ceilings(Place):
             with mock.patch.dict(os.environ, {"NETPERF": name}):
                 for args in (["--ceiling"], [path, "--of-ceiling"]):
                     self.assertIn("in NETPERF", self.refused(words, *args, env={}))
-                out = self.shown(path, env={})
+                out = self.printed(path, env={})
                 self.assertIn("40.0", out)
         self.assertEqual(os.environ["NETPERF"], real)
 
@@ -601,7 +601,7 @@ class Doubts(Place):
         return self.file([("size", [64, 1472], "bytes")], made, {"test": "UDP_STREAM", "rate": 1e8, "mtu": 1500})
 
     def test_tables(self):
-        text = self.shown(self.runs(), "--no-averages")
+        text = self.printed(self.runs(), "--no-averages")
         self.assertRegex(text, r"(?m)^64 +48\.00! \u00b10\.00$")
         self.assertRegex(text, r"(?m)^1472 +98\.00 \u00b10\.00$")
         self.assertIn("\nsize 64: 1 of 2 runs was disturbed, 11 % of the time: steal 0.4 s, switches 0.1 s\n", text)
@@ -665,7 +665,7 @@ class Sets(Place):
         paths = self.alter(self.sets({"more": {"label": "old"}}, {"more": {"label": "new"}}))
         sweep, counts = self.runs_at(*paths)
         self.assertEqual((sweep.values["label"], counts), (["old", "new"], {5}))
-        out = self.shown(*paths)
+        out = self.printed(*paths)
         self.assertIn("mean \u00b1 standard deviation of 5 runs", out)
         self.assertRegex(out, r"(?m)^64 +10\.00 \u00b10\.08 +20\.00 \u00b10\.08$")
         self.assertNotRegex(out, "label.*average")
@@ -785,7 +785,7 @@ class Documents(Place):
         one, more = self.dir / "one.json", self.dir / "more.json"
         one.write_text(lines[0])
         more.write_text("\n".join(lines[1:]))
-        text = self.shown(one, more, "--rows", "size", "--format", "csv", "--no-averages")
+        text = self.printed(one, more, "--rows", "size", "--format", "csv", "--no-averages")
         self.assertEqual([line.partition(",")[0] for line in text.splitlines()], ["size", "default", "64"])
         self.assertEqual([len(cell.runs) for cell in tables.Sweep(
             results.merge([results.read(str(one)), results.read(str(more))])).cells.values()], [1, 2])
@@ -825,7 +825,7 @@ class Documents(Place):
         return self.dir / name
 
     def test_a_table_for_people(self):
-        text = self.shown("--show", document("rr-histogram"), document("csv"))
+        text = self.printed("--show", document("rr-histogram"), document("csv"))
         self.assertIn("Transactions    30622/s\nLatency         min 6.26 us, mean 11.8 us, max 101 us of 20 times\n", text)
         self.assertIn("\n\nTest            UDP_RR, 0.00 s\n", text)
         self.assertNotIn("-1", text)            # what number 1 has for null
@@ -912,7 +912,7 @@ class Documents(Place):
         slow = json.loads(json.dumps(told))
         slow["iterations"][0]["latency"] = {**told["iterations"][0]["latency"], "min": 2 ** 30, "max": 2 ** 30, "sum": 20 << 30, "cells": [[2 ** 30, 20]]}
         one, other = self.written("one.json"), self.written("other.json", **slow)
-        text = self.shown("--merge", one, other)
+        text = self.printed("--merge", one, other)
         self.assertRegex(text, rf"\ntogether +{2 * told['final']['THROUGHPUT']:.2f} ")
         self.assertRegex(text, r"Latency of 40 times: min 6.26 us, P50 .* us, P90 1.07 s, P99 not known")
         later = json.loads(json.dumps(told))
@@ -1027,7 +1027,7 @@ class Meshes(Place):
                     if dead and failed:
                         run.status, run.result, run.more = "failed", {}, {"reason": "no route"}
                     runs.append(run)
-            text = self.shown("--mesh", self.file([("client", names), ("server", names)], runs, {}, "mesh.jsonl"))
+            text = self.printed("--mesh", self.file([("client", names), ("server", names)], runs, {}, "mesh.jsonl"))
             why = "no route" if failed else "0"
             self.assertRegex(text, f"h5, in all pairs: {why} +nothing\n.*h0 to h1: {why} +nothing\n")
             self.assertNotRegex(text, r"h5 to|to h5|nothing is worse|h2 to h3: (no route|0)")
@@ -1071,7 +1071,7 @@ class Meshes(Place):
 
     def test_text(self):
         path = self.file_of(self.figures(6, 0.02, 1, self.planted))
-        text = self.shown("--mesh", path)
+        text = self.printed("--mesh", path)
         self.assertRegex(text, r"(?m)h2, as client +[45]\d\d[.\d]* +[\d.]+ +-[45]\d$")
         self.assertNotIn("h4, as", text)
         self.assertIn("h1 and h3, both ways", netreport("--mesh", path, "--format", "csv")[1])
@@ -1153,7 +1153,7 @@ class Paths(Place):
         runs = [good({"test": test}, 1.0) for test in ("TCP_RR", "UDP_RR")]
         runs[0].more["flows"] = self.rows(1, 0.02)
         path = self.file([("test", ["TCP_RR", "UDP_RR"])], runs, {}, "paths.jsonl")
-        text = self.shown("--paths", path)
+        text = self.printed("--paths", path)
         self.assertRegex(text, r"(?m)^test=TCP_RR +loses \(%\) +16 of 64 +[12]\.\d\d +0\.00  40000>1 40004>1 ")
         self.assertIn("test=UDP_RR: fewer than 8 flows", text)
         self.assertIn("--group: not together with --paths", netreport("--paths", path, "--group", "test")[2])
@@ -1199,7 +1199,7 @@ class Comparisons(Place):
 
     def test_text(self):
         mon, tue = self.sets(length=1)
-        text = self.shown("--compare", mon, tue)
+        text = self.printed("--compare", mon, tue)
         rows = [line.split() for line in text.splitlines() if line.startswith("run.size")]
         self.assertEqual([(row[0], row[1], row[2], row[7:]) for row in rows], [
             (f"run.size{size}", "9.9997", "20.000", ["better", "5", "5"]) for size in (64, 576)])
@@ -1274,7 +1274,7 @@ class Comparisons(Place):
         for gone in (None, 0.0):
             for values, verdict, figure in ((8 * [gone], "worse", "-" if gone is None else "0"),
                                             ([*high, gone, gone], "can't tell", "10.000" if gone is None else "7.1429")):
-                text = self.shown("--compare", a, side("b.jsonl", values), "--margin", "9")
+                text = self.printed("--compare", a, side("b.jsonl", values), "--margin", "9")
                 self.assertRegex(text, rf"(?m)^run +10\.000 +{figure} .* {verdict} +8 +{len(values)}$")
                 self.assertIn(f"run: {values.count(gone)} of {len(values)} runs of B", text)
         figures = [side(f"{gone[0]}.jsonl", 5 * [10.0, *gone]) for gone in ([0.0], [None])]   # A's mean has zeros, B's has not
@@ -1314,7 +1314,7 @@ class Comparisons(Place):
                 told["iterations"][0]["metrics"]["THROUGHPUT"] = 900.0 * rate + day
                 (self.dir / side / f"{day}.json").write_text(json.dumps(told))
         (self.dir / "b" / "other.json").write_text("{}")
-        text = self.shown("--compare", self.dir / "a", self.dir / "b")
+        text = self.printed("--compare", self.dir / "a", self.dir / "b")
         self.assertRegex(text, r"(?m)^tcp_stream +903\.50 +453\.50 +Mbit/s +-49\.8 +-5\S+ +-4\S+ +worse +6 +6$")
         self.assertNotIn("A is one file", text)
         self.assertIn(f"left out: {self.dir / 'b' / 'other.json'}: ", text)
@@ -1388,7 +1388,7 @@ class Derived(Place):
             {"size": 64}, 90.0, n, LOCAL_SEND_THROUGHPUT=100.0, REMOTE_RECV_THROUGHPUT=100 - lost - n / 50,
             PROTOCOL="UDP") for n in range(1, 9)], {"test": "UDP_STREAM"}, f"{lost}.jsonl") for lost in (5, 20)]
         figure = ["--figure", "LOSS_PERCENT:less"]
-        out = self.shown("--compare", *paths, *figure)
+        out = self.printed("--compare", *paths, *figure)
         self.assertRegex(out, r"(?m)^udp_stream +5\.0\d+ +20\.\d+ +% .* worse +8 +8$")
         self.assertRegex(netreport("--compare", *paths[:1] * 2, *figure, "--margin", "9")[1], "equal +8 +8")
 
@@ -1552,7 +1552,7 @@ class Methods(Place):
                          repetitions=2)
 
     def test_text(self):
-        out = self.shown(self.udp())
+        out = self.printed(self.udp())
         wanted = METHODS
         self.assertEqual(out[:len(wanted)], wanted)
         self.assertEqual(out[len(wanted):].splitlines(), [
@@ -1591,7 +1591,7 @@ class Methods(Place):
                     runs.append(measured(engine, 1000.0 * size, e, e, unit="Trans/s", size=size))
         runs.append(failed({"engine": "sync", "size": 100}, "netperf: it drives one connection for each worker"))
         path = self.file([("size", [1, 100]), ("engine", ["sync", "epoll"])], runs, {"test": "TCP_RR"})
-        out = self.shown(path)
+        out = self.printed(path)
         self.assertIn("TCP_RR, size 1: transactions/s", out)
         self.assertIn("TCP_RR, size 100: transactions/s", out)
         self.assertIn("sync: 1 of 1 failed: netperf: it drives one connection for each worker", out)
@@ -2214,7 +2214,7 @@ class Surroundings(Place):
         self.assertEqual(netreport(self.lab(), env={"PYTHONPATH": str(self.dir)})[1], TEXT)
 
     def test_help_and_page(self):
-        text = self.shown("--help")
+        text = self.printed("--help")
         page = lib.page("netreport.1").read_text().replace("\\-", "-").replace("\\&", "").replace("\\f", " ")
         options = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]+", text))
         self.assertGreater(len(options), 25)

@@ -11,7 +11,7 @@ from typing import Dict, Iterator, NamedTuple, Tuple
 FRAME = 656         # bytes of netperf's messages, which include the greetings
 HELLO, WELCOME = 0x504c0010, 0x504c0011
 PLAN, GRANT, RESULT, ENGINES, EVIDENCE, BAG, ERROR = range(0x504c0030, 0x504c0037)
-FIGURES, FACTS, PLANS = 1, 2, 32    # capabilities
+FACTS, PLANS = 2, 32    # capabilities
 
 
 class Vector(NamedTuple):
@@ -142,7 +142,7 @@ class Relay:
         self._listener.close()
 
     def passes(self, data: bytes, from_client: bool) -> bool:
-        """Is the data forwarded? If not, the connection ends. Called for all of it."""
+        """Whether to forward this; False ends the connection. Called for all data."""
         return True
 
     def serve(self, near: socket.socket) -> None:

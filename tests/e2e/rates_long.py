@@ -268,7 +268,8 @@ def main(words: "List[str]") -> None:
     begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
     if chosen:      # the others stay as they are
         made = {key(row): row for row in rows}
-        rows = [made.get(key(row), row) for row in text[begin + len(HEAD):end].splitlines(True)]
+        rows = [made.pop(key(row), row) for row in text[begin + len(HEAD):end].splitlines(True)]
+        assert not made, f"no row of the table: {list(made)}"
     if "--write" in words:
         DOC.write_text(text[:begin] + HEAD + "".join(rows) + text[end:], encoding="utf-8")
     assert not wrong, f"more than promised: {'; '.join(wrong)}"

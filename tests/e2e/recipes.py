@@ -300,7 +300,12 @@ def judge(command: Command, got: lib.Result, marks: Dict[str, str]) -> str:
     if got.rc != 0:
         return f"status {got.rc}: {got.out!r}"
     if command.output is None:
-        return "".join(line for line in lines if line.startswith("netperf: "))
+        names = re.search(r" -k ([A-Z\w,]+)", command.text)
+        wanted = set(names[1].split(",")) if names and command.text.startswith("netperf") else set()
+        missing = wanted - {line.partition("=")[0] for line in lines}
+        told = [line for line in lines if re.match("net(perf|report): ", line)]
+        silent = "explain: " not in got.out if "--explain" in command.text else not re.search(r"\d", got.out)
+        return f"told: {told}" if told else f"no figures: {got.out!r}" if silent or missing else ""
     if "words vary" in marks and command.output:
         words = [line.split()[0] for line in command.output if line.strip()]
         first = next((word for word in words if not re.fullmatch(NUMBER, word)), words[0])

@@ -204,7 +204,7 @@ def responses(lab: lib.Lab, port: int, drop: str, engine: "Tuple[str, ...]", *sp
 
 
 def surplus(lab: lib.Lab, report: lib.Report) -> None:
-    """The real daemon's responses can't be identified, which is reported. And its datagrams arrive."""
+    """The real daemon's responses can't be identified, which is reported; datagrams that it sends arrive."""
     program = str(lib.real_netperf() / "netserver")
     with lib.Daemon(prefix=lab.server, program=program, grace=None) as daemon:
         for args in ((), ("--engine", "batch,"), ("--engine", "batch,", "--", "-b", "7"),

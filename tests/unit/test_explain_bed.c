@@ -188,8 +188,7 @@ read_part(const json_t *document, const char *path, const char *part, const char
 	assert_true(json_is_object(o));
 	json_object_foreach(o, key, v)
 	{
-		fail_if(!json_is_null(v) &&
-			    read_bag_value(v, key, series_length(document, end, key), b) != 0,
+		fail_if(read_bag_value(v, key, series_length(document, end, key), b) != 0,
 			"%s: %s: %s is not a valid value", path, part, key);
 	}
 }
@@ -211,7 +210,8 @@ add_common(json_t *document, const char *path, const char *kind)
 	const char *name = strrchr(path, '/'), *part;
 	char file[4096];
 	json_error_t fault;
-	json_t *common, *o;
+	json_t *common, *o, *own, *v;
+	const char *key;
 
 	snprintf(file, sizeof(file), "%.*scommon/%s.json",
 		 name != NULL ? (int)(name + 1 - path) : 0, path, kind);
@@ -219,7 +219,14 @@ add_common(json_t *document, const char *path, const char *kind)
 	fail_if(common == NULL, "%s:%d: %s", file, fault.line, fault.text);
 	json_object_foreach(common, part, o)
 	{
-		assert_int_equal(json_object_update_missing(json_object_get(document, part), o), 0);
+		own = json_object_get(document, part);
+		assert_int_equal(json_object_update_missing(own, o), 0);
+		json_object_foreach(o, key, v)
+		{
+			if (json_is_null(json_object_get(own, key))) { /* it lacks that */
+				json_object_del(own, key);
+			}
+		}
 	}
 	json_decref(common);
 }

@@ -360,10 +360,10 @@ TEST(a_list_of_options_has_an_end)
 	for (int i = 0; i < NP_SOCKOPTS_MAX; i++) {
 		np_sockopts_add(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", i);
 	}
-	assert_int_equal(np_sockopts_apply(&o, 0, &err), NP_ESYS);
+	assert_int_equal(np_sockopts_apply(&o, -1, &err), NP_ESYS);
 	NP_SOCKOPT_OR_NOT(&o, true, SOL_SOCKET, SO_KEEPALIVE, 1);
 	np_sockopts_add_text(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", "text");
-	assert_int_equal(np_sockopts_apply(&o, 0, &err), NP_EUNSUP);
+	assert_int_equal(np_sockopts_apply(&o, -1, &err), NP_EUNSUP);
 	assert_string_equal(err.msg, "26 socket options are more than 24");
 	assert_false(o.at[NP_SOCKOPTS_MAX - 1].optional);
 }

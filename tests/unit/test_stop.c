@@ -214,7 +214,6 @@ TEST(waiting_for_a_connection_has_an_end)
 	assert_int_equal(e.run.window.started_ns, 0);
 }
 
-/* The last send was cut short by the stop: what went out of it counts. */
 TEST(a_silent_test_is_given_up_after_its_own_time_outs)
 {
 	struct np_plan p = { .near.call = { .interval_burst = 1, .interval_us = 3000000 } },
@@ -229,6 +228,7 @@ TEST(a_silent_test_is_given_up_after_its_own_time_outs)
 	assert_int_equal(np_drive_stall_ns(&run), 19 * NP_SEC);
 }
 
+/* The last send was cut short by the stop: what went out of it counts. */
 TEST(what_a_stopped_sender_sent_in_part_is_counted)
 {
 	static const char *const names[] = { "TCP_STREAM", "TCP_SENDFILE" };
