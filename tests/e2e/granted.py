@@ -128,7 +128,10 @@ def is_told(ask: Ask, ports: "List[int]", done: "Dict[str, str]") -> str:
 
 
 def is_refused(words: str, says: str, done: "Dict[str, str]") -> str:
-    got = lib.run([lib.netserver(), *([] if "-p" in words else ["-p", str(lib.free_port())]), "-D", *words.split()], 3)
+    for _ in range(3):
+        got = lib.run([lib.netserver(), *([] if "-p" in words else ["-p", str(lib.free_port())]), "-D", *words.split()], 3)
+        if "-p" in words or "in use" not in got.err:    # else another process took the port
+            break
     lines = [line for line in got.err.splitlines() if says in line]
     done[f"netserver {words}"] = f"refused: {lines[0] if lines else got.err}"
     assert got.rc and lines, got
