@@ -117,8 +117,6 @@ struct np_server {
 	const char *link_why_not;    /* why there are no tests of the link layer */
 	struct np_evidence_wants collect; /* set here, except for capture and the like */
 	struct np_bag *evidence;          /* of the last test; NULL: none */
-	int *unread;                      /* its connections with data that the client lacks */
-	uint32_t unreads;                 /* their number: 0 between tests */
 	unsigned questions;               /* requests since the last test, up to a limit */
 	unsigned unknown;                 /* unknown requests so far, a line in the log each */
 	bool unbound;                     /* a processor that is not available was logged */

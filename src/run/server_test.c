@@ -140,19 +140,25 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	return NP_OK;
 }
 
+/* Connections with data that the client has not received. */
+struct unread {
+	int *fd;
+	uint32_t count;
+};
+
 /*
- * Keep connections with data that the client has not received, for end_unread(): after a close(2)
- * the kernel would keep unread data for minutes, in no session's account.
+ * Take them out of the run, for end_unread(): after a close(2) the kernel would keep unread data
+ * for minutes, in no session's account. Nothing if that was done before.
  */
 static void
-keep_unread(struct np_server *s, struct np_run *run)
+keep_unread(struct unread *u, struct np_run *run)
 {
 	const struct np_transport *t = run->plan->transport;
 	char byte;
 
 	/* A socket with kernel TLS can't be reset; an engine that takes all back leaves nothing. */
 	if (t->acked == NULL || t->ends.shut != NULL || run->engine->take_all_back != NULL ||
-	    run->end.borrowed || s->unread != NULL) {
+	    run->end.borrowed || u->fd != NULL) {
 		return;
 	}
 	for (uint32_t i = 0; i < run->conns; i++) {
@@ -163,12 +169,12 @@ keep_unread(struct np_server *s, struct np_run *run)
 		    recv(*fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
 			continue;
 		}
-		if (s->unread == NULL) {
-			s->unread = calloc(run->conns, sizeof(*s->unread));
+		if (u->fd == NULL) {
+			u->fd = calloc(run->conns, sizeof(*u->fd));
 		}
-		if (s->unread != NULL) {
+		if (u->fd != NULL) {
 			shutdown(*fd, SHUT_WR);
-			s->unread[s->unreads++] = *fd;
+			u->fd[u->count++] = *fd;
 			*fd = -1;
 		}
 	}
@@ -179,12 +185,12 @@ keep_unread(struct np_server *s, struct np_run *run)
  * no error if send(2) took it, but there is no peer any more.
  */
 static uint64_t
-unread_bytes(const struct np_server *s)
+unread_bytes(const struct unread *u)
 {
 	uint64_t sum = 0;
 
-	for (uint32_t i = 0; i < s->unreads; i++) {
-		struct pollfd p = { .fd = s->unread[i] };
+	for (uint32_t i = 0; i < u->count; i++) {
+		struct pollfd p = { .fd = u->fd[i] };
 		struct sockaddr_storage peer;
 		socklen_t len = sizeof(peer);
 
@@ -197,18 +203,18 @@ unread_bytes(const struct np_server *s)
 }
 
 /*
- * Close the connections with unread data. The test holds what it was granted until then: wait while
+ * Close them. The test holds what it was granted until then: wait while
  * the client receives, but not once it asks for something or closes its control connection.
  */
 static void
-end_unread(struct np_server *s, const struct np_chan *c)
+end_unread(struct unread *u, const struct np_server *s, const struct np_chan *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLIN };
 	uint64_t most = np_deadline(UNREAD_MOST_S * NP_SEC);
 	uint64_t least = UINT64_MAX, until = most, left;
 	struct timespec pause;
 
-	while ((left = unread_bytes(s)) > 0 && np_now() < until && !np_signalled(&s->signals)) {
+	while ((left = unread_bytes(u)) > 0 && np_now() < until && !np_signalled(&s->signals)) {
 		if (left < least) { /* the client receives: wait UNREAD_S from now on */
 			least = left;
 			until = np_min(np_deadline(UNREAD_S * NP_SEC), most);
@@ -218,29 +224,27 @@ end_unread(struct np_server *s, const struct np_chan *c)
 			break;
 		}
 	}
-	for (uint32_t i = 0; i < s->unreads; i++) {
-		if (np_sock_queued(s->unread[i], SIOCOUTQ) > 0) {
-			np_sock_reset(s->unread[i]);
+	for (uint32_t i = 0; i < u->count; i++) {
+		if (np_sock_queued(u->fd[i], SIOCOUTQ) > 0) {
+			np_sock_reset(u->fd[i]);
 		} else {
-			close(s->unread[i]);
+			close(u->fd[i]);
 		}
 	}
-	free(s->unread);
-	s->unread = NULL;
-	s->unreads = 0;
+	free(u->fd);
 }
 
 /* Close the data connection, then send the results. */
 static int
 report_results(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
-	       struct np_run *run, struct np_err *err)
+	       struct np_run *run, struct unread *u, struct np_err *err)
 {
 	uint8_t message[NP_MESSAGE_MAX];
 	struct np_tally tally;
 	struct np_err why;
 	int rc = np_tally_take(run, &tally, &why);
 
-	keep_unread(s, run);
+	keep_unread(u, run);
 	np_run_close(run);
 	if (rc != NP_OK) {
 		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
@@ -269,6 +273,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	struct np_run run;
 	struct np_drive d;
 	struct np_counts counts;
+	struct unread unread = { .count = 0 };
 	uint8_t message[NP_MESSAGE_MAX];
 	char length[NP_LENGTH_TEXT];
 	int rc;
@@ -306,15 +311,15 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 		/* Refuse before the data connection closes: the client must not see that first. */
 		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
 	} else {
-		rc = report_results(s, c, dialect, &run, err);
+		rc = report_results(s, c, dialect, &run, &unread, err);
 		served->failed = rc != NP_OK;
 	}
 	counts = np_counts_of(&run); /* also of a test that failed */
 	served->received = counts.received;
 	served->sent = counts.sent;
 	served->transactions = counts.transactions;
-	keep_unread(s, &run);
+	keep_unread(&unread, &run);
 	np_run_free(&run);
-	end_unread(s, c);
+	end_unread(&unread, s, c);
 	return rc;
 }
