@@ -136,6 +136,12 @@ np_load_pause_of(const struct np_end *e)
 	return e->call.interval_burst > 0 ? us * 1000 : 0;
 }
 
+uint64_t
+np_load_pause(const struct np_plan *p)
+{
+	return np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far));
+}
+
 void
 np_load_add(struct np_load *l, const struct np_end *e, uint32_t conns, bool begun)
 {

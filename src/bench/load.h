@@ -15,6 +15,7 @@
 struct np_conn;
 struct np_end;
 struct np_load_kind;
+struct np_plan;
 struct np_worker;
 
 enum {
@@ -132,6 +133,9 @@ bool np_load_wait(struct np_worker *w);
 
 /* The longest pause of an end between operations, in ns; 0: none. */
 uint64_t np_load_pause_of(const struct np_end *e);
+
+/* The longer one of both ends'. */
+uint64_t np_load_pause(const struct np_plan *p);
 
 /* For the controller: is the worker asleep until an operation is due? */
 static inline bool

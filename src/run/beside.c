@@ -119,9 +119,7 @@ static void
 judge_load(struct np_beside *b, int rc, const struct np_outcome *out, const struct np_trial *load)
 {
 	const struct np_counts *n = &out->tally.count;
-	const struct np_plan *p = load->plan;
 	uint64_t calls = n->sends + n->receives + 1;
-	uint64_t pause = np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far));
 	uint64_t trip = np_tcp_round_trip_ns(load->client->chan.fd);
 	double quiet_s = (double)b->quiet_ns / 1e9;
 
@@ -129,7 +127,7 @@ judge_load(struct np_beside *b, int rc, const struct np_outcome *out, const stru
 		snprintf(b->died, sizeof(b->died), "the load failed");
 	} else if (n->sent + n->received + n->transactions == 0) {
 		snprintf(b->died, sizeof(b->died), "the load moved nothing");
-	} else if (b->quiet_ns > pause + np_max(3 * trip, QUIET_MS * NP_MSEC) &&
+	} else if (b->quiet_ns > np_load_pause(load->plan) + np_max(3 * trip, QUIET_MS * NP_MSEC) &&
 		   quiet_s * (double)calls > 3 * np_tally_seconds(&out->tally)) {
 		snprintf(b->died, sizeof(b->died), "the load moved nothing for %.1f s", quiet_s);
 	}

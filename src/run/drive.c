@@ -248,10 +248,8 @@ await_count(struct control *c, uint64_t now)
 uint64_t
 np_drive_stall_ns(const struct np_run *run)
 {
-	const struct np_plan *p = run->plan;
-
 	return np_max(NP_STALL_S * NP_SEC, run->worker->timeout_ns + NP_SEC) +
-	       np_max(np_load_pause_of(&p->near), np_load_pause_of(&p->far));
+	       np_load_pause(run->plan);
 }
 
 /* Without a time limit, do not wait forever for a far end that died silently. */
