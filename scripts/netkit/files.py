@@ -204,6 +204,12 @@ class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
         self.close()
 
 
+def must_be_ours(path: str) -> None:
+    """Check that a path's file, if any, and directories are ours or root's, not writable for all. Raises OSError."""
+    with contextlib.suppress(FileNotFoundError, IsADirectoryError):
+        os.close(find(os.path.abspath(path), check_ours).directory)
+
+
 def own_folder(path: str) -> None:
     """Create a directory of mode 700 unless it exists. Raises OSError if another user can write to it."""
     with contextlib.suppress(IsADirectoryError):

@@ -528,6 +528,15 @@ def without(plan: Plan, *names: str) -> None:
     plan.constants = {name: value for name, value in plan.constants.items() if name not in names}
 
 
+def can_match(wanted: Any, texts: bool) -> bool:
+    """Whether a [[skip]] compares like that: a number, a bound, or, where an axis has texts, a text."""
+    if isinstance(wanted, (int, float)):
+        return -math.inf < wanted < math.inf
+    if wanted == "default":
+        return True
+    return isinstance(wanted, str) and bool(BOUND.fullmatch(wanted) or texts and not re.match(r"\s*[<>=!]", wanted))
+
+
 def check(plan: Plan) -> None:
     """Check what can be checked before the plan runs. Raises PlanError."""
     if plan.order not in ORDERS:
@@ -551,11 +560,9 @@ def check(plan: Plan) -> None:
         for name, wanted in skip.items():
             if not plan.has(name):
                 raise PlanError(f"skip: {name} is neither an axis nor a constant")
-            texts = any(isinstance(value, str) for value in next(
-                (axis.values for axis in plan.axes if axis.name == name), [plan.constants.get(name)]))
+            values = next((axis.values for axis in plan.axes if axis.name == name), [plan.constants.get(name)])
             for one in wanted if isinstance(wanted, list) and wanted else [wanted]:
-                if not -math.inf < one < math.inf if isinstance(one, (int, float)) else one != "default" and not (isinstance(one, str) and (
-                        BOUND.fullmatch(one) or texts and not re.match(r"\s*[<>=!]", one))):
+                if not can_match(one, any(isinstance(value, str) for value in values)):
                     raise PlanError(f"skip: {name}: {one!r} is neither a value nor a bound (try \"< 1280\", also with <=, >, >= or !=, and a number)")
     for when, hooks in (("before", plan.before), ("after", plan.after)):
         for name in hooks:

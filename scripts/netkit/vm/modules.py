@@ -1,6 +1,5 @@
 """The kernel of a guest and its modules."""
 
-import contextlib
 import glob
 import gzip
 import lzma
@@ -152,8 +151,7 @@ def cache() -> str:
     """The directory of downloads, which are run, perhaps as root. Raises VmError if another user could change them."""
     path = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "plumbline")
     try:
-        with contextlib.suppress(FileNotFoundError, IsADirectoryError):
-            os.close(files.find(os.path.abspath(path), files.check_ours).directory)
+        files.must_be_ours(path)
     except OSError as fault:
         raise VmError(f"{path}: {fault.strerror} (try another HOME or XDG_CACHE_HOME)") from None
     return path
