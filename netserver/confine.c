@@ -149,9 +149,9 @@ check_no_way_back(const struct account *a, struct np_err *err)
 }
 
 /*
- * As root, become the user of --user (NULL: nobody); *changed: it did. In a user namespace that has
- * no such user (unshare -r), root is an ordinary user outside, and stays one unless --user is
- * given.
+ * As root, become the user of --user (NULL: the user nobody); *changed: it did. In a user namespace
+ * that has no such user (unshare -r), root is an ordinary user outside, and stays one unless --user
+ * is given.
  */
 static int
 change_user(const char *user, struct account *a, bool *changed, struct np_err *err)

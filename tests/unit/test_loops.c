@@ -433,9 +433,9 @@ TEST(a_mark_drops_no_answer)
 }
 
 /*
- * Behind a warm-up that could not send for a while no more is due than in the window. What is due
- * at its end is not of the warm-up: the window, whose first message is due in the midst of the
- * first interval, may begin late.
+ * After a warm-up that could not send for a while, no more is due than in the window. The warm-up
+ * does not send what is due at its end: the window may begin late, and its first message is due
+ * half an interval after its start.
  */
 TEST(what_a_warm_up_did_not_send_is_of_no_window)
 {
