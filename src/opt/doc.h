@@ -6,8 +6,8 @@
  *   group TITLE         of its groups, in the order of their numbers; or
  *   scope TITLE         of its scopes, in the order of their bits
  *   row LETTER NAME ARGUMENT CALLED RANGE PLACE HELP
- *                       an option. ARGUMENT is "needs", "may", "glued" (--name=VALUE) or "none";
- *                       PLACE the number of its group, or its scope
+ *                       an option. ARGUMENT is "needs", "may", "glued" (--name=VALUE) or "none",
+ *                       CALLED its name; PLACE the number of its group, or the bits of its scope
  *   list NAME           the lines below belong to this list
  *   item NAME
  */

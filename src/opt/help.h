@@ -22,8 +22,8 @@ struct np_help {
 void np_help_print(FILE *out, const struct np_help *h);
 
 /*
- * Print a line for each row that has a brief text. The left column has the given title on the first
- * line of all; title NULL: that of each group on the group's first line.
+ * Print a line for each row of any scope that has a brief text. The left column has the given title
+ * on the first line of all; title NULL: that of each group on the group's first line.
  */
 void np_help_brief(FILE *out, const struct np_help *h, const char *title);
 

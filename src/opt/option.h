@@ -30,9 +30,9 @@
 /* The kinds from COUNT to CUSTOM need an argument. */
 enum np_opt_kind {
 	NP_OPT_FLAG,  /* no argument: bool at `to` becomes true */
-	NP_OPT_COUNT, /* a number with one of the suffixes kKmMgG: int32_t */
+	NP_OPT_COUNT, /* a number, with or without a suffix of kKmMgG: int32_t */
 	/* A count, or a duration such as 10s or 1m30s: int64_t, in seconds. With `to2` it may be
-	 * 500ms: `to` is rounded up, and `to2` gets what is too much in milliseconds, uint32_t. */
+	 * 500ms: `to` is rounded up, and `to2` gets the excess in milliseconds, uint32_t. */
 	NP_OPT_LENGTH,
 	NP_OPT_TEXT, /* a word: const char * */
 	NP_OPT_BOTH, /* a pair of counts, "x" sets both (netperf's pair A): int32_t, int32_t */
@@ -42,11 +42,10 @@ enum np_opt_kind {
 	NP_OPT_EACH_WORD,
 	NP_OPT_CUSTOM, /* a word, handed to set() */
 	NP_OPT_PLAIN,  /* no argument, set() is called with NULL */
-	/* These may have an argument, which set() gets, or NULL: the next word if it is no option,
-	 * the next word if it begins with a digit, or only --name=VALUE. */
-	NP_OPT_NEXT,
-	NP_OPT_NUMBER, /* without set() a number has no effect, and bool at `to` becomes true */
-	NP_OPT_MAYBE   /* has no letter */
+	/* Those below may have an argument. set() gets it; NULL: there is none. */
+	NP_OPT_NEXT,   /* the next word, unless it begins with a hyphen */
+	NP_OPT_NUMBER, /* it, if it begins with a digit; without set(): bool at `to` becomes true */
+	NP_OPT_MAYBE   /* only --name=VALUE; has no letter */
 };
 
 struct np_option;
@@ -55,7 +54,7 @@ struct np_option;
 struct np_setting {
 	const struct np_option *row;
 	const char *arg; /* NULL: there is none */
-	void *ctx, *to;  /* the struct of all values, and the member for this one */
+	void *ctx, *to;  /* the struct of all values; the member for this one, NULL in then() */
 	struct np_err *err;
 };
 
@@ -71,8 +70,7 @@ struct np_option {
 	/* Instead of set(): fill the member, or return false; the error says "not `what`". */
 	bool (*read)(const char *word, void *to);
 	const char *what;
-	int (*then)(
-	    const struct np_setting *set); /* called after the value is set; NULL: nothing */
+	int (*then)(const struct np_setting *set); /* after the value is set; NULL: nothing */
 	unsigned scope;    /* bits: the caller's scopes in which it is known; 0: all */
 	int group;         /* index of the caller's title under which help and manual list it */
 	const char *brief; /* its line in the short help; NULL: none */
@@ -80,7 +78,7 @@ struct np_option {
 	bool secret;    /* the argument is overwritten in argv: set() has to copy it */
 	bool unset;     /* -1 is allowed in spite of min, and means not given */
 	bool wide;      /* a COUNT is int64_t */
-	bool numbers;   /* set() takes whole numbers, as kinds with counts do */
+	bool numbers;   /* set() or read() takes whole numbers, as counts are */
 	/* Is it another option's argument? It is ignored, and the note ends with `instead`. */
 	bool (*astray)(const char *arg);
 	const char *instead;
@@ -101,7 +99,7 @@ struct np_option_notes {
 	int given_count;
 	bool skip_unknown; /* note and skip unknown letters, as netperf does; false: an error */
 	char skipped;      /* the last one skipped; '\0': none */
-	/* An error that netperf's parser reports as well, and the option's letter, '-' without. */
+	/* An error that netperf's parser reports, too; the option's letter, '-' for a long name. */
 	enum { NP_OPT_RIGHT, NP_OPT_UNKNOWN, NP_OPT_BARE /* no argument */ } wrong;
 	char letter;
 };
@@ -142,7 +140,7 @@ int np_option_set_name(const struct np_setting *set);
 enum { NP_PORT_TEXT = 32 };
 bool np_option_read_port(const char *word, void *to);
 
-/* Does it take whole numbers, which np_tidy_numbers() may rewrite? */
+/* Does it take whole numbers, which np_tidy_numbers() may rewrite? Not NUMBER, which ignores it. */
 bool np_option_is_number(const struct np_option *o);
 
 /* Is the row known in that scope? scope 0: the table has none, so each row is. */
