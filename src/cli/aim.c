@@ -105,15 +105,15 @@ aim_at_service(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 			    name);
 		}
 		port = ntohs((uint16_t)service->s_port);
-		snprintf(cli->data.port, sizeof(cli->data.port), "%s", name); /* DEST_PORT */
+		snprintf(cli->data.port, sizeof(cli->data.port), "%s", name); /* for DEST_PORT */
 	}
 	np_addr_set_port(&ends->remote.at[0], port);
 	return NP_OK;
 }
 
 /*
- * Ask the daemon to bind to *remote; of a network (-H ADDRESS/BITS) to a random address. Not in
- * connection tests: each connection has another one of it, and the daemon has to accept them all.
+ * Ask the daemon to bind to *remote; of a network (-- -H ADDRESS/BITS), to a random address of it.
+ * In a connection test each connection uses another one of the network: then do not ask.
  */
 static void
 bind_far(struct np_cli *cli, struct np_addr *remote)
@@ -128,7 +128,7 @@ bind_far(struct np_cli *cli, struct np_addr *remote)
 	p->far_bind = *remote;
 }
 
-/* Set our data address in the plan, as -L does: the daemon can't see it, or there are several. */
+/* Set our data address in the plan, as -- -L does: the daemon can't see it, or it has others. */
 static void
 name_near(struct np_cli *cli, struct np_ends *ends)
 {
@@ -145,7 +145,7 @@ name_near(struct np_cli *cli, struct np_ends *ends)
 /*
  * Must the daemon bind to `far`, where we send datagrams? Else it may answer from another address,
  * of the same IPv6 network or any of this machine. Engines that compare sources accept those;
- * connect(2) of others filters them. Tests beyond netperf's messages do not ask for it.
+ * connect(2) of others filters them. Beyond netperf's messages the daemon decides.
  */
 static bool
 must_bind_far(const struct np_plan *p, const struct np_addr *far)

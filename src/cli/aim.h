@@ -9,7 +9,7 @@
 /* Without -H the host is this one: "localhost", or "::1" if -H or -L asks for IPv6. */
 void np_aim_default_host(struct np_cli_target *t);
 
-/* Fill in where the daemon is, and what it is asked for. *t points to texts in cli. */
+/* Fill in where the daemon is, and what to ask it for (wants). *t points to texts in cli. */
 void np_aim_control(const struct np_cli *cli, struct np_target *t);
 
 /*

@@ -306,7 +306,7 @@ settle_implied(struct np_cli *cli)
 	}
 }
 
-/* Decide which times and evidence are collected: those asked for, and those of asked figures. */
+/* Decide which times and evidence to collect: those asked for, and those that figures need. */
 static void
 settle_collecting(struct np_cli *cli)
 {
@@ -333,7 +333,7 @@ settle_collecting(struct np_cli *cli)
 	}
 }
 
-/* As in netperf: with 0,0 the kernel chooses; a range ending before it begins is its first port. */
+/* As in netperf: with 0,0 the kernel chooses; a range that ends before it begins: one port. */
 static int
 settle_ports(struct np_cli *cli, struct np_err *err)
 {
@@ -433,7 +433,7 @@ common_factor(uint32_t a, uint32_t b)
 	return b == 0 ? a : common_factor(b, a % b);
 }
 
-/* --stations: or all samples could be of the first transaction of a burst (-b), which wakes up. */
+/* Make it coprime to -b: else all samples may be bursts' first, late by a CPU's wake-up. */
 static void
 settle_stations(struct np_plan *p)
 {

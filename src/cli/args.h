@@ -32,8 +32,8 @@ enum np_for {
 	NP_FOR_TCP = 1 << 2,
 	NP_FOR_UDP = 1 << 3,
 	NP_FOR_NAMED = 1 << 4,     /* ends that the user may name */
-	NP_FOR_BYTES = 1 << 5,     /* messages that are counted in bytes */
-	NP_FOR_PIPE = 1 << 6,      /* the same, over a connection */
+	NP_FOR_BYTES = 1 << 5,     /* a stream: messages that are counted in bytes */
+	NP_FOR_PIPE = 1 << 6,      /* a stream over a connection that loses nothing */
 	NP_FOR_SIZED = 1 << 7,     /* requests and responses of given sizes */
 	NP_FOR_BURST = 1 << 8,     /* several requests in flight */
 	NP_FOR_LOSSES = 1 << 9,    /* responses that may be lost */
@@ -184,7 +184,7 @@ bool np_cli_wants_far(const struct np_cli *cli);
 /* The unit of throughput by -f and the kind of test. */
 const struct np_unit *np_cli_unit(const struct np_cli *cli);
 
-/* The work that was counted, as np_rate() takes it for that unit: transactions ('x') or bytes. */
+/* The work counted, as np_rate() takes it for np_cli_unit(): transactions ('x') or bytes. */
 double np_cli_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c);
 
 /* The option tables, for functions that go over all rows. */

@@ -165,7 +165,7 @@ check_sizes(struct question *q, uint32_t size, uint32_t other)
 				      size, q->bench->transport->name, q->encap.family, most);
 }
 
-/* Print a stream's payload by bytes on the wire: of a message or, over TCP, of a full segment. */
+/* Print payload, bytes on the wire and share of a message or, over TCP, of a full segment. */
 static bool
 answer_stream(struct question *q, FILE *out)
 {

@@ -171,7 +171,7 @@ check_connections(const struct np_cli *cli, struct np_err *err)
 	const char *test = cli->bench.name;
 	bool one = p->flows < 2;
 	bool ramp = p->ramp > 0, sources = p->sources > 0;
-	/* OMNI's request lets the daemon take either role; over TCP or the like, or over UDP. */
+	/* OMNI allows either role, over TCP (both flags) or UDP (neither), but not over DCCP. */
 	bool can_both = p->pattern == &np_pattern_stream && cli->bench.code == NP_OMNI &&
 			p->transport->connected == p->transport->reliable;
 	const struct conflict rows[] = {

@@ -16,14 +16,14 @@
 
 struct np_document {
 	json_t *root;
-	const struct np_cli *cli; /* of a test that has begun */
+	const struct np_cli *cli; /* from np_document_begin() on */
 	const char *path;         /* as the user wrote it; NULL: standard output */
-	char peer[300];
-	unsigned iteration;     /* the present one, from 1 */
-	unsigned long left_out; /* values of evidence for which a bag had no room */
-	bool endless;           /* only a signal ends the test */
-	bool concluded;         /* there is a result */
-	bool failed;            /* memory ran out */
+	char peer[300];           /* np_client.peer, or empty with -N */
+	unsigned iteration;       /* the present one, from 1 */
+	unsigned long left_out;   /* values of evidence for which a bag had no room */
+	bool endless;             /* only a signal ends the test */
+	bool concluded;           /* there is a result */
+	bool failed;              /* memory ran out */
 };
 
 /* Set the member at a path such as "test/name"; null leaves it out. Takes ownership of v. */
@@ -48,7 +48,7 @@ append(struct np_document *d, json_t *list, json_t *v)
 	d->failed |= json_array_append_new(list, v) != 0;
 }
 
-/* The object at that path, made if it does not exist. */
+/* The object at a path such as "near/tcp" in o, made if missing. NULL: no memory (d->failed). */
 static json_t *
 object_at(struct np_document *d, json_t *o, const char *path)
 {
@@ -174,6 +174,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 		put(d, length, counts ? "transactions" : "bytes", json_integer(-p->length));
 	}
 	plan = object_at(d, test, "iterations");
+	/* with --clean each iteration takes a second or more */
 	put(d, plan, "max", json_integer(cleans ? c->at_most_s : np_cli_repeats(cli) ? c->max : 1));
 	put(d, plan, "min", json_integer(np_cli_repeats(cli) ? c->min : 1));
 	put(d, plan, "result_only", json_boolean(c->result_only));
@@ -187,7 +188,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	}
 }
 
-/* Begin "near" and "far" anew. Evidence describes an end; without it a few facts, or far_lacks. */
+/* Begin "near" and "far" anew: without evidence of an end, with a few facts, or far_lacks. */
 static void
 put_ends(struct np_document *d, const struct np_bag *near, const struct np_bag *far,
 	 const char *far_lacks)
@@ -737,7 +738,7 @@ write_out(FILE *out, const void *root)
 
 /* Write to the file of that path; NULL: to `out`. A file is replaced whole, unless it is a pipe. */
 static int
-write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
+write_to(const json_t *root, const char *path, FILE *out, struct np_err *err)
 {
 	struct np_output file;
 	int failed;
@@ -755,7 +756,7 @@ write_where(const json_t *root, const char *path, FILE *out, struct np_err *err)
 }
 
 int
-np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err)
+np_document_write(struct np_document *d, const struct np_run_end *v, FILE *out, struct np_err *err)
 {
 	const char *signal = v->signal == SIGINT    ? "SIGINT"
 			     : v->signal == SIGTERM ? "SIGTERM"
@@ -786,7 +787,7 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 					    : "complete"));
 	put(d, o, "reason", np_json_text(reason[0] != '\0' ? reason : NULL));
 	put(d, o, "error", np_json_text(v->rc != NP_OK ? v->err->msg : NULL));
-	/* Iterations only list figures that differ from the final ones: remove others, add null. */
+	/* Of iterations list only what differs from `final`: null for figures that they lack. */
 	final = json_object_get(o, "final");
 	json_array_foreach(json_object_get(o, "iterations"), i, iteration)
 	{
@@ -804,7 +805,7 @@ np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, 
 	if (d->failed) {
 		return np_fail(err, NP_ESYS, ENOMEM, "--json: build the document");
 	}
-	return write_where(d->root, d->path, out, err);
+	return write_to(d->root, d->path, out, err);
 }
 
 /* An end's engines, or null if they are not known. */
@@ -836,7 +837,7 @@ np_document_engines(const struct np_cli *cli, const struct np_engine_lists *list
 	if (root == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "--json: build the document");
 	}
-	rc = write_where(root, cli->output.json_file, out, err);
+	rc = write_to(root, cli->output.json_file, out, err);
 	json_decref(root);
 	return rc;
 }

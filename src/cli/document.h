@@ -44,7 +44,7 @@ void np_document_beside(struct np_document *d, const struct np_plan *plan,
 void np_document_explain(struct np_document *d, const char *text, const struct np_bag *values);
 
 /* How a run ended. */
-struct np_verdict {
+struct np_run_end {
 	int rc;                   /* enum np_errc */
 	const struct np_err *err; /* what failed, if rc is not NP_OK */
 	const char *partial;      /* how much the result covers; empty: all */
@@ -53,7 +53,7 @@ struct np_verdict {
 
 /* Write to `out` or to a file, whole or not at all unless it is a pipe or device. NP_ESYS. */
 int
-np_document_write(struct np_document *d, const struct np_verdict *v, FILE *out, struct np_err *err);
+np_document_write(struct np_document *d, const struct np_run_end *v, FILE *out, struct np_err *err);
 
 /* Write the list of engines, a document of its own. NP_EUNSUP in a build without jansson. */
 int np_document_engines(const struct np_cli *cli, const struct np_engine_lists *lists, FILE *out,

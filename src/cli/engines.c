@@ -18,7 +18,7 @@ session_plan(const struct np_cli *cli)
 	return p;
 }
 
-/* Ask the connected daemon, as for a test: with its data addresses, or interface. */
+/* Ask the connected daemon for its engines, with a test's data addresses or interface. */
 static int
 ask_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
 {

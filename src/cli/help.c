@@ -31,7 +31,7 @@ print_tests(FILE *out, const char *title, bool all)
 			len = np_text_add(text, sizeof(text), len, "%s ", np_cli_test_at(i));
 		}
 	}
-	np_help_fill(out, text, fprintf(out, "%s", title), 17);
+	np_help_fill(out, text, fprintf(out, "%s", title), 17); /* as np_help_brief() */
 	len = 0;
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
 		bool first = np_transport_by_name(t->name, 0) == t; /* of the rows with that name */

@@ -15,7 +15,7 @@ void np_help_all(FILE *out);
 /* The options that mean something in the test of -t, with the defaults they have there. */
 void np_help_test(const struct np_cli *cli, FILE *out);
 
-/* Every test, what carries it, and whether this kernel can; if not, what would bring it. */
+/* Every test, its protocol, and whether this machine can run it; if not, what it lacks. */
 void np_help_tests(FILE *out);
 
 /* Every figure for -o, -O and -k by subject, with its unit and what it means. */

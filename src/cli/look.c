@@ -18,7 +18,7 @@ short_address(const struct np_addr *a, char text[NP_ADDR_TEXT])
 
 /* Print settings that netperf does not have, if they differ from their defaults. */
 static void
-print_flows(FILE *out, const struct np_cli *cli)
+print_extensions(FILE *out, const struct np_cli *cli)
 {
 	const struct np_plan *p = &cli->plan;
 
@@ -71,7 +71,7 @@ print_features(FILE *out, const struct np_cli *cli)
 		fprintf(out, " : first burst %u", p->burst);
 	}
 	fputs(cli->bound ? " : cpu bind" : "", out);
-	print_flows(out, cli);
+	print_extensions(out, cli);
 }
 
 /* Fill in what the options say about a classic table. */

@@ -39,7 +39,7 @@ static _Atomic int signals_taken, signal_last;
 /* While a line of --progress is on the screen, its descriptor; else 0. */
 static atomic_int line_drawn;
 
-/* Of the signals that end a test early (take_signals()). */
+/* The handler of signals that end a test early (take_signals()). */
 static void
 on_signal(int sig)
 {
@@ -279,8 +279,8 @@ run_trial(struct session *s, struct np_trial_result *one, struct np_err *err)
 }
 
 /*
- * Repeat the test as needed, with the results alternately in two[0] and two[1]. *newest: of the
- * last iteration. *one: of the last one with figures, which points into itself and can't be copied.
+ * Repeat the test as needed, with the results alternately in two[0] and two[1]: they point into
+ * themselves, so can't be copied. *newest: the last one; *one: the last with figures, to print.
  */
 static int
 repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result two[2],
@@ -341,6 +341,7 @@ measure(struct session *s, struct np_err *err)
 	if (repeat.done > 0) {
 		tell_result(s, &repeat, &one->out, &one->record);
 		fflush(stdout);
+		/* of a single iteration the result has the seconds, of --clean a line below */
 		if (rc == NP_OK && repeat.cut && repeat.done > 1 && repeat.plan.clean_s == 0) {
 			char text[sizeof(s->partial)];
 
@@ -435,7 +436,6 @@ run_bench(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	np_progress_pause(s->progress, stderr);
-	/* What to collect beside the result. */
 	s->client.want_far = np_cli_wants_far(cli);
 	s->client.collect.caps = cli->evidence.caps;
 	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
@@ -635,7 +635,7 @@ run(struct session *s, struct np_err *err)
 static int
 conclude(int rc, int status, struct session *s, const struct np_err *err)
 {
-	const struct np_verdict verdict = {
+	const struct np_run_end verdict = {
 		.rc = rc, .err = err, .partial = s->partial, .signal = signal_last
 	};
 	struct np_err unwritten;

@@ -78,7 +78,7 @@ read_burst(const char *word, void *to)
 	return true;
 }
 
-/* In us. As in netperf a suffix with m, or none, means ms, else one with u us, with s seconds. */
+/* As in netperf: an m in the suffix means ms, else a u us, else an s seconds; none: ms. */
 static bool
 read_interval(const char *word, void *to)
 {
@@ -322,14 +322,14 @@ set_name(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* -L: the same, where the name may have a device. */
+/* -L: NAME,FAMILY, where the name may have a device: "NAME%eth0". */
 static int
 set_local_name(const struct np_setting *set)
 {
 	return set_name(set) == NP_OK ? split_device(set, set->to) : (int)set->err->code;
 }
 
-/* -- -H and -- -L: likewise, and the name may be ADDRESS/BITS: the other bits are then random. */
+/* -- -H and -- -L: NAME[%DEVICE],FAMILY; of ADDRESS/BITS all but the first BITS are random. */
 static int
 set_data_name(const struct np_setting *set)
 {
@@ -505,7 +505,7 @@ check_cpus(const struct np_setting *set)
 		   : np_usage(set->err, "'%s' holds no value", set->arg);
 }
 
-/* -- -4 and -- -6. */
+/* -- -4 and -- -6: the data connection's family. set_control_family() calls it, too. */
 static int
 set_family(const struct np_setting *set)
 {
@@ -532,7 +532,7 @@ set_debug(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* -D SECONDS,UNITS; 0 is 1 s. Negative: netperf reads the clock more often; ours need not. */
+/* -D SECONDS,UNITS; 0 is 1 s. A minus, for which netperf reads the clock more often, is dropped. */
 static int
 set_interim(const struct np_setting *set)
 {
@@ -694,7 +694,7 @@ imply_by_call_sizes(const struct np_setting *set)
 	return NP_OK;
 }
 
-/* After -r: requests and responses. */
+/* After -r: sizes imply an OMNI test of requests and responses. */
 static int
 imply_by_message_sizes(const struct np_setting *set)
 {
@@ -763,7 +763,7 @@ set_engine(const struct np_setting *set)
 	return np_option_set(&engines, set->arg, set->ctx, set->err);
 }
 
-/* times: what follows "auto", ":N" or nothing. The search sets its own rates; 1: there is one. */
+/* times: ":N" or nothing, after "auto". The search sets its own rates; rate 1: one is given. */
 static int
 set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 {
@@ -784,7 +784,7 @@ set_rate_auto(struct np_cli *cli, const char *times, struct np_err *err)
 	return NP_OK;
 }
 
-/* Read bits a second (2.5gbit: *bits), or operations a second in powers of 1000, any case (10M). */
+/* Read bits a second (2.5gbit: *bits is true), or operations a second (10M, 10m: ten million). */
 static int
 parse_rate(const char *word, size_t length, double *rate, bool *bits, struct np_err *err)
 {

@@ -53,8 +53,8 @@ struct np_progress {
 };
 
 /*
- * Write the line without control characters, at most `columns` wide. If room is short, first the
- * bar is left out, then test and iteration, then the rate. Returns the length in bytes.
+ * Write the line in printable ASCII ('?' for the rest), at most `columns` wide. If room is short,
+ * leave out first the bar, then test, iteration and rate; then cut the step. Returns bytes.
  */
 enum { NP_PROGRESS_TEXT = 1024 };
 size_t np_progress_text(const struct np_progress *p, unsigned columns, char out[NP_PROGRESS_TEXT]);

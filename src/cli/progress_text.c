@@ -11,7 +11,7 @@
 enum {
 	BAR_MOST = 20, /* cells of a bar, */
 	BAR_LEAST = 5,
-	FRAME = 4, /* and its columns beside these */
+	FRAME = 4, /* and columns of "  [" and "]" */
 	PART = 400 /* bytes of a part of the line */
 };
 

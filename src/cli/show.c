@@ -14,7 +14,7 @@
 
 /* Part of --rate that counts as all of it. */
 static const double REACHED = 0.999;
-/* The same for -b and -w, on a busy machine, if that many operations were due. */
+/* Part of a pace (-b, -w) that is enough on a busy machine, if more than PACE_MANY were due. */
 static const double PACE_KEPT = 0.75, PACE_MANY = 1000;
 
 /* A rate of --rate auto: bits a second of a stream, else operations. */
@@ -68,7 +68,7 @@ np_show_knee(const struct np_plan *p, const struct np_knee *k)
 	}
 }
 
-/* --rate of a stream that this or the far end sends: tell if it was less, or more. True: less. */
+/* --rate of a stream that an end sends: tell if it was less (true) or, by long messages, more. */
 static bool
 show_offered(const struct np_cli *cli, const struct np_outcome *o, bool far)
 {

@@ -38,15 +38,15 @@ void np_show_interim_free(struct np_show_interim *i);
 /* One interim result (np_watch.look); ctx: struct np_show_interim. */
 void np_show_interim(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 
-/* The same of several sessions (np_trial.look). whole: the plan of all. started_ns: by np_now(). */
+/* An interim result of all sessions (np_trial.look). whole: their plan; times are by np_now(). */
 void np_show_interim_sum(void *ctx, const struct np_plan *whole, const struct np_counts *sum,
 			 uint64_t started_ns, uint64_t now_ns);
 
 /*
- * Print at an iteration's end: the last interim result, -d, DUMP_TCP_INFO, a ramp's failed
+ * Print at an iteration's end: the last of interim_lines, -d, DUMP_TCP_INFO, a ramp's failed
  * connections, a missed --rate (returns true), lost requests, --stations, a setting not available.
  */
-bool np_show_iteration(struct np_show_interim *i, bool interim, const struct np_outcome *o);
+bool np_show_iteration(struct np_show_interim *i, bool interim_lines, const struct np_outcome *o);
 
 /* For -d: what was planned. */
 void np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c);
@@ -54,7 +54,7 @@ void np_show_plan(FILE *out, const struct np_cli *cli, const struct np_client *c
 /* With --clean: how much time was undisturbed, its throughput, and what disturbed the rest. */
 void np_show_clean(FILE *out, const struct np_cli *cli, const struct np_repeat *r);
 
-/* Write how much of a failed run its results cover. done: iterations; the last may lack figures. */
+/* Write what results of a cut run cover. out: the newest iteration; done: how many have figures. */
 void np_show_partial(char *text, size_t size, const struct np_outcome *out, const struct np_plan *p,
 		     unsigned done);
 
@@ -65,11 +65,11 @@ void np_show_partial(char *text, size_t size, const struct np_outcome *out, cons
 int np_cli_capture_settle(struct np_cli *cli, struct np_err *err);
 
 /*
- * Open the capture, if wanted, into plan (free it by np_capture_free()). If that fails, print why
- * on standard error and run without. Returns an error only for a file that can't be written.
+ * Open the capture, if wanted, into collect (free it by np_capture_free()). If that fails, print
+ * why on standard error and run without. Returns an error only for a file that can't be written.
  */
 int np_cli_capture_open(const struct np_cli_evidence *wanted, const struct np_addr *local,
-			const struct np_addr *remote, struct np_evidence_wants *plan,
+			const struct np_addr *remote, struct np_evidence_wants *collect,
 			struct np_err *err);
 
 /*

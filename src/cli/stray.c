@@ -91,15 +91,16 @@ np_stray_options(struct np_cli *cli)
 	}
 }
 
-/* Note a -m or -M for the wrong end only. near: that one is right; first: its value comes first. */
+/* Note a -m or -M for the wrong end only. near_uses: the near end uses it, else the far end. */
 static void
-note_wrong_end(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool near, bool first)
+note_wrong_end(struct np_cli *cli, char letter, int32_t used, int32_t unused, bool near_uses,
+	       bool near_first)
 {
 	if (used < 0 && unused > 0) {
 		NP_NOTE(&cli->notes,
 			"-- -%c: ignored: the end that %s is the %s one (-- -%c %s%d)\n", letter,
-			letter == 'm' ? "sends" : "receives", near ? "near" : "far", letter,
-			near == first ? "" : ",", unused);
+			letter == 'm' ? "sends" : "receives", near_uses ? "near" : "far", letter,
+			near_uses == near_first ? "" : ",", unused);
 	}
 }
 
@@ -115,7 +116,7 @@ note_alone(struct np_cli *cli, bool alone, const char *option, const char *with)
 void
 np_stray_settled(struct np_cli *cli)
 {
-	/* Without one of these, options that need it have no effect; TCP's, without connections. */
+	/* Options that need one of these are ignored in a test without it; TCP's, for datagrams. */
 	static const unsigned traits = NP_FOR_UDP | NP_FOR_BYTES | NP_FOR_PIPE | NP_FOR_SIZED |
 				       NP_FOR_BURST | NP_FOR_LOSSES | NP_FOR_CONNECTS;
 	unsigned lacks = (traits | (cli->bench.transport->connected ? 0u : (unsigned)NP_FOR_TCP)) &

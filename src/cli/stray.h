@@ -18,7 +18,7 @@ void np_stray_words(struct np_cli *cli, char **argv, int from, int to, char *con
 /* Note values of options that only make sense after a --, where the letter is another option. */
 void np_stray_options(struct np_cli *cli);
 
-/* Note options that have no effect in this test, or with the others, once it is settled. */
+/* Note options that have no effect in the settled test, or without another option. */
 void np_stray_settled(struct np_cli *cli);
 
 /* If the option that could not be parsed is unknown, but one of tests: let err say so. */
@@ -27,7 +27,7 @@ void np_stray_unparsed(struct np_err *err);
 /* Note unknown selectors and an unknown unit. */
 void np_stray_names(struct np_cli *cli);
 
-/* Fail with `code` for a list of unknown selectors (NP_EUSAGE), or a word that is no file. */
+/* Fail by `code`. NP_EUSAGE: all selectors in the list are unknown; else it is no file, either. */
 int np_stray_selectors(const char *list, enum np_errc code, struct np_err *err);
 
 /* A hint at the test with the most similar name, by np_nearest_text(). */

@@ -41,20 +41,20 @@ np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
 
 int
 np_cli_capture_open(const struct np_cli_evidence *wanted, const struct np_addr *local,
-		    const struct np_addr *remote, struct np_evidence_wants *plan,
+		    const struct np_addr *remote, struct np_evidence_wants *collect,
 		    struct np_err *err)
 {
 	const struct np_capture_place place = { .near = *local,
 						.far = *remote,
 						.file = wanted->wire_file };
 
-	if (!wanted->wire || np_capture_open(&plan->capture, &place, err) == NP_OK) {
+	if (!wanted->wire || np_capture_open(&collect->capture, &place, err) == NP_OK) {
 		return NP_OK;
 	}
 	if (err->code == NP_EUSAGE) {
 		return np_fail_in(err, "--wire");
 	}
-	plan->capture_why_not = "this end could not open a capture, see standard error";
+	collect->capture_why_not = "this end could not open a capture, see standard error";
 	fprintf(stderr, "netperf: --wire: %s; this end gives the interface's counters instead\n",
 		err->msg);
 	err->code = NP_OK;

@@ -65,7 +65,7 @@ document_from(const char *test, uint32_t flows, unsigned caps)
 	static struct np_cli cli;
 	static struct np_client client;
 	struct np_flow_result rows[FLOWS];
-	struct np_verdict verdict = { .rc = NP_OK, .partial = "" };
+	struct np_run_end verdict = { .rc = NP_OK, .partial = "" };
 	struct np_document *d;
 	struct np_outcome out;
 	struct np_record r;
