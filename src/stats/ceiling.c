@@ -34,7 +34,7 @@ static const struct layers {
 		.tcp = true },
 };
 
-/* The row of a family; zeros if there is no such family. */
+/* The row of an np_encap.family; that of 0, all zeros, if there is no such family. */
 static const struct layers *
 row_of(int family)
 {
@@ -369,7 +369,7 @@ np_ceiling_turns(const struct np_encap *encap, enum np_turns test, uint32_t requ
 	if (!(rate_bps > 0) || !np_ceiling_exchange(encap, test, request, response, &x)) {
 		return (double)NAN;
 	}
-	/* s, with none other in flight; and a second, when the busier direction is full */
+	/* Seconds of one alone; and how many a second if the busier direction is full. */
 	alone = (double)x.waited * 8 / rate_bps + x.turns * delay_s;
 	at_once = rate_bps / ((double)(x.there > x.back ? x.there : x.back) * 8);
 	return fmin(in_flight / alone, at_once);

@@ -38,7 +38,7 @@ uint64_t np_ceiling_tls(uint32_t size);
 /* The least MTU of np_encap.family; 0: it sends no packets over a link (UNIX domain). */
 uint32_t np_ceiling_least_mtu(int family);
 
-/* Is the family known, and the MTU large enough? If not, the functions below return 0 or NAN. */
+/* Is the family known, and the MTU large enough? If not, functions that use both give 0 or NAN. */
 bool np_ceiling_possible(const struct np_encap *encap);
 
 /* Bytes of IP's header; 0: there is none. */
@@ -54,8 +54,10 @@ double np_ceiling_tcp(const struct np_encap *encap);
 uint64_t np_ceiling_segment_cost(const struct np_encap *encap);
 uint64_t np_ceiling_datagram_cost(const struct np_encap *encap, uint32_t size);
 
-/* Payload bytes of the largest datagram that is not fragmented, and of the largest possible one. */
+/* Payload bytes of the largest datagram that is not fragmented; 0: not possible. */
 uint32_t np_ceiling_datagram(const struct np_encap *encap);
+
+/* Of the largest one, with fragments, if np_ceiling_possible(). */
 uint32_t np_ceiling_most_datagram(const struct np_encap *encap);
 
 /* The packets of a datagram of `size` bytes; 0: not possible. */
@@ -64,11 +66,10 @@ uint32_t np_ceiling_fragments(const struct np_encap *encap, uint32_t size);
 /* The share (0 to 1) of the link's rate that is payload of datagrams of `size` bytes; NAN: none. */
 double np_ceiling_udp(const struct np_encap *encap, uint32_t size);
 
-/*
- * SCTP: payload bytes of a message's largest fragment (encap.mss: SCTP_MAXSEG); 0: none. And the
- * payload share of messages of `size` bytes, of which packets carry as many as fit; NAN: none.
- */
+/* SCTP: payload bytes of a message's largest fragment (encap.mss: SCTP_MAXSEG); 0: none. */
 uint32_t np_ceiling_fragment(const struct np_encap *encap);
+
+/* SCTP: payload share of messages of `size` bytes, as many as fit in each packet; NAN: none. */
 double np_ceiling_sctp(const struct np_encap *encap, uint32_t size);
 
 /* Kinds of transactions. */

@@ -86,8 +86,10 @@ np_metric_of(enum np_metric_id near, bool far)
 	return (enum np_metric_id)((int)near + far);
 }
 
-/* The figure after `id` in netperf's order, from 0 to NP_METRICS; the name at a place, or NULL. */
+/* The row after `id` in netperf's order, which begins with row 0; NP_METRICS: none. */
 int np_metric_next(int id);
+
+/* The name of the row at a place in that order, from 0; NULL: none. */
 const char *np_metric_name_at(size_t place);
 
 /* The heading of a subject. */
@@ -116,7 +118,7 @@ bool np_record_is_never(const struct np_record *r, enum np_metric_id id);
  */
 void np_record_times(struct np_record *r, const char *which, const struct np_hist *h);
 
-/* Mark values as not measured, until set again: netperf prints a number. Ends with OUTPUT_END. */
+/* Mark values as not measured, until set again; they print as they are. ids ends in OUTPUT_END. */
 void np_record_mark(struct np_record *r, const enum np_metric_id *ids);
 #define NP_MARK_IF(unmeasured, r, ...)                                                             \
 	do {                                                                                       \
@@ -132,7 +134,7 @@ bool np_record_measured(const struct np_record *r, enum np_metric_id id);
 /* Does netperf 2.7 still print the row, but without a value? */
 bool np_metric_withdrawn(enum np_metric_id id);
 
-/* Set such rows to what netperf prints. */
+/* Set all withdrawn rows to what netperf prints. */
 void np_record_withdraw(struct np_record *r);
 
 /* Was a value set? OUTPUT_NONE always has one. */
