@@ -94,9 +94,9 @@ bind_next(const struct np_plan *p, struct connector *c, int fd)
 	int rc;
 
 	do {
-		step_port(c); /* skip the daemon's port: else the socket might connect to itself */
+		step_port(c);
 		if (c->port == c->far_port && c->port_max - c->port_min > 1) {
-			step_port(c);
+			step_port(c); /* else the socket might connect to itself */
 		}
 		if (__builtin_expect(c->port_at != NULL, 1)) {
 			*c->port_at = htons((uint16_t)c->port);
@@ -290,8 +290,8 @@ connect_closed(struct np_worker *w, struct np_conn *c)
 		return NP_OPEN;
 	}
 	if (__builtin_expect(w->load.is_open, 0)) {
-		/* The engine begins what is due. c->before also has what was sent outside the
-		 * window. */
+		/* The engine begins what is due. c->before: also what was due outside the window.
+		 */
 		c->before += !np_open_answered(w, c, c->since_ns, now) && w->send_size > 0;
 		c->since_ns = now;
 		return NP_OPEN;

@@ -22,7 +22,7 @@ enum {
 	OPEN_DEPTH_LEAST = 64 /* but this many on each, if there are very many */
 };
 
-/* Set bytes and totals from the numbers of messages and of calls. Lost requests count as sent. */
+/* Set bytes and totals. sends: whole messages, each taken as a call; also lost requests. */
 static void
 settle(struct np_worker *w, uint64_t sends)
 {
@@ -42,7 +42,7 @@ settle(struct np_worker *w, uint64_t sends)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* Requests that other connections are about to send, when the load lets them. */
+/* Requests that other connections hold back until the load lets them send. */
 static uint64_t
 held_by_others(const struct np_worker *w, const struct np_conn *c)
 {
@@ -54,7 +54,7 @@ held_by_others(const struct np_worker *w, const struct np_conn *c)
 	return held;
 }
 
-/* Several in flight: send another one if there is room, and if the count needs it. */
+/* Several in flight: send another if there is room, and those begun do not use up the budget. */
 static enum np_need
 send_more(struct np_worker *w, struct np_conn *c)
 {
@@ -166,8 +166,8 @@ request_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int er
 }
 
 /*
- * After a late answer, double the time-out: once for all that a stalled far end answers late, or
- * what is lost after the stall would be waited for until the end of the test.
+ * After a late answer, double the time-out. A stall makes many answers late: double it once for
+ * all, or the loss of a later request would be noticed only at the end of the test.
  */
 static void
 wait_longer(struct np_worker *w, struct np_ids *ids)
@@ -335,10 +335,7 @@ static const struct np_steps open_steps = {
 	.failed = open_failed,
 };
 
-/*
- * An open loop of datagrams is over: lost is what its drain has awaited for as long as the
- * time-out. Their latencies count as infinite already (np_open_settle()).
- */
+/* Count as lost the requests that the drain awaited for a time-out; the histograms have them. */
 static void
 open_settle(struct np_worker *w)
 {
@@ -366,10 +363,7 @@ request_settle(struct np_worker *w)
 		if (w->depth > 1) {
 			continue;
 		}
-		/*
-		 * One in flight: all but the last one were answered or given up. If the last one is
-		 * under way, the drain may still receive its answer, and has to know its number.
-		 */
+		/* All but the last were answered or given up. The drain may get its answer. */
 		sends += c->number - c->before;
 		c->transactions = c->number - c->before - c->lost - is_in_flight;
 		if (c->ids != NULL) {

@@ -52,7 +52,7 @@ paced_sent(struct np_worker *w, struct np_conn *c, size_t n, enum np_need need)
 	return np_paced(w, c, need);
 }
 
-/* np_steps.sent. A datagram refused for a lost route is lost; without a buffer it has no number. */
+/* np_steps.sent. Also for a datagram that a lost route refused: it has a number, and is lost. */
 NP_LOOP_BODY enum np_need
 transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 {
@@ -68,7 +68,7 @@ transmit_sent(struct np_worker *w, struct np_conn *c, size_t n)
 	return __builtin_expect((w->codec & NP_C_PACE) != 0, 0) ? paced_sent(w, c, n, need) : need;
 }
 
-/* np_steps.sent_many: the same for whole messages, without time or pace. */
+/* np_steps.sent_many: whole messages, which are neither timed nor paced. */
 static enum np_need
 transmit_sent_many(struct np_worker *w, struct np_conn *c, uint32_t count)
 {
@@ -80,7 +80,7 @@ transmit_sent_many(struct np_worker *w, struct np_conn *c, uint32_t count)
 	return sent < w->budget ? NP_SEND : NP_OVER;
 }
 
-/* np_steps.failed. Without room for a datagram in the kernel, count that and try again. */
+/* np_steps.failed. Without room in the kernel, count it, and try again with the same number. */
 static enum np_need
 transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {
@@ -121,7 +121,7 @@ np_stream_transmit_sync(struct np_worker *w)
 	return np_sync_drive(w, &np_stream_transmit_steps);
 }
 
-/* np_side.setup: the ring, and numbers if they fit into a message. */
+/* np_side.setup: the ring of send buffers, and numbers if a message has room for them. */
 static int
 transmit_setup(struct np_worker *w, struct np_err *err)
 {
@@ -264,7 +264,7 @@ await_empty(struct np_worker *w)
 	return 0;
 }
 
-/* Wait for a close. Data or ACKs that move put off *until, up to last_ns. Returns as end_all(). */
+/* Wait for a close. Data or ACKs that move put off *until, up to last_ns. 0, -ETIMEDOUT, -errno. */
 static int
 await_close(struct np_worker *w, struct np_conn *c, uint64_t *until, uint64_t last_ns)
 {
@@ -397,10 +397,7 @@ np_stream_transmit_finish(struct np_worker *w)
 	const struct np_plan *p = w->run->plan;
 
 	if (!np_delivers(p->transport)) {
-		/*
-		 * Congestion control may take seconds to send what is in the socket's buffer. As
-		 * with TCP, the time of a client goes on until then.
-		 */
+		/* Congestion control may take seconds to send what is in the socket's buffer. */
 		if (p->transport->connected && p->active &&
 		    was_in_time(w, await_empty(w), "the rest of the data was not sent")) {
 			end_window(w);
@@ -410,10 +407,7 @@ np_stream_transmit_finish(struct np_worker *w)
 			send_end_mark(w, 0);
 		}
 	} else if (p->active && p->transport->ends.shut_drops) {
-		/*
-		 * After the acknowledgements, leave the far end time to read: nothing tells when it
-		 * has, and shutting down would drop what it has not.
-		 */
+		/* Then leave the far end time to read: a shutdown drops what it has not read. */
 		(void)was_in_time(w, await_empty(w),
 				  "the far end did not acknowledge the end of the data");
 		end_window(w);
@@ -467,7 +461,7 @@ judge_datagram(struct np_worker *w, const struct np_conn *c, const char *buf, si
 	return true;
 }
 
-/* As judge_datagram(); late after this flow's end mark, or once this end is told to leave. */
+/* judge_datagram() in the loop: late after the flow's end mark, or once this end is to leave. */
 static bool
 judge_arrival(struct np_worker *w, const struct np_conn *c, const char *buf, size_t n,
 	      uint64_t now_ns)
@@ -497,7 +491,7 @@ receive_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t 
 	return np_paced(w, c, __builtin_expect(received < w->budget, 1) ? NP_RECV : NP_OVER);
 }
 
-/* np_steps.arrived_many: the same for messages of `size` bytes in a row, untimed and unpaced. */
+/* np_steps.arrived_many: messages of `size` bytes in a row, which are neither timed nor paced. */
 static enum np_need
 receive_arrived_many(struct np_worker *w, struct np_conn *c, const char *buf, size_t bytes,
 		     size_t size, uint64_t now_ns)
