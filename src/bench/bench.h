@@ -28,7 +28,7 @@ enum np_role {
 	NP_ROLES
 };
 
-/* One role at one end. Called in this order, in each worker's thread except for setup and drain. */
+/* One role at one end. sync, settle, finish: in this order, in each worker's thread. */
 struct np_side {
 	/* Everything that can fail or allocate: rings, state and other members of the worker. */
 	int (*setup)(struct np_worker *w, struct np_err *err);
@@ -202,10 +202,10 @@ struct np_transport {
 	/* Connect or accept. Blocks until done or np_stopped(). */
 	int (*establish)(struct np_run *run, struct np_err *err);
 
-	/* When all are connected, before the window opens. Blocks likewise. May be NULL. */
+	/* Once all are connected, before the window. Blocks until done or np_stopped(). Or NULL. */
 	int (*greet)(struct np_run *run, struct np_err *err);
 
-	/* Prepare a new connection, before the window. The active end speaks first. May be NULL. */
+	/* Prepare a new connection (a handshake). The active end speaks first. May be NULL. */
 	int (*upgrade)(struct np_run *run, struct np_conn *conn, struct np_err *err);
 
 	/* Should a send that failed with this error be repeated? NULL: no. */
@@ -214,13 +214,13 @@ struct np_transport {
 	/* Record what the kernel knows of a connection at its end (np_closing). May be NULL. */
 	void (*read_closing)(struct np_run *run, int fd);
 
-	/* Quickly record the same for the first one of a connection test. May be NULL. */
+	/* Record what is quick to read of a connection test's first connection. May be NULL. */
 	void (*read_closing_first)(struct np_run *run, int fd);
 
 	/* Put the kernel's figures into the evidence. Not for connection tests. May be NULL. */
 	void (*put_kernel)(const struct np_run *run, int fd, struct np_bag *bag);
 
-	/* Make the accept(2) of the far end fail, by a connection that is reset. May be NULL. */
+	/* Make the far end's accept(2) return, by a connection reset at once. May be NULL. */
 	void (*knock)(struct np_run *run);
 
 	/* How its data connections end. */
@@ -228,8 +228,8 @@ struct np_transport {
 		bool closes_whole; /* a half-close of either end stops both */
 		bool shut_drops;   /* shutdown(2) ends both directions, and drops queued data */
 		/*
-		 * Shut down the sending half, after all data if there is room for them until then;
-		 * ends early once np_abandoned(stop). NULL: shutdown(2).
+		 * Shut down the sending half. If a last record must be sent before, wait for room
+		 * until until_ns or np_abandoned(stop). NULL: shutdown(2).
 		 */
 		void (*shut)(const struct np_stop *stop, int fd, uint64_t until_ns);
 		/* Does this error of recv(2) mean the end of data? NULL: no. */
@@ -262,7 +262,7 @@ struct np_bench {
 	const char *title; /* in the classic banner */
 	const struct np_pattern *pattern;
 	const struct np_transport *transport;
-	int near_role; /* of the client */
+	int near_role; /* of the client, enum np_role */
 	uint32_t code; /* of the request that asks for it, enum np_code */
 	unsigned flags;
 	const char *layout; /* of its classic table, in src/out */
@@ -293,12 +293,11 @@ np_delivers(const struct np_transport *t)
 /* Socket type NP_WS_*, the same on all machines; 0: none of these. */
 uint32_t np_transport_type(const struct np_transport *t);
 
-/*
- * Find by name, in any case; or NULL. Transports of the same name differ in socket type, NP_WS_*;
- * 0: any. And: is there a test of this pattern over this transport?
- */
+/* Find by name, in any case; or NULL. type: NP_WS_*, as transports can share a name; 0: any. */
 const struct np_transport *np_transport_by_name(const char *name, uint32_t type);
 const struct np_pattern *np_pattern_by_name(const char *name);
+
+/* Is there a test of this pattern over this transport? */
 bool np_pattern_fits(const struct np_pattern *p, const struct np_transport *t);
 
 /* The transport for socket_type and protocol (0: the usual one) of an OMNI request, or NULL. */

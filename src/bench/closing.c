@@ -93,7 +93,7 @@ np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, ui
 	}
 }
 
-/* First read the kernel's figures: taking back zero-copy buffers may disconnect a socket. */
+/* Kernel figures first, as taking back zero-copy buffers may disconnect; then end(fd) for each. */
 static void
 end_conns(struct np_run *run, void (*end)(int fd))
 {

@@ -98,7 +98,7 @@ np_ids_astray(struct np_ids *ids, const char *message, size_t size)
 	back = ids->place.width == NP_IDS_WIDE ? back : (unsigned char)back;
 	number = last - back;
 	if (!has_id || back >= ids->next) {
-		/* Not the further answers to a token shown several times, cut to a response. */
+		/* Of a token (wire/token.h) sent several times, the later answers are not stray. */
 		np_add(&ids->count->stray, !np_token_begins((const uint8_t *)message, size));
 		return;
 	}

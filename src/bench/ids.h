@@ -39,7 +39,7 @@ bool np_ids_useful(const struct np_plan *p);
 /* Where ids are, by the plan alone, so both ends agree. width 0: no ids, or no room. */
 struct np_id_place np_id_place(const struct np_plan *p);
 
-/* Does a requester use ids, if the far end grants them? And why a test has none, as text. */
+/* Does a requester use ids, if the far end grants them? If it uses none: why, as text. */
 bool np_ids_used(const struct np_plan *p);
 const char *np_ids_why_none(const struct np_plan *p);
 
@@ -182,7 +182,7 @@ np_ids_answers(struct np_ids *ids, const char *message, size_t size, uint64_t *s
 	return true;
 }
 
-/* Give up requests by sent_ns, and in an open loop by departed_ns. Returns how many. */
+/* Give up requests up to that sent_ns and, in an open loop, that departed_ns. Returns how many. */
 uint32_t np_ids_give_up(struct np_ids *ids, uint64_t until_ns, uint64_t departed_until_ns);
 
 /*

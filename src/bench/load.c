@@ -44,13 +44,13 @@ np_arrivals_next(struct np_arrivals *a)
 }
 
 const char *
-np_arrivals_text(uint32_t how, char text[NP_ARRIVALS_TEXT])
+np_arrivals_text(uint32_t arrivals, char text[NP_ARRIVALS_TEXT])
 {
-	if (how > NP_ARRIVE_EVENLY) {
-		snprintf(text, NP_ARRIVALS_TEXT, "burst:%u", how);
+	if (arrivals > NP_ARRIVE_EVENLY) {
+		snprintf(text, NP_ARRIVALS_TEXT, "burst:%u", arrivals);
 		return text;
 	}
-	return how == NP_ARRIVE_POISSON ? "poisson" : "constant";
+	return arrivals == NP_ARRIVE_POISSON ? "poisson" : "constant";
 }
 
 /* --- Kinds: how many operations may begin now --- */
@@ -92,7 +92,7 @@ np_load_next_due(struct np_load *l, uint64_t now_ns)
 	return 1;
 }
 
-/* A connection that is too late puts off all later ones. */
+/* A connection more than NP_RAMP_LATE_NS late puts off all later ones. */
 static uint32_t
 ramp_more(struct np_load *l, uint64_t now_ns)
 {
@@ -167,19 +167,19 @@ np_load_begin(struct np_load *l, const struct np_end *e, uint64_t now_ns)
 }
 
 void
-np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate, uint32_t how,
-		  uint32_t number, uint32_t workers, uint64_t now_ns)
+np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate,
+		  uint32_t arrivals, uint32_t worker, uint32_t workers, uint64_t start_ns)
 {
 	*l =
 	    (struct np_load){ .kind = kind, .is_open = kind->next != NULL, .until_ns = UINT64_MAX };
-	l->arrivals = (struct np_arrivals){ .start_ns = now_ns,
-					    .place = number,
+	l->arrivals = (struct np_arrivals){ .start_ns = start_ns,
+					    .place = worker,
 					    .rate = rate,
 					    .workers = workers,
-					    .how = how,
-					    .seed = now_ns * workers + number };
+					    .how = arrivals,
+					    .seed = start_ns * workers + worker };
 	set_due(&l->arrivals);
-	if (kind == &np_load_offered) { /* only this one's waits are np_load_wait() */
+	if (kind == &np_load_offered) { /* only it sleeps in np_load_wait() */
 		prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0UL, 0UL, 0UL);
 	}
 }

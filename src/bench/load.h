@@ -40,9 +40,9 @@ struct np_arrivals {
 /* The operation that was due has been taken: set a->due_ns to this worker's next one. */
 void np_arrivals_next(struct np_arrivals *a);
 
-/* `how` as users write it: "constant", "poisson", "burst:8" (in text). */
+/* np_plan.arrivals as users write it: "constant", "poisson"; "burst:8", written to text. */
 enum { NP_ARRIVALS_TEXT = 24 };
-const char *np_arrivals_text(uint32_t how, char text[NP_ARRIVALS_TEXT]);
+const char *np_arrivals_text(uint32_t arrivals, char text[NP_ARRIVALS_TEXT]);
 
 /* Owned by one worker, but for `waiting`. Times are CLOCK_MONOTONIC. */
 struct np_load {
@@ -111,7 +111,7 @@ void np_load_add(struct np_load *l, const struct np_end *e, uint32_t conns, bool
 
 /* Begin a load of kind ramp, open or offered. rate: operations a second of all workers. */
 void np_load_begin_due(struct np_load *l, const struct np_load_kind *kind, double rate,
-		       uint32_t how, uint32_t number, uint32_t workers, uint64_t now_ns);
+		       uint32_t arrivals, uint32_t worker, uint32_t workers, uint64_t start_ns);
 
 /* Take one operation, if it may begin now. False: not before l->due_ns. */
 bool np_load_may(struct np_load *l, uint64_t now_ns);
@@ -128,7 +128,7 @@ void np_load_block(struct np_load *l, uint64_t now_ns);
 /* When to be awake for the next operation; 0: do not sleep; UINT64_MAX: an event comes first. */
 uint64_t np_load_wake(struct np_worker *w);
 
-/* Sleep until an operation may begin. False: told to leave the loop. */
+/* Sleep until an operation may begin, and take it. False: np_stopped(). */
 bool np_load_wait(struct np_worker *w);
 
 /* The longest pause of an end between operations, in ns; 0: none. */

@@ -64,19 +64,25 @@ struct np_open {
 /* Set up the worker's part, if it has one. False: no memory. */
 bool np_open_make(struct np_worker *w);
 
-/* Begin a worker's schedule with its loop; forget gaps and outage at the end of a warm-up. */
+/* Begin a worker's schedule with its loop. */
 void np_open_start(struct np_worker *w);
+
+/* Forget gaps and outage, as at the end of a warm-up. Nothing in a closed loop. */
 void np_open_mark(struct np_worker *w);
 
-/* Does a request due at that time belong to the window? */
+/* Is a request due at that time one of the window? (None is due after its end.) */
 bool np_open_is_counted(const struct np_worker *w, uint64_t due_ns);
 
-/* The request due then was answered; true: it counts. And n requests that count never were. */
+/* The request due then was answered. True: it was due in the window, and is counted now. */
 bool np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64_t now_ns);
+
+/* n requests that were due in the window were never answered. */
 void np_open_lost(struct np_worker *w, uint64_t n);
 
-/* The test is over: should the engine go on, to send what was due and wait for answers? */
+/* The loop is over: prepare another for late sends and answers. False: closed loop, or failed. */
 bool np_open_drains(struct np_worker *w);
+
+/* After both loops: count requests never sent, or never answered. Nothing in a closed loop. */
 void np_open_settle(struct np_worker *w);
 
 struct np_open_result {

@@ -185,7 +185,7 @@ np_plan_shows_token(const struct np_plan *p)
 	    (t->upgrade != NULL || p->near.call.dirty > 0 || p->request > NP_RING_MAX)) {
 		return false; /* it begins each buffer: no handshake before it, no -k over it */
 	}
-	/* Others drop connections, make them during the test, or send data with the SYN. */
+	/* --spread drops connections, --ramp makes some later, -F sends data with the SYN. */
 	return t->one_port && !p->no_control && !p->spread && !p->fast_open && p->ramp == 0;
 }
 

@@ -117,11 +117,10 @@ bool np_plan_shows_token(const struct np_plan *p);
 /* The words for the test at this end. */
 const struct np_words *np_plan_words(const struct np_plan *p);
 
-/*
- * Can the test have several data connections at a time, as many as planned? And how many at most:
- * of datagrams each needs a port of the daemon, counted from the one that the user names.
- */
+/* Can the test have several data connections at a time, as many as planned? */
 bool np_plan_several(const struct np_plan *p);
+
+/* The most flows. Each one of datagrams needs a port of the daemon, from the one asked for on. */
 uint32_t np_plan_most_flows(const struct np_plan *p);
 
 /* Can its connections be made again before data are sent (--spread)? */
@@ -147,13 +146,13 @@ double np_plan_time_s(const struct np_plan *p);
 enum { NP_LENGTH_TEXT = 24 };
 const char *np_plan_length_text(const struct np_plan *p, char text[NP_LENGTH_TEXT]);
 
-/* Is it a stream, on the same connections from begin to end? */
+/* Is it a stream, on the same connections from beginning to end? */
 bool np_plan_streams(const struct np_plan *p);
 
 /* Is it a stream that a reset may end, with data in flight? */
 bool np_plan_may_reset(const struct np_plan *p);
 
-/* Workers of the near end; and the most flows that one of them has. */
+/* How many workers the near end has, and the most flows of one of them. */
 uint32_t np_plan_workers(const struct np_plan *p);
 uint32_t np_plan_worker_flows(const struct np_plan *p);
 
@@ -167,8 +166,8 @@ void np_plan_place(struct np_plan *p, uint32_t session);
 int np_plan_family(const struct np_plan *p);
 
 /*
- * The option, such as "--ramp", that netperf's messages have no field for; NULL: none. It needs
- * PLAN, GRANT and RESULT (wire/plan.h), so a daemon that granted NP_CAP_PLAN in its greeting.
+ * What netperf's messages have no field for: an option such as "--ramp", a transport's name, or
+ * "this test"; NULL: nothing. It needs a daemon that granted NP_CAP_PLAN (wire/plan.h).
  */
 const char *np_plan_beyond(const struct np_plan *p);
 

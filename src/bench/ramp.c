@@ -43,7 +43,7 @@ np_ramp_due(const struct np_worker *w)
 
 enum { AHEAD_MS = 100 }; /* by which the far end's window may begin and end earlier */
 
-/* Count a failed connection, but not after the test's end, which the far end may know first. */
+/* End a failed connection. Count it, but not at the test's end, which the far end may see first. */
 static void
 note_failure(struct np_worker *w, struct np_conn *c, int error)
 {

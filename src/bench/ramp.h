@@ -51,8 +51,10 @@ void np_ramp_connect_done(struct np_worker *w, struct np_conn *c);
 /* A connection is established, at either end: it begins its part of the test, and is paced. */
 void np_ramp_up(struct np_worker *w, struct np_conn *c);
 
-/* Count failures with that errno, or add all of `from`. */
+/* Count failures with that errno. */
 void np_ramp_failed(struct np_ramp_failures *f, int error, uint32_t count);
+
+/* Add all failures of `from`. */
 void np_ramp_join(struct np_ramp_failures *into, const struct np_ramp_failures *from);
 
 /* How many were established, of all workers; only when they are done. */

@@ -29,7 +29,7 @@ enum { UPGRADE_CHECK_MS = 100 }; /* between two checks whether the test is over 
 
 static const struct np_terms no_terms;
 
-/* Append the socket options that do not depend on the transport. */
+/* Append the socket options that several transports have. */
 static void
 common_options(const struct np_plan *p, const struct np_terms *terms, struct np_sockopts *o)
 {
@@ -336,7 +336,7 @@ np_run_establish(struct np_run *run, struct np_err *err)
 	    NP_OK) {
 		return err->code;
 	}
-	/* The others, unless they were accepted by that. Stopped meanwhile, conn->fd is -1. */
+	/* t->establish made the first connection, now the others. fd -1: stopped meanwhile. */
 	if (!accepts && run->conn->fd >= 0 &&
 	    (spread ? np_spread_connect(run, err) : np_many_establish(run, err)) != NP_OK) {
 		return err->code;

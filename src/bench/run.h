@@ -29,9 +29,8 @@ struct np_key {
 struct np_endpoint {
 	int listen_fd;          /* -1: none */
 	bool borrowed_listener; /* the caller owns it, and closes it */
-	bool borrowed;          /* likewise the data socket (raw frames) */
-	int held_fd; /* the caller's: workers keep its number in use in their own tables; -1: none
-		      */
+	bool borrowed;          /* the caller owns the data socket, too (raw frames) */
+	int held_fd;            /* the caller's, kept open in workers' own tables; -1: none */
 	struct np_sockopts opts;
 	struct np_addr local, peer; /* of the data socket; peer.len 0: not known yet */
 	int sndbuf, rcvbuf;         /* as set by the kernel */
@@ -217,8 +216,8 @@ void np_run_reset(struct np_run *run);
 /* Close and release everything. Safe on a zeroed struct, and twice. */
 void np_run_free(struct np_run *run);
 
-/* Shut down one sending half: wait for room until then, or until abandoned. NP_SHUT_S: for all. */
-enum { NP_SHUT_S = 10 };
+/* Shut down the sending half of fd (np_transport.ends.shut). stop: the run's or a worker's. */
+enum { NP_SHUT_S = 10 }; /* how long that may take for all sockets of an end */
 void
 np_run_shut_one(const struct np_run *run, const struct np_stop *stop, int fd, uint64_t until_ns);
 

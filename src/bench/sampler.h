@@ -50,7 +50,7 @@ void np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np
 /* Worker: take the sample. */
 void np_sampler_answer(struct np_worker *w);
 
-/* Controller: add up the workers' samples (at_ns: mean), request the next. False: not all ready. */
+/* Controller: sum up all workers' samples (at_ns: mean), request new ones. False: some missing. */
 bool np_sampler_take(struct np_run *run, struct np_sample *out);
 
 #endif

@@ -390,7 +390,7 @@ np_sequence_put(const struct np_run *run, struct np_bag *into)
 
 static const int64_t most = INT64_C(1) << NP_SEQUENCE_BITS;
 
-/* A count from the far end; -1: none. */
+/* A count in a bag, perhaps the far end's; -1: none, or out of range. */
 static int64_t
 count_of(const struct np_bag *bag, const char *name)
 {

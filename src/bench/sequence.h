@@ -69,8 +69,10 @@ bool np_sequence_wanted(const struct np_plan *p);
 /* Write number and time to the first NP_SEQUENCE_HEADER bytes of a datagram; warm: of a warm-up. */
 void np_sequence_mark(void *datagram, uint64_t number, uint64_t now_ns, bool warm);
 
-/* An array for `conns` flows, touched to avoid page faults, for free(). And bytes of each flow. */
+/* An array for `conns` flows, touched to avoid page faults. Release with free(). */
 struct np_sequence *np_sequence_new(const struct np_plan *p, uint32_t conns, struct np_err *err);
+
+/* Bytes of memory for each flow. */
 uint64_t np_sequence_bytes(const struct np_plan *p);
 
 /*
@@ -90,8 +92,8 @@ void np_sequence_put(const struct np_run *run, struct np_bag *into);
 
 /*
  * Add what follows from the count of the transmitter to a receiver's values: udp.sent, udp.lost,
- * and the burst of loss and outage at the end; unread if unknown. surplus: the most that may have
- * been sent after the receiver ended. If no more are missing at the end, they don't count.
+ * and the burst of loss and outage at the end; unread if unknown. surplus: the most that was sent
+ * after the receiver ended, as a share of all. If no more are missing at the end, none counts.
  */
 void np_sequence_join(const struct np_bag *transmitter, struct np_bag *receiver, double surplus);
 

@@ -40,7 +40,7 @@ enum { NP_STAMPS_KEPT = 2048 };
 /* All stamps of an end. */
 struct np_stamps {
 	uint32_t every;      /* one in that many has stamps */
-	uint64_t due;        /* least number that may have; not 0: the kernel may not stamp yet */
+	uint64_t due;        /* least number to stamp; not 0: the kernel may not stamp yet */
 	uint64_t kept_every; /* one in that many is kept: fewer in a long test */
 	uint64_t next;       /* a responder's: number of the next request */
 	bool in_progress;    /* a transaction with stamps: `current` */
@@ -76,8 +76,10 @@ void np_stamps_forget(struct np_stamps *s);
 /* The loop is over: finish the transaction that is in progress. */
 void np_stamps_end(struct np_worker *w);
 
-/* Put a responder's stamps into a bag (stamps.counts, stamps.rows); read them; false: none. */
+/* Put a responder's stamps into a bag: stamps.counts, stamps.rows. */
 void np_stamps_put(const struct np_run *run, struct np_bag *into);
+
+/* Read them from a bag. False: it has none. */
 bool np_stamps_get(const struct np_bag *b, struct np_stamps *into);
 
 #endif

@@ -46,14 +46,13 @@ np_abandoned(const struct np_stop *s)
 	return atomic_load_explicit(&s->level, memory_order_relaxed) >= NP_ABANDON;
 }
 
-/* Raise the level; it never falls. Only the controller calls this. */
+/* Controller: raise the level. The worker itself only takes back NP_MARK. */
 void np_stop(struct np_stop *s, int level);
 
-/*
- * Have a worker leave its loop, reset its counters, and go on; no effect once it was told to stop.
- * np_stop_take_mark(), in the worker: false if it was told to stop meanwhile.
- */
+/* Controller: have a worker leave its loop, and go on. No effect once it was told to leave. */
 void np_stop_mark(struct np_stop *s);
+
+/* Worker: take back NP_MARK, to go on. False: no mark, or told to leave for good. */
 bool np_stop_take_mark(struct np_stop *s);
 
 /* Make the eventfd. Returns 0 or -errno. */

@@ -78,7 +78,7 @@ struct np_counts np_counts_of(const struct np_run *run);
 /* Of a run in progress: bytes sent count once acknowledged, as send buffers take megabytes. */
 struct np_counts np_counts_arrived(const struct np_run *run);
 
-/* The same of one of several connections, by its number: only bytes and transactions. */
+/* What one of several connections has moved, by its number: only bytes and transactions. */
 struct np_counts np_counts_of_flow(const struct np_run *run, uint32_t flow);
 
 /* Bytes in both directions. */

@@ -101,7 +101,7 @@ enum {
 	NP_C_ID = 1 << 9,        /* messages have an id, c->number */
 	NP_C_MANY = 1 << 10,     /* there can be several requests in flight */
 	NP_C_MANY_IDS = 1 << 11, /* and they have ids, in the place of NP_C_ID */
-	NP_C_SHARE = 1 << 12,    /* connections with one request each share a count */
+	NP_C_SHARE = 1 << 12,    /* several connections, one request each, use up one budget */
 	NP_C_FILE = 1 << 13,     /* sendfile(2) sends */
 	NP_C_STAMPS = 1 << 14,   /* some transactions are time-stamped (bench/stamps.h) */
 	NP_C_WARM = 1 << 15,     /* mark sent datagrams as warm-up */
@@ -127,7 +127,7 @@ struct np_steps {
 	/* End of data (0 bytes), or a datagram that is too short for a message. */
 	enum np_need (*ended)(struct np_worker *w, struct np_conn *c, size_t n);
 	/*
-	 * The same for several messages: `count` of send_size were sent; `bytes` were received in
+	 * Several messages in one call: `count` of send_size were sent; `bytes` were received in
 	 * messages of one size, of which the last may be shorter. now_ns matters where they are
 	 * numbered. Not for paced connections. NULL: one by one.
 	 */
@@ -229,11 +229,11 @@ void np_worker_forget(struct np_worker *w);
 
 /*
  * The warm-up is over: reset the counts and begin the window. Operations in progress count when
- * they complete, unless they carry a time or a number (struct np_window). Returns true.
+ * they complete, unless they carry a time or a number (struct np_window). Always true.
  */
 bool np_worker_mark(struct np_worker *w);
 
-/* Set the totals: these numbers of calls, and the bytes that follow from sends and transactions. */
+/* Set calls and bytes. Each send is a whole message; each transaction has received one. */
 void np_worker_settle(struct np_worker *w, uint64_t sends, uint64_t receives);
 
 /*
@@ -265,7 +265,7 @@ enum { NP_PART_S = 10 }; /* how long an end waits at the end of a test while not
 
 /*
  * Make a side's ring in its setup, and set send_size or recv_size. size: of a call; 0 or less: the
- * socket buffer's. stream: one buffer more than fill it, as netperf. NP_EUNSUP: no -F zero-page.
+ * socket buffer's. stream: unless the user sets the width, one buffer more than fill that.
  */
 int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
