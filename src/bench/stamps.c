@@ -318,7 +318,7 @@ ssize_t
 np_stamps_recv_rest(struct np_worker *w, struct np_conn *c, char *buf, size_t size)
 {
 	return w->stamps->in_progress ? recv_stamped(w, c, buf, size, &w->stamps->current)
-				      : np_sys_recv_by(c->fd, buf, size, 0);
+				      : np_sys_recv(c->fd, buf, size, 0);
 }
 
 void

@@ -1,4 +1,4 @@
-/* The engine `batch`: sendmmsg(2) and recvmmsg(2). A receiver waits for more only in fetch(). */
+/* The engine `batch`: sendmmsg(2), recvmmsg(2). A stream's receiver may let datagrams collect. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -16,7 +16,7 @@ struct batch {
 };
 
 enum {
-	FAST = 4,        /* as many datagrams in a call: they arrive faster than they are fetched */
+	FAST = 4, /* datagrams of a call, from which on they arrive faster than they are fetched */
 	MOMENT_NS = 5000 /* of sleep, to which the kernel adds its timer slack, usually 50 us */
 };
 
@@ -88,7 +88,6 @@ lay_out(const struct np_plan *p, struct np_room *room)
 	};
 }
 
-/* np_engine.bytes: struct batch, then what lay_out() takes. */
 static uint64_t
 batch_bytes(const struct np_plan *p)
 {

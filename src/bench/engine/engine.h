@@ -52,7 +52,7 @@ void *np_room_take(struct np_room *room, size_t count, size_t size);
 struct np_engine {
 	const char *name; /* for --engine */
 	const char *help; /* for --engine list */
-	bool spins;       /* never sleeps: one CPU per thread */
+	bool spins;       /* sleeps only when idle at a passive end: one CPU per thread */
 	bool compares;    /* can compare sources of datagrams (NP_C_COMPARE) */
 	/* Why it cannot drive the near end of that plan, as text for a message; NULL: it can. */
 	const char *(*why_not)(const struct np_plan *p);

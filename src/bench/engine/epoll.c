@@ -141,8 +141,8 @@ hold_back(struct loop *l, struct np_conn *c, int calls)
 }
 
 /*
- * Make or accept the next connection; called again once connected. False: wait for that, before a
- * half-close (no request, or -N) or reading TCP_INFO. True: try its next call, also after an error.
+ * Make or accept the next connection; called again once connected. False: wait for that: with no
+ * request the step half-closes (-N), or reads the first one's MSS. True: go on, also after errors.
  */
 static bool
 open_next(struct loop *l, struct np_conn *c)
@@ -237,8 +237,8 @@ resume_send(struct np_conn *c)
 
 /*
  * The last call would block. With `spin` or an open loop, a connection that can't send receives
- * instead, if responses are due, and one that can't receive returns to the send that was set aside,
- * in its next turn. Other loops wait for events. True: receive now.
+ * instead, if responses are due. One that can't receive resumes the send set aside, if any, in its
+ * next turn, unless half a response is here. Other loops wait for events. True: receive now.
  */
 static __attribute__((noinline)) bool
 switch_call(const struct loop *l, struct np_conn *c)
@@ -248,7 +248,7 @@ switch_call(const struct loop *l, struct np_conn *c)
 		return false;
 	}
 	l->w->engine.count[NP_E_BLOCKED]++;
-	if ((c->need & NP_SEND) != 0) {
+	if ((c->need & NP_SEND) != 0) { /* no other need with that bit can block */
 		/* Receive meanwhile: a peer that can't send its responses reads no requests. */
 		bool may_receive = in_flight(l->w, c) > 0 && !c->is_aside;
 
@@ -832,7 +832,6 @@ run(struct np_worker *w)
 	return -w->error;
 }
 
-/* np_engine.why_not */
 static const char *
 why_not(const struct np_plan *p)
 {

@@ -160,7 +160,7 @@ purge(struct np_worker *w, struct np_conn *c)
 	return NP_SEND;
 }
 
-/* Send the rest of a message: c->part bytes are sent. Only connections send in parts. */
+/* Send the rest of a message: c->part bytes are sent. Only on connections: no address. */
 static enum np_need
 send_rest(struct np_worker *w, struct np_conn *c, char *buf)
 {
@@ -186,7 +186,7 @@ recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 {
 	size_t size = w->recv_size - c->part;
 	ssize_t n = (w->codec & NP_C_STAMPS) != 0 ? np_stamps_recv_rest(w, c, buf + c->part, size)
-						  : np_sys_recv_by(c->fd, buf + c->part, size, 0);
+						  : np_sys_recv(c->fd, buf + c->part, size, 0);
 
 	if (n < 0) {
 		return np_io_failed(w, c, NP_RECV | NP_PART);

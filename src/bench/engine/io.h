@@ -65,7 +65,7 @@ np_io_put_aside(struct np_conn *c, size_t part)
 	c->part = part;
 }
 
-/* The call for `need` failed with errno. Returns what is needed next, NP_BLOCKED after EAGAIN. */
+/* The call for `need` failed with errno. Returns the next need, with NP_BLOCKED after EAGAIN. */
 enum np_need np_io_failed(struct np_worker *w, struct np_conn *c, enum np_need need);
 
 /* c->part bytes were received, less than a message. Returns what is needed next. */
@@ -85,7 +85,7 @@ np_io_sent(struct np_worker *w, struct np_conn *c, const struct np_steps *const 
 	return s->sent(w, c, (size_t)n);
 }
 
-/* The same for a receive into buf. */
+/* Handle the result of a receive into buf, and take the step. */
 NP_LOOP_BODY enum np_need
 np_io_received(struct np_worker *w, struct np_conn *c, const struct np_steps *const s,
 	       const char *buf, ssize_t n)
@@ -100,14 +100,14 @@ np_io_received(struct np_worker *w, struct np_conn *c, const struct np_steps *co
 	return s->arrived(w, c, buf, (size_t)n);
 }
 
-/* Serve rare needs: wait for the load, purge the socket, move the rest of the slot's message. */
+/* Serve rare needs: wait for the load, purge the socket, move the rest of the message in `slot`. */
 enum np_need
 np_io_other(struct np_worker *w, struct np_conn *c, enum np_need need, const struct np_slot *slot);
 
 /* For NP_HELD: sleep until the load allows the operation; if np_stopped(), it stays NP_HELD. */
 enum np_need np_io_wait_held(struct np_worker *w, struct np_conn *c, enum np_need need);
 
-/* The same for c->need without sleeping. True: the operation begins; false: not before due_ns. */
+/* Begin the operation of c->need (NP_HELD) if the load allows it now. False: not yet. */
 bool np_io_begins(struct np_worker *w, struct np_conn *c);
 
 /*
@@ -137,7 +137,7 @@ NP_LOOP_BODY enum np_need
 np_io_await_close(struct np_worker *w, struct np_conn *c)
 {
 	char byte;
-	ssize_t n = np_sys_recv_by(c->fd, &byte, 1, 0);
+	ssize_t n = np_sys_recv(c->fd, &byte, 1, 0);
 
 	return n == 0 ? NP_CLOSE : n > 0 ? NP_AWAIT : np_io_failed(w, c, NP_AWAIT);
 }

@@ -127,7 +127,7 @@ np_segment_most(const struct np_plan *p, size_t size)
 	return fit == 0 ? 1 : fit < most ? (uint32_t)fit : most;
 }
 
-/* np_engine.open: give the messages to send buffers in a row, and point `in` at `room`. */
+/* np_engine.open: give each message to send a buffer, in one row; receive into `room`. */
 static int
 segment_open(struct np_worker *w, struct np_err *err)
 {
@@ -138,7 +138,7 @@ segment_open(struct np_worker *w, struct np_err *err)
 	s->base.most_out = count;
 	s->base.out = s->out;
 	for (uint32_t i = 0; i < count; i++, slot = slot->next) {
-		/* Messages of a block must be contiguous: copy them. A single one may not fit. */
+		/* A block is contiguous: copy its messages. A single one stays: it may not fit. */
 		s->out[i].buf = count > 1 ? s->block + i * w->send_size : slot->buf;
 		memmove(s->out[i].buf, slot->buf, w->send_size);
 	}

@@ -1,6 +1,6 @@
 /*
  * The engine `spin`: `epoll` that never waits, but repeats a call in the connection's next turn. No
- * message waits for a wake-up; the price is a whole processor for each thread.
+ * message waits for a wake-up; the price is a processor for each thread. Idle passive ends sleep.
  */
 #include <errno.h>
 #include <string.h>

@@ -87,7 +87,7 @@ np_syscall(long number, long a, long b, long c, long d, long e, long f)
 
 /* sendto(2) with flags, which must include MSG_NOSIGNAL. to NULL, len 0: a connected socket. */
 static inline ssize_t
-np_sys_send_by(int fd, const void *buf, size_t size, int flags, const void *to, socklen_t len)
+np_sys_sendto_flags(int fd, const void *buf, size_t size, int flags, const void *to, socklen_t len)
 {
 	return NP_SYS(np_syscall(SYS_sendto, fd, (long)buf, (long)size, flags, (long)to, len),
 		      sendto(fd, buf, size, flags, to, len));
@@ -96,12 +96,12 @@ np_sys_send_by(int fd, const void *buf, size_t size, int flags, const void *to, 
 static inline ssize_t
 np_sys_sendto(int fd, const void *buf, size_t size, const void *to, socklen_t len)
 {
-	return np_sys_send_by(fd, buf, size, MSG_NOSIGNAL, to, len);
+	return np_sys_sendto_flags(fd, buf, size, MSG_NOSIGNAL, to, len);
 }
 
 /* recv(2) with flags. */
 static inline ssize_t
-np_sys_recv_by(int fd, void *buf, size_t size, int flags)
+np_sys_recv(int fd, void *buf, size_t size, int flags)
 {
 	return NP_SYS(np_syscall(SYS_recvfrom, fd, (long)buf, (long)size, flags, 0, 0),
 		      recv(fd, buf, size, flags));

@@ -21,11 +21,11 @@
 enum {
 	CHAIN = 16,             /* most sends of one connection in the ring */
 	SEND_BUFFERS = 1024,    /* most for the datagrams of all connections */
-	LEAST = 256,            /* bytes of a receive buffer: several short messages share one */
-	MOST = 256 << 10,       /* the same: a longer message comes in parts */
-	FEWEST = 16,            /* receive buffers of a worker */
-	MOST_BUFFERS = 1 << 14, /* the same */
-	STREAM_BUFFERS = 64,    /* the same, in a stream */
+	BUFFER_MIN = 256,       /* bytes of a receive buffer: several short messages share one */
+	BUFFER_MAX = 256 << 10, /* bytes: a longer message comes in parts */
+	BUFFERS_MIN = 16,       /* receive buffers of a worker */
+	BUFFERS_MAX = 1 << 14,  /* receive buffers of a worker */
+	STREAM_BUFFERS = 64,    /* receive buffers of a worker in a stream */
 	GROUP = 0,              /* number of the only group of receive buffers */
 	PAGE = 4096
 };
@@ -56,11 +56,11 @@ struct uring {
 	uint32_t flying;    /* those of them that send */
 	uint32_t chain;     /* most sends of a connection in a row */
 	uint32_t next;      /* connection that begins when the load allows an operation */
-	bool bytes;         /* byte streams: messages have no bounds */
+	bool unbounded;     /* byte streams: messages have no bounds */
 	bool leaving;       /* received bytes wait until the loop continues */
 
 	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
-	char *shared; /* one buffer for all numbers, if the data are not read; NULL: the worker's */
+	char *shared; /* all buffers in one place, if the data are not read; NULL: recv_ring's */
 	size_t buffer_size;
 	uint32_t count;  /* buffers in the pool */
 	uint32_t filled; /* of those, put back but not yet announced to the kernel */
@@ -154,7 +154,7 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 	struct np_worker *w = u->w;
 	uint64_t number = c->number, now = (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0;
 	/* The contents of datagrams may differ, so each one in the ring has its own buffer. */
-	uint32_t first = u->bytes ? 0 : conn * u->chain;
+	uint32_t first = u->unbounded ? 0 : conn * u->chain;
 
 	if (io_uring_sq_space_left(u->ring) < count) { /* a chain must not be split */
 		submit(u, 0);
@@ -171,12 +171,12 @@ put_sends(struct uring *u, struct np_conn *c, uint32_t conn, uint32_t count)
 			np_codec_prepare(w, buf, number, now);
 		}
 		io_uring_prep_send(sqe, (int)conn, buf + part, w->send_size - part,
-				   MSG_NOSIGNAL | (u->bytes ? MSG_WAITALL : 0));
+				   MSG_NOSIGNAL | (u->unbounded ? MSG_WAITALL : 0));
 		if (w->to != NULL) {
 			io_uring_prep_send_set_addr(sqe, w->to, (uint16_t)w->to_len);
 		}
 		sqe->flags = IOSQE_FIXED_FILE;
-		if (!u->bytes && i + 1 < count) {
+		if (!u->unbounded && i + 1 < count) {
 			sqe->flags |= IOSQE_IO_LINK; /* in order; those of streams are all alike */
 		}
 		label(sqe, conn, SEND);
@@ -236,7 +236,7 @@ sends_in_row(const struct uring *u, const struct np_conn *c, const struct link *
 	return (uint32_t)most;
 }
 
-/* How many received messages may be passed to the steps before an answer has to be sent. */
+/* How many received messages may be passed to the steps before the next send. */
 static uint32_t
 receives_in_row(const struct uring *u)
 {
@@ -326,7 +326,7 @@ advance(struct uring *u, struct np_conn *c, uint32_t conn)
 			}
 			c->need = NP_RECV;
 		}
-		if (!u->bytes || !take_bytes(u, c, k)) {
+		if (!u->unbounded || !take_bytes(u, c, k)) {
 			break; /* received() has taken the steps of datagrams */
 		}
 	}
@@ -340,7 +340,7 @@ static bool
 must_arm(const struct uring *u, const struct np_conn *c, const struct link *k)
 {
 	return u->w->steps->arrived != NULL && c->need != NP_OVER && !k->armed &&
-	       (!u->bytes || (!k->at_end && k->error == 0)) && u->live > 0 && !u->leaving;
+	       (!u->unbounded || (!k->at_end && k->error == 0)) && u->live > 0 && !u->leaving;
 }
 
 /* --- completions ------------------------------------------------------------------------------ */
@@ -380,7 +380,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	if ((cqe->flags & IORING_CQE_F_MORE) == 0) {
 		k->armed = false; /* the multishot request has ended */
 	}
-	if (cqe->res >= 0 && !u->bytes) { /* a datagram, or a flow's end mark of no bytes */
+	if (cqe->res >= 0 && !u->unbounded) { /* a datagram, or a flow's end mark of no bytes */
 		uint16_t number = (uint16_t)(cqe->flags >> IORING_CQE_BUFFER_SHIFT);
 		enum np_need need =
 		    np_io_received(u->w, c, u->w->steps, buffer(u, number), cqe->res);
@@ -410,7 +410,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	} else if (cqe->res == 0) {
 		k->at_end = true;
 	} else if (!is_harmless(-cqe->res) && !np_io_note_icmp(u->w, c, NP_RECV, -cqe->res)) {
-		if (u->bytes) {
+		if (u->unbounded) {
 			k->error = -cqe->res;
 		} else {
 			errno = -cqe->res;
@@ -420,7 +420,7 @@ received(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 			}
 		}
 	}
-	if (!u->leaving && u->bytes) {
+	if (!u->leaving && u->unbounded) {
 		advance(u, c, conn);
 	}
 	if (__builtin_expect(!k->armed, 0) && must_arm(u, c, k)) {
@@ -462,7 +462,7 @@ sent(struct uring *u, uint32_t conn, const struct io_uring_cqe *cqe)
 	u->flying--;
 	if (cqe->res >= 0) {
 		c->need = take_sent(u, c, k, (size_t)cqe->res);
-	} else if (!is_harmless(-cqe->res) || (cqe->res == -ENOBUFS && !u->bytes)) {
+	} else if (!is_harmless(-cqe->res) || (cqe->res == -ENOBUFS && !u->unbounded)) {
 		errno = -cqe->res; /* ENOBUFS: no room for a datagram, which steps count */
 		c->need = np_io_failed(u->w, c, NP_SEND) & ~(unsigned)NP_BLOCKED;
 	}
@@ -567,7 +567,7 @@ cancel_all(struct uring *u)
 	}
 }
 
-/* How many connections receive by the ring, and how many sends are in it. */
+/* How many receives and sends are in the ring. */
 static uint32_t
 transfers(const struct uring *u)
 {
@@ -667,9 +667,9 @@ buffers_of(const struct np_plan *p)
 {
 	uint64_t wanted =
 	    p->pattern->transactions ? 2 * (uint64_t)np_plan_worker_flows(p) : STREAM_BUFFERS;
-	uint32_t count = FEWEST; /* a power of two */
+	uint32_t count = BUFFERS_MIN; /* a power of two */
 
-	while (count < MOST_BUFFERS && 2 * (uint64_t)count <= wanted) {
+	while (count < BUFFERS_MAX && 2 * (uint64_t)count <= wanted) {
 		count *= 2;
 	}
 	return count;
@@ -693,12 +693,12 @@ static struct uring
 lay_out(const struct np_plan *p, size_t message, struct np_room *room)
 {
 	uint32_t conns = np_plan_worker_flows(p);
-	size_t size = message < MOST ? message : MOST; /* of a buffer to receive into */
+	size_t size = message < BUFFER_MAX ? message : BUFFER_MAX; /* of a receive buffer */
 	struct uring u = {
-		.bytes = !p->transport->bounded,
+		.unbounded = !p->transport->bounded,
 		.chain = chain_length(p),
 		.count = buffers_of(p),
-		.buffer_size = p->pattern->transactions && size < LEAST ? LEAST : size,
+		.buffer_size = p->pattern->transactions && size < BUFFER_MIN ? BUFFER_MIN : size,
 		.link = np_room_take(room, conns, sizeof(struct link)),
 		.socket = np_room_take(room, conns + 1, sizeof(int)),
 	};
@@ -763,7 +763,6 @@ uring_open(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* np_engine.why_not */
 static const char *
 why_not(const struct np_plan *p)
 {
@@ -816,7 +815,7 @@ uring_bytes(const struct np_plan *p)
 	int32_t asked = p->role == NP_LEAD ? p->response : p->request;
 	struct np_room room = { .used = sizeof(struct uring) };
 
-	(void)lay_out(p, asked > 0 ? (size_t)asked : MOST, &room); /* MOST: not known yet */
+	(void)lay_out(p, asked > 0 ? (size_t)asked : BUFFER_MAX, &room); /* else not known yet */
 	return room.used;
 }
 

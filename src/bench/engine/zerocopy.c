@@ -24,7 +24,7 @@
 enum {
 	RING_LEAST = 64,  /* slots of a ring, unless they are too large */
 	CONN_MOST = 1024, /* slots of one connection */
-	CONN_LEAST = 2,   /* the same with very many connections */
+	CONN_LEAST = 2,   /* slots of each, with very many connections */
 	/*
 	 * Bytes in flight on one connection. A receiver acknowledges two full segments, of up to
 	 * 64 KB each, at once, but fewer only after 40 ms.
@@ -156,7 +156,8 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 	if ((w->codec & NP_C_SENDS) != 0) {
 		np_codec_prepare(w, buf, c->number, (w->codec & NP_C_NUMBER) != 0 ? np_now() : 0);
 	}
-	n = np_sys_send_by(c->fd, buf, w->send_size, MSG_ZEROCOPY | MSG_NOSIGNAL, w->to, w->to_len);
+	n = np_sys_sendto_flags(c->fd, buf, w->send_size, MSG_ZEROCOPY | MSG_NOSIGNAL, w->to,
+				w->to_len);
 	if (__builtin_expect(n > 0, 1)) {
 		np_borrowed_add(b);
 		w->engine.count[NP_E_BORROWED]++;
@@ -190,7 +191,7 @@ zerocopy_send(struct np_worker *w, struct np_conn *c)
 static enum np_need
 either_send(struct np_worker *w, struct np_conn *c)
 {
-	/* sendfile(2) never copies, and there is no buffer to release. */
+	/* sendfile(2) never copies, and sends from no buffer (NULL). */
 	return (w->codec & NP_C_FILE) != 0 ? np_io_sent(w, c, w->steps, np_io_send(w, c, NULL))
 					   : zerocopy_send(w, c);
 }
@@ -201,7 +202,7 @@ discard(struct np_worker *w, struct np_conn *c, char *buf, int flags)
 {
 	bool stream = w->run->plan->transport->connected;
 	size_t header = w->sequence != NULL ? NP_SEQUENCE_HEADER : 0, copied;
-	ssize_t n = np_sys_recv_by(c->fd, buf, stream ? w->recv_size : header, MSG_TRUNC | flags);
+	ssize_t n = np_sys_recv(c->fd, buf, stream ? w->recv_size : header, MSG_TRUNC | flags);
 
 	if (n <= 0) {
 		return n;
@@ -228,7 +229,7 @@ zerocopy_recv(struct np_worker *w, struct np_conn *c)
 		   : need;
 }
 
-/* np_calls.left: the same without waiting, and without a step. */
+/* np_calls.left: receive and discard without waiting, and without a step. */
 static ssize_t
 zerocopy_left(struct np_worker *w, struct np_conn *c, char **buf)
 {
@@ -250,7 +251,6 @@ borrows(const struct np_plan *p)
 	return p->role == NP_LEAD && !p->pattern->sends_file;
 }
 
-/* np_engine.why_not */
 static const char *
 zerocopy_why_not(const struct np_plan *p)
 {
@@ -304,7 +304,7 @@ zerocopy_options(const struct np_plan *p, struct np_sockopts *o)
 	NP_SOCKOPT(o, borrows(p), SOL_SOCKET, SO_ZEROCOPY, 1);
 }
 
-/* n, but not below `least`, nor above `most`, which comes first. */
+/* n, but not below `least`, nor above `most`; if `least` is larger, `most`. */
 static uint64_t
 within(uint64_t least, uint64_t n, uint64_t most)
 {
@@ -393,9 +393,9 @@ zerocopy_mark(struct np_worker *w)
 	}
 }
 
-/* Has a signal or a client's half-close ended the test? Data in flight may stay unread then. */
+/* Has a signal or a client's half-close ended the test? The peer may read no more then. */
 static bool
-is_unread(const struct np_worker *w, const struct np_conn *c)
+may_stay_unread(const struct np_worker *w, const struct np_conn *c)
 {
 	struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 
@@ -423,7 +423,7 @@ zerocopy_finish(struct np_worker *w)
 
 			if (take_back(w, c)) {
 				until = np_deadline(NP_PART_S * NP_SEC);
-			} else if (is_unread(w, c)) {
+			} else if (may_stay_unread(w, c)) {
 				break;
 			} else {
 				poll(&p, 1, RECHECK_MS);
