@@ -232,7 +232,7 @@ np_endpoint_spread(struct np_addr *a, int32_t mask)
 	np_addr_set_bytes(a, at);
 }
 
-/* Set an option and read it back; -1: it can't be read, -2: refused, which the results report. */
+/* Set an option. Returns its value now, for the results; -1: it can't be read, -2: was refused. */
 static int
 set_and_read(int fd, int level, int name, int32_t value)
 {
@@ -266,7 +266,7 @@ read_back(struct np_run *run, int fd)
 }
 
 /*
- * Open socket `number` of the run, bound to `at`, in which it sets the port. A passive end uses the
+ * Open socket `number` of the run, bound to `at` with a port set here. A passive end uses the
  * port asked for, and those after it for further sockets; if it is in use, any allowed port.
  */
 static int

@@ -19,11 +19,11 @@ struct np_transport;
 enum { NP_BACKLOG = 128 }; /* of passive stream sockets */
 
 /*
- * np_transport.open: open a data socket with the run's options, and fill run->end with its address
- * and buffer sizes. An active stream socket is bound only if an address or a port was asked for. A
- * passive socket takes another port if its own is in use (run->end.port_moved); the response names
- * it, as netperf's clients expect. Only peers of terms->only are admitted: streams by
- * np_endpoint_take(), datagrams by the kernel or the loops (np_run_check_sources()).
+ * np_transport.open: open the data socket or listener with the run's options; fill run->end with
+ * its address and buffer sizes. An active stream socket is bound only if asked for an address or
+ * port. A passive socket takes another port if its own is in use (run->end.port_moved); the
+ * response names it, as netperf's clients expect. Only peers of terms->only are admitted: streams
+ * by np_endpoint_take(), datagrams by the kernel or the loops (np_run_check_sources()).
  */
 int np_endpoint_open(struct np_run *run, struct np_err *err);
 

@@ -37,7 +37,7 @@ eth_open(struct np_run *run, struct np_err *err)
 		return NP_OK;
 	}
 	np_eth_aim(l, p->far.sock.mac, &run->end.peer);
-	/* The tag must be hard to guess, as a peer that knows it is answered. */
+	/* The client's tag must be hard to guess, as a peer that knows it is answered. */
 	do {
 		if (getrandom(&run->end.token, sizeof(run->end.token), 0) !=
 		    sizeof(run->end.token)) {

@@ -171,7 +171,6 @@ np_many_connect(struct np_run *run, struct np_err *err)
 	return rc == NP_OK ? np_many_each(run, 1, np_many_await, err) : rc;
 }
 
-/* Make them blocking again, unless the worker waits for events (wake_fd). */
 void
 np_many_connected(const struct np_run *run)
 {

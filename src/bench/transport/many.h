@@ -16,8 +16,9 @@ int np_many_open(struct np_run *run, struct np_err *err);
 /* Called after np_transport.establish: connect or accept the others, until done or np_stopped(). */
 int np_many_establish(struct np_run *run, struct np_err *err);
 
-/* Steps of np_many_establish(): connect all at once, non-blocking; then block if workers do. */
+/* The active end's first step of np_many_establish(): connect all at once, non-blocking. */
 int np_many_connect(struct np_run *run, struct np_err *err);
+/* The last one: make the sockets blocking again, unless workers wait for events (wake_fd). */
 void np_many_connected(const struct np_run *run);
 
 /* Begin to connect a socket. */

@@ -23,9 +23,10 @@ struct np_pktinfo {
 /* At a passive end with -B, have the kernel report the destination address of datagrams. */
 void np_pktinfo_options(const struct np_plan *p, struct np_sockopts *o);
 
-/* As recvfrom(2), where `from` has room for any address; as sendto(2) back to it, from there. */
+/* As recvfrom(2), where `from` has room for any address. Fills *info for the answer. */
 ssize_t
 np_pktinfo_recv(int fd, void *buf, size_t size, struct sockaddr *from, struct np_pktinfo *info);
+/* As sendto(2): answer the datagram of *info, from the address that it was sent to. */
 ssize_t
 np_pktinfo_send(int fd, void *buf, size_t size, struct sockaddr *to, struct np_pktinfo *info);
 

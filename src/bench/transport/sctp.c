@@ -124,8 +124,9 @@ read_paths(int fd, struct known *k)
 	}
 }
 
+/* The state of a path in words, of struct sctp_paddrinfo (SCTP_ACTIVE ...). */
 static const char *
-state_name(int32_t state)
+path_state_name(int32_t state)
 {
 	switch (state) {
 	case SCTP_ACTIVE:
@@ -169,7 +170,7 @@ describe_paths(const struct np_run *run, const struct known *k, struct np_closin
 
 		if (count > 0) {
 			used += (size_t)snprintf(c->detail + used, sizeof(c->detail) - used,
-						 ", %u %s", count, state_name(others[i]));
+						 ", %u %s", count, path_state_name(others[i]));
 		}
 	}
 	/* An unconfirmed path may still come up. */
@@ -183,7 +184,7 @@ sctp_read_closing(struct np_run *run, int fd)
 	struct np_closing *c = &run->closing;
 	struct known *k = run->end.state, now = { .is_seen = false };
 	socklen_t len = sizeof(now.status);
-	/* A 64-bit kernel pads this more than a 32-bit program: leave room for its length. */
+	/* A 64-bit kernel pads this more than a 32-bit program: with room, `len` shows it. */
 	union {
 		struct sctp_assoc_stats stats;
 		uint8_t room[sizeof(struct sctp_assoc_stats) + 64];
@@ -226,7 +227,7 @@ sctp_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 		const struct sctp_paddrinfo *p = &k->path[i].info;
 
 		np_bag_text(bag, NP_HOST_STR(&k->path[i].at), "sctp.path%u.address", i);
-		np_bag_text(bag, state_name(p->spinfo_state), "sctp.path%u.state", i);
+		np_bag_text(bag, path_state_name(p->spinfo_state), "sctp.path%u.state", i);
 		np_bag_int(bag, p->spinfo_cwnd, "sctp.path%u.cwnd", i);
 		np_bag_int(bag, p->spinfo_srtt, "sctp.path%u.srtt_ms", i);
 		np_bag_int(bag, p->spinfo_rto, "sctp.path%u.rto_ms", i);

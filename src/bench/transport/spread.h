@@ -15,7 +15,7 @@ struct pollfd;
 /* Rounds of making connections again: usually, and at most, if there is time. */
 enum { NP_SPREAD_ROUNDS = 16, NP_SPREAD_MOST = 64 };
 
-/* np_many_establish() at the end that connects, then the spread of run->spread. */
+/* np_many_establish() at the end that connects; then spread its connections, fill run->spread. */
 int np_spread_connect(struct np_run *run, struct np_err *err);
 
 /* For np_many_wait(): accept until enough connections are kept, or np_stopped(). */

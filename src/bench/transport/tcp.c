@@ -89,7 +89,7 @@ np_tcp_read_closing_first(struct np_run *run, int fd)
 	run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
 }
 
-/* Connect and reset at once, so that a daemon's accept(2) returns (see connect_nudge()). */
+/* Connect and reset at once, so that netperf's daemon leaves accept(2), see connect_nudge(). */
 void
 np_tcp_knock(struct np_run *run)
 {

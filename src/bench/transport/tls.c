@@ -93,7 +93,7 @@ union crypto {
 	struct tls12_crypto_info_chacha20_poly1305 chacha;
 };
 
-/* Offsets in it; `size` is its own. The nonce is split: salt, perhaps of 0 bytes, then iv. */
+/* Offsets in a cipher's struct of `size` bytes. Its nonce is split: salt (or nothing), then iv. */
 struct offsets {
 	size_t size, key, salt, salt_size, iv, sequence;
 };

@@ -51,13 +51,13 @@ np_tls_lacks(void)
 
 /* Tell OpenSSL a call's result. Its own calls would read past the handshake, and raise SIGPIPE. */
 static int
-note_result(BIO *bio, ssize_t n, int retry)
+note_result(BIO *bio, ssize_t n, int direction)
 {
 	struct handshake *h = BIO_get_data(bio);
 
 	BIO_clear_retry_flags(bio);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == EINPROGRESS)) {
-		BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+		BIO_set_flags(bio, direction | BIO_FLAGS_SHOULD_RETRY);
 	} else if (n < 0) {
 		h->error = errno;
 	} else if (n == 0) {
@@ -111,7 +111,7 @@ session_of(SSL *ssl)
 	return s;
 }
 
-/* The client's key: SSL_CTX_set_psk_use_session_callback(3). 0: the handshake fails. */
+/* SSL_CTX_set_psk_use_session_callback(3): the client's key. 0: the handshake fails. */
 static int
 use_key(SSL *ssl, const EVP_MD *hash, const unsigned char **id, size_t *bytes,
 	SSL_SESSION **session)
@@ -122,7 +122,7 @@ use_key(SSL *ssl, const EVP_MD *hash, const unsigned char **id, size_t *bytes,
 	return *session != NULL;
 }
 
-/* The same of the server. NULL with 1: there is no key of that name: the handshake will fail. */
+/* SSL_CTX_set_psk_find_session_callback(3): the server's key; NULL for another name. 1: success. */
 static int
 find_key(SSL *ssl, const unsigned char *id, size_t bytes, SSL_SESSION **session)
 {

@@ -163,7 +163,7 @@ start_keeper(struct name *name, const char *path)
 	name->keeper_fd = ends[1];
 }
 
-/* Bind to a new name in that directory, with rights for another user's connect(2). */
+/* Bind to a name in a new directory in `where`, with rights for another user's connect(2). */
 static int
 bind_fresh(int fd, const char *where, struct np_addr *out, struct np_err *err)
 {
