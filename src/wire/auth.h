@@ -33,7 +33,7 @@ enum { NP_AUTH_BYTES = 32, NP_AUTH_KEY_MAX = 512, NP_AUTH_KEY_MIN = 16 };
 /* Versions of these messages. NP_AUTH_LOOSE is for a NAT: its proof covers no addresses. */
 enum { NP_AUTH_LOOSE = 1, NP_AUTH_VERSION = 2 };
 
-/* The client's end of the connection, then the daemon's (run/ends.h). */
+/* IP version, address and port of the client's end, then of the daemon's (run/ends.h). */
 enum { NP_AUTH_ENDS = 2 * (1 + 16 + 2) };
 
 struct np_auth_key {

@@ -246,7 +246,7 @@ become_old(struct np_chan *c)
 	c->size = c->have = c->due = NP_OLD_FRAME_SIZE;
 }
 
-/* A second message with code 0 shows that the old client is a new one that paused in its first. */
+/* A message is whole. NP_EPEER: code 0 shows that the old client is a new one that had paused. */
 static int
 note_whole(struct np_chan *c, struct np_err *err)
 {
@@ -358,7 +358,7 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 		case NP_CHAN_MORE:
 			break;
 		}
-		/* To a client: another service's greeting, after which no message will follow. */
+		/* To a client: both words are text, as of another service: no message follows. */
 		if (c->rest_ns != 0 && c->have >= 8 && !c->is_ours &&
 		    np_frame_is_text(c->in, c->have)) {
 			explain_fragment(c, fragment, sizeof(fragment));

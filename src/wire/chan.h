@@ -21,9 +21,9 @@ struct np_chan {
 	const char *peer;          /* for messages: "127.0.0.1 port 12865"; the caller's */
 	size_t size;               /* bytes of netperf's messages, in both directions */
 	uint8_t in[NP_FRAME_SIZE]; /* the netperf message being read, zeros after a short one */
-	size_t have, due;          /* bytes read of it; bytes at which it is complete */
-	uint64_t since;            /* np_now() when np_chan_recv() began to wait; 0: no wait */
-	uint64_t moved;            /* np_now() when np_chan_read() last read a part of it */
+	size_t have, due; /* bytes read; bytes at which it, or its head alone, is complete */
+	uint64_t since;   /* np_now() when np_chan_recv() began to wait; 0: no wait */
+	uint64_t moved;   /* np_now() when np_chan_read() last read a part of it */
 
 	/* For a client: how long np_chan_recv() waits for the rest of a message, as a peer may take
 	 * long to begin an answer, but not to finish it. 0: until the deadline. */

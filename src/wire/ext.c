@@ -157,7 +157,7 @@ get_list(struct np_wire *w, uint32_t kind, size_t count, const char *name, struc
 	free(list);
 }
 
-/* Put a value of a message into the bag. One of an unknown kind is skipped. */
+/* Put a value of a message into the bag. Skip one of an unknown kind, or with a wrong size. */
 static void
 get_value(struct np_wire *w, uint32_t kind, size_t size, const char *name, struct np_bag *into)
 {

@@ -48,7 +48,7 @@ struct np_hello {
 	char device[NP_EXT_DEVICE];     /* the receiver's device in link-layer tests; or empty */
 };
 
-/* Write one; read one. NP_EPEER if it is not a valid greeting. */
+/* Write a frame with that code (HELLO or WELCOME); read either. NP_EPEER: no valid greeting. */
 void np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_hello *m);
 int np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_err *err);
 

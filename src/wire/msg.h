@@ -109,13 +109,13 @@ struct np_echo {
 enum { NP_ECHO_SIZE = 16 };
 
 /*
- * In these bytes a client asks for ids in requests and responses (bench/ids.h), or in a connected
- * stream that a reset be no failure (np_plan_may_reset()). grants: the daemon confirms.
+ * In the same bytes a client asks for ids in requests and responses (bench/ids.h) or, in a stream
+ * of a connection, for resets to be no failure (np_plan_may_reset()). grants: the daemon's consent.
  */
 void np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants);
 bool np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants);
 
-/* Add it to a message that is written; one that neither asks nor names a token adds none. */
+/* Add an echo to a frame already written, if it asks or names a token; read that of a frame. */
 void np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo);
 void np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo);
 

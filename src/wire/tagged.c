@@ -234,7 +234,7 @@ np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message)
 	return NP_TAGGED_AT + length;
 }
 
-/* May a field of this row have `length` bytes? */
+/* May a field of this row have `length` bytes in a message? */
 static bool
 fits(const struct np_tag_row *r, size_t length)
 {

@@ -63,7 +63,7 @@ void np_tagged_init(const struct np_tagged *t, void *m);
 /* Write a message without its absent fields. Returns its size, up to NP_TAGGED_AT + t->most. */
 size_t np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message);
 
-/* The same, but the fields alone. */
+/* Write the fields alone, without a head. Returns their size, up to t->most. */
 size_t np_tagged_put_fields(const struct np_tagged *t, const void *m, uint8_t *fields);
 
 /* Write the head of a message with that many bytes of fields. */
@@ -75,7 +75,7 @@ void np_tagged_head(uint8_t message[NP_TAGGED_AT], uint32_t type, size_t length)
  */
 int np_tagged_get(const struct np_tagged *t, const uint8_t *message, void *m, struct np_err *err);
 
-/* The same, from `size` bytes of fields without a head. */
+/* Read `size` bytes of fields without a head. Fails as np_tagged_get() does. */
 int np_tagged_get_fields(const struct np_tagged *t, const uint8_t *fields, size_t size, void *m,
 			 struct np_err *err);
 

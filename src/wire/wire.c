@@ -60,7 +60,7 @@ get_word(struct np_wire *w)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-/* Write one likewise. */
+/* Write a big-endian word, for which there is room. */
 static void
 put_word(struct np_wire *w, uint32_t v)
 {
@@ -100,7 +100,7 @@ np_wire_u64_hilo(struct np_wire *w, const char *field, uint64_t *v)
 	}
 }
 
-/* Others as words: memcpy() keeps every bit, even of a signalling NaN. Writing never changes *v. */
+/* Other types go as words: memcpy() keeps every bit, even of a signalling NaN. */
 void
 np_wire_i32(struct np_wire *w, const char *field, int32_t *v)
 {
