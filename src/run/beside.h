@@ -38,8 +38,8 @@ struct np_beside {
 	struct np_err err;
 	int rc;
 	bool first;                         /* it failed before the windows opened, and first */
-	struct np_live live, *watched;      /* the load's if the caller shows none; the caller's */
-	struct np_live was;                 /* copy of the caller's */
+	struct np_live live;                /* the load's, if its client shows no progress */
+	struct np_live *watched, was;       /* that of the load's client, or NULL; a copy of it */
 	uint64_t moved, moved_ns, quiet_ns; /* the load's work, when it last changed, and the
 					       longest time without a change */
 };
@@ -66,7 +66,7 @@ double np_beside_own_us(const struct np_bag *sender);
 /* Add the probe's figures to the record of a load. b NULL: there is no probe. */
 void np_beside_report(const struct np_beside *b, struct np_record *r);
 
-/* Safe on a zeroed struct. */
+/* Free the histograms, and close the probe's connection. Safe on a zeroed struct. */
 void np_beside_free(struct np_beside *b);
 
 #endif

@@ -27,7 +27,7 @@ struct np_clean {
 	double rate_ratio; /* rate of the clean part divided by that of all; NAN: no such part */
 	const char
 	    *switches_why; /* why other programs can't be told from the test; NULL: they can */
-	const char *foreign_why; /* the same for other traffic */
+	const char *foreign_why; /* why foreign traffic can't be told; NULL: it can */
 	size_t runs;
 	struct np_clean_run run[NP_DISTURBED_MOST];
 };

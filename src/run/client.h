@@ -52,9 +52,9 @@ struct np_client {
 	struct np_watch watch;
 	struct np_evidence_wants collect; /* evidence of this end; caps 0: none */
 	struct np_gate *gate;             /* opens the window; NULL: none */
-	bool opens_first;                 /* see struct np_drive */
-	bool awaits;                      /* the others at the gate, before it connects */
-	struct np_live *live;             /* shows the progress; NULL: nothing does */
+	bool opens_first;                 /* before the gate: its daemon sends at once */
+	bool awaits;          /* makes no data connection before the others have come to the gate */
+	struct np_live *live; /* shows the progress; NULL: nothing does */
 	struct np_hello granted; /* the part of `wants` that the daemon agreed to; caps 0: none */
 	char lacks[512];         /* why the daemon reports nothing beyond results; empty: it does */
 	uint32_t owed; /* code of the last test's results if they may still come, unneeded; or 0 */

@@ -11,7 +11,7 @@
 #include "run/gate.h"
 #include "wire/plan.h"
 
-/* Does this end receive IP datagrams, which any host could send? (Not from random hosts: mask.) */
+/* Does this end receive IP datagrams, from hosts that are known? (mask > 0: from random ones.) */
 static bool
 receives_datagrams(const struct np_run *run)
 {
@@ -108,7 +108,7 @@ np_client_accept_sources(struct np_run *run, const struct np_sources *s, uint32_
 	return np_run_check_sources(run, err);
 }
 
-/* Is the grant enough? */
+/* Fail if the daemon waits for more connections, or lacks the ids that --rate needs. */
 static int
 check_grant(const struct np_client *c, const struct np_plan *p, const struct np_far *far,
 	    struct np_err *err)
@@ -239,9 +239,9 @@ set_peer(const struct np_client *c, struct np_client_test *t, const struct np_ad
 		   : NP_OK;
 }
 
-/* np_client.awaits. Not for long: the daemon waits for a connection, or sends datagrams. */
+/* np_client.awaits: wait for the probe, as a daemon that sends begins once this end connects. */
 static int
-await_others(const struct np_client *c, struct np_err *err)
+await_probe(const struct np_client *c, struct np_err *err)
 {
 	enum { MOST_S = 3 }; /* of the 4 s and more that a daemon lets such a test idle */
 
@@ -302,5 +302,5 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 	if (c->hooks.agreed != NULL) {
 		c->hooks.agreed(c->hooks.ctx, run);
 	}
-	return c->awaits ? await_others(c, err) : NP_OK;
+	return c->awaits ? await_probe(c, err) : NP_OK;
 }

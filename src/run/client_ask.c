@@ -88,7 +88,7 @@ code_text(uint32_t code, char text[16])
 	return text;
 }
 
-/* Does the message answer the request? An error does with any code: netperf's daemons vary it. */
+/* Fail unless the message is the answer, or an error, of any code: netperf's daemons vary it. */
 static int
 check_answer(const struct np_client *c, const char *what, uint32_t wanted, struct np_err *err)
 {
@@ -113,15 +113,15 @@ check_answer(const struct np_client *c, const char *what, uint32_t wanted, struc
 
 /* netperf's results mostly have the response's code, with reversed bytes if little-endian. */
 int
-np_client_check_results(const struct np_client *c, uint32_t asked, struct np_err *err)
+np_client_check_results(const struct np_client *c, uint32_t request, struct np_err *err)
 {
 	struct np_head head = np_client_answer_head(c);
 
 	if (!c->chan.is_ours &&
-	    (head.code == asked + 1 || head.code == __builtin_bswap32(asked + 1))) {
+	    (head.code == request + 1 || head.code == __builtin_bswap32(request + 1))) {
 		return NP_OK;
 	}
-	return check_answer(c, "the test's results", asked + 2, err);
+	return check_answer(c, "the test's results", request + 2, err);
 }
 
 int
@@ -176,9 +176,9 @@ receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_e
 	return np_client_receive(c, what, deadline, err);
 }
 
-/* Hint at why there is no first answer: a wrong passphrase, another service or an old netserver. */
+/* If a daemon never answered, hint why: a wrong passphrase, another service, an old netserver. */
 static int
-no_answer_yet(const struct np_client *c, struct np_err *err)
+hint_at_no_answer(const struct np_client *c, struct np_err *err)
 {
 	bool closed =
 	    err->code == NP_EPEER && (err->sys == 0 || err->sys == ECONNRESET || err->sys == EPIPE);
@@ -196,7 +196,7 @@ no_answer_yet(const struct np_client *c, struct np_err *err)
 	return err->code;
 }
 
-/* If results are owed, half-close to end that test; its results then come before the answer. */
+/* Receive an answer, after the results that are owed: half-close to end their test. */
 static int
 receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
 {
@@ -224,10 +224,10 @@ np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, co
 		if (err->code != NP_EPEER ||
 		    np_client_receive(c, what, np_client_deadline(NP_SPARED_MS), &ignored) !=
 			NP_OK) {
-			return no_answer_yet(c, err);
+			return hint_at_no_answer(c, err);
 		}
 	} else if (receive_next(c, what, answer_ms, err) != NP_OK) {
-		return no_answer_yet(c, err);
+		return hint_at_no_answer(c, err);
 	}
 	c->heard = true;
 	return check_answer(c, what, code, err);

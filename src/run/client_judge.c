@@ -138,7 +138,7 @@ did_sender_begin_late(const struct np_client_test *t)
 	       p->warm_up_ms == 0 && (far->sent == 0 || far->elapsed < np_plan_time_s(p) / 2);
 }
 
-/* A hint if no data arrived: perhaps because of their size, else firewall_hint(). */
+/* The likely reason why no data arrived, perhaps in `text`; NULL: none is known. */
 static const char *
 loss_hint(const struct np_client_test *t, char text[HINT])
 {
@@ -202,7 +202,7 @@ hint_at_firewall(const struct np_run *run, struct np_err *err)
 
 /* Fail because nothing moved any more, or no data connection was made. */
 static int
-silent_flow(const struct np_drive *d, struct np_err *err)
+fail_silent(const struct np_drive *d, struct np_err *err)
 {
 	const struct np_run *run = d->run;
 	const char *hint = firewall_hint(run->plan);
@@ -220,7 +220,7 @@ silent_flow(const struct np_drive *d, struct np_err *err)
 
 /* Fail a ramp without a single connection. */
 static int
-no_flow_came(const struct np_run *run, struct np_err *err)
+fail_no_flow(const struct np_run *run, struct np_err *err)
 {
 	struct np_ramp_failures failed = { .count = 0 };
 	char reasons[256];
@@ -285,10 +285,10 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 			return np_fail(err, NP_ETIME, 0,
 				       "interrupted before a data connection was made");
 		}
-		return no_flow_came(run, err);
+		return fail_no_flow(run, err);
 	}
 	if (d->cause == NP_BY_SILENCE) {
-		return silent_flow(d, err);
+		return fail_silent(d, err);
 	}
 	if (d->gate != NULL && np_gate_state(d->gate) == NP_GATE_FAILED) {
 		return np_fail(err, NP_ETIME, 0,

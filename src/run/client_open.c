@@ -27,7 +27,7 @@ lacks_interface(const char *host)
 
 /* Describe why there is no control connection. Scripts look for netperf's words for it. */
 static int
-not_established(const struct np_target *t, const struct np_race *race, struct np_err *err)
+fail_to_connect(const struct np_target *t, const struct np_race *race, struct np_err *err)
 {
 	const char *bare = lacks_interface(t->host) ? t->host : t->local_host;
 	int sys = err->sys;
@@ -197,7 +197,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 	fd = np_race_connect(&order, local, np_client_deadline(CONNECT_MS), &race, err);
 	if (fd < 0) {
 		c->unreachable = remote->at[0].sa.ss_family;
-		return not_established(t, &race, err);
+		return fail_to_connect(t, &race, err);
 	}
 	np_sock_watch_peer(fd, t->silence_s);
 	if (race.others[0] != '\0' && !np_addr_is_loopback(&race.used)) {

@@ -10,7 +10,7 @@
 
 /* Deadlines, in milliseconds. */
 enum {
-	NP_ANSWER_MS = 10000, /* for sending a message */
+	NP_ANSWER_MS = 10000, /* for sending a message, and for most answers */
 	/* For the response to a test's request: a daemon may first run other tests, and is silent
 	 * meanwhile, as netperf's clients expect. Keep-alive notices a dead one. */
 	NP_RESPONSE_MS = 120000,
@@ -42,8 +42,8 @@ struct np_head np_client_answer_head(const struct np_client *c);
 /* Fail with the error that the daemon has sent: "the netserver at ... <verb>: <its text>". */
 int np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err);
 
-/* Is the received message the results, or an error, of the test that was requested by that code? */
-int np_client_check_results(const struct np_client *c, uint32_t asked, struct np_err *err);
+/* Fail unless the message is the results, or an error, of a test; request: its request's code. */
+int np_client_check_results(const struct np_client *c, uint32_t request, struct np_err *err);
 
 /* Fetch the daemon's evidence of the last test or of its host. */
 int np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms,
@@ -65,7 +65,7 @@ int np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct 
 int np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			    const struct np_client_test *t, struct np_err *err);
 
-/* The data connection broke: get the daemon's reason, or its results may still come (c->owed). */
+/* The test failed here: get the daemon's reason if data broke off; else its results are c->owed. */
 void np_client_ask_why(struct np_client *c, const struct np_dialect *dialect,
 		       const struct np_drive *d, struct np_err *err);
 
@@ -75,7 +75,7 @@ int np_client_collect(struct np_client *c, const struct np_dialect *dialect,
 
 /*
  * Fetch the daemon's evidence if this end has some, and compute what needs both; else
- * out->far_lacks says why. rc: of the test; not after NP_ETIME or if a signal ended the connection.
+ * out->far_lacks says why: rc (of the test) is NP_ETIME, a half-close, or the request fails.
  */
 void np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc);
 

@@ -14,7 +14,7 @@ enum {
 	SURPLUS_MS = 100,      /* that a sender may go on beyond two round trips */
 	HURRY_MS = 5000,       /* after a signal; RESULTS_MS if this machine is busy */
 	LAST_MS = 3000,        /* so long before giving up, a half-close ends the test there */
-	HALF_CLOSED_MS = 2000, /* in all, for those of a daemon that sends, if not needed */
+	HALF_CLOSED_MS = 2000, /* for spare results of a daemon that sends, NP_SPARED_MS included */
 	LOOK_MS = 1000,        /* between two checks whether the path is silent */
 	NUDGE_MS = 50,         /* between two end marks */
 	QUIET_MS = 500 /* of silence at the end of a connection test: is the daemon alive? */
@@ -124,7 +124,7 @@ collect_spare(struct np_client *c, const struct np_dialect *dialect, struct np_c
 	return NP_OK;
 }
 
-/* Does this end know the rate by itself: of transactions, or of what arrived? */
+/* Does this end know the rate: of transactions, what arrived or (resets) what was acknowledged? */
 static bool
 can_do_without(const struct np_client_test *t)
 {
@@ -269,8 +269,8 @@ np_client_ask_why(struct np_client *c, const struct np_dialect *dialect, const s
 }
 
 /*
- * For np_sequence_join(): a receiver that a signal ends hears its sender no more, which goes on for
- * a round trip. At twice that, and a little for busy machines, an outage is not taken for it.
+ * np_sequence_join()'s surplus, a share of the window: a sender goes on for a round trip after a
+ * signal has ended its receiver. Allow two, and a little for busy machines: more is an outage.
  */
 static double
 surplus_part(const struct np_client_test *t)

@@ -137,12 +137,12 @@ share_of_time(uint64_t ticks, double seconds)
 	return seconds > 0 ? (double)ticks / np_cpu_rate() / seconds : 0;
 }
 
-/* Longest time of other programs in user mode on a worker's processor, less all of our own. */
+/* Other programs' user time in us: the most of a worker's processor, less this process's on all. */
 static uint64_t
 others_us(struct np_disturbed *d, const struct np_witness *w)
 {
 	struct rusage r = { .ru_utime.tv_sec = 0 };
-	uint64_t used, own_ns, user = 0;
+	uint64_t used, own_ns, user = 0; /* ticks, then ns */
 
 	(void)getrusage(RUSAGE_SELF, &r);
 	used = (uint64_t)r.ru_utime.tv_sec * NP_SEC + (uint64_t)r.ru_utime.tv_usec * 1000;
@@ -268,7 +268,7 @@ add_tcp(const struct np_run *run, struct np_carried *own)
 	own->in = run->plan->pattern->transactions || at_most < c.bytes_in ? c.bytes_in : at_most;
 }
 
-/* The same of datagrams. Received ones are those read, dropped at a full buffer, or still in it. */
+/* The test's datagrams. Of those received: read, dropped at a full buffer, or still in it. */
 static void
 add_datagrams(const struct np_disturbed *d, struct np_carried *own)
 {

@@ -60,17 +60,17 @@ struct control {
 	int signals;          /* taken so far */
 	uint64_t establish_until;
 	uint64_t heard_ns; /* when the daemon sent a message during the client's loop, or 0 */
-	struct still seen; /* of unchanged_ns() */
+	struct still seen; /* what await_silence() and the like watch */
 	uint64_t until_ns; /* of check_stall(): when that counts as a stall */
 	struct looking looking[NP_WATCHES];
-	struct still idle; /* activity of a daemon's test, and in it progress() so far */
-	uint64_t progress;
+	struct still idle;        /* of check_idle(): activity of a daemon's test, */
+	uint64_t progress;        /* and progress() at its last check */
 	struct np_cpu_times *cpu; /* at the end of the warm-up; NULL: no warm-up, or not measured */
 };
 
 enum { OF_TEAM, OF_CONTROL, OF_GATE, FIXED }; /* indexes into control.polls */
 
-/* These signals only interrupt ppoll() and the calls of workers. */
+/* A signal handler: NP_PASS_SIGNAL and NP_KICK_SIGNAL only have to interrupt system calls. */
 static void
 wake_up(int sig)
 {
@@ -103,7 +103,7 @@ activity(const struct np_run *run)
 	return sum;
 }
 
-/* The same, plus what TCP has moved on up to LOOKS connections, as one message may take long. */
+/* activity(), plus what TCP has moved on up to LOOKS connections, as one message may take long. */
 static uint64_t
 progress(const struct np_run *run)
 {
@@ -270,7 +270,7 @@ await_progress(struct control *c, uint64_t now)
 
 /*
  * A response's time-out begins as two round trips of the control connection, which may be slower
- * than the data's; after the first response, allow twice its time. True: it is this worker's own.
+ * than the data's; after the first response, allow twice its time. True: it is set.
  */
 static bool
 fit_timeout(const struct control *c, struct np_worker *w, uint64_t now)
@@ -285,7 +285,7 @@ fit_timeout(const struct control *c, struct np_worker *w, uint64_t now)
 		return false;
 	}
 	w->timeout_ns = np_min(np_max(run->plan->timeout_ms * NP_MSEC, 2 * (now - since)),
-			       run->round_trips_ns - 1);
+			       run->round_trips_ns - 1); /* - 1: differs from the first */
 	return true;
 }
 
@@ -297,16 +297,16 @@ static uint64_t
 interrupt_late_workers(struct control *c, uint64_t now)
 {
 	uint64_t timeout_ns = c->d->run->worker->timeout_ns;
-	bool known = true;
+	bool all_fit = true;
 
 	if (timeout_ns == 0) {
 		return NP_NEVER;
 	}
 	NP_EACH_WORKER (w, c->d->run) {
-		known = fit_timeout(c, w, now) && known;
+		all_fit = fit_timeout(c, w, now) && all_fit;
 	}
 	if (c->d->run->worker->stop.wake_fd != 0) {
-		return known ? NP_NEVER : now + timeout_ns / 10;
+		return all_fit ? NP_NEVER : now + timeout_ns / 10;
 	}
 	NP_EACH_WORKER (w, c->d->run) {
 		struct response_wait *p = &c->waits[w - c->d->run->worker];
@@ -640,9 +640,9 @@ ends_by_data(const struct np_run *run, enum np_phase phase)
 	       run->plan->ramp == 0 && (t->connected || t->admit != NP_ADMIT_IP);
 }
 
-/* Look at intervals if the engine borrows buffers: poll(2) can't mask POLLERR of completions. */
+/* Poll for the data's end every 20 ms if POLLERR may be of completions (the engine borrows). */
 static uint64_t
-look_at_data(struct control *c, enum np_phase phase)
+poll_data_end(struct control *c, enum np_phase phase)
 {
 	const struct np_run *run = c->d->run;
 
@@ -739,7 +739,7 @@ control_team(struct control *c)
 		}
 		np_live_look(live, c->d->run);
 		until = np_live_until(live, np_min(until, keep_watches(c, phase)));
-		until = np_min(until, look_at_data(c, phase));
+		until = np_min(until, poll_data_end(c, phase));
 		if (kick_stopped(c)) {
 			until = np_deadline(2 * NP_MSEC); /* a kick may come too early */
 		}

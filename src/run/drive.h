@@ -49,7 +49,7 @@ struct np_watch {
 
 enum { NP_WATCHES = 4 }; /* those of run/evidence.h, and one more */
 
-/* Passes on to the controllers of a group (run/group.c) a signal that the program has received. */
+/* Tells the controllers of run/group.c and run/beside.c that a test is to end (np_signals). */
 enum { NP_PASS_SIGNAL = SIGUSR2 };
 
 struct np_gate;
@@ -87,7 +87,7 @@ int np_drive(struct np_drive *d, struct np_err *err);
 /* Start the workers, which wait for np_drive(): a daemon does this before it grants. NP_ESYS. */
 int np_drive_hold(struct np_drive *d, struct np_err *err);
 
-/* The longest silence of a test without a time limit: a response may be waited for longer (-e). */
+/* After this silence a test without a time limit fails: NP_STALL_S; longer with -e or pauses. */
 uint64_t np_drive_stall_ns(const struct np_run *run);
 
 /* End workers that np_drive_hold() started, instead of np_drive(). */

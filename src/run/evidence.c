@@ -168,8 +168,8 @@ np_evidence_begin(const struct np_evidence_wants *wants, struct np_run *run)
 }
 
 /*
- * Sample all connections. A worker that waits for events does that itself, when it has the time.
- * For workers that block the controller does it, by its own descriptors. False: no sample.
+ * Sample up to NP_SAMPLER_MOST connections. Workers that wait for events (with a wake_fd) do that
+ * when they have time; for those that block the controller does it. False: no sample.
  */
 static bool
 sample_conns(const struct np_evidence *ev, struct np_sample *s)
@@ -204,7 +204,7 @@ conns_up(const struct np_run *run)
 	return run->plan->ramp > 0 ? (uint32_t)np_counts_of(run).up : run->conns;
 }
 
-/* Sample the counters, queues and TCP_INFO of the connections: a row of flow.samples.*, tcp.* */
+/* Sample counters, queues and TCP_INFO: a row of flow.samples.* or tcp.samples.* */
 static void
 take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 {
@@ -451,7 +451,7 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	}
 }
 
-/* Facts in wants->lasting, which were read before this process was confined, take precedence. */
+/* Put facts of the host; wants->lasting, read before this process was confined, has precedence. */
 static void
 put_host(const struct np_evidence_wants *wants, const char *device, const char *device_why, int fd,
 	 struct np_bag *into)

@@ -41,10 +41,10 @@ void np_evidence_capture(struct np_evidence *ev, const struct np_run *run);
 enum { NP_EVIDENCE_WATCHES = 3 };
 void np_evidence_watches(struct np_evidence *ev, struct np_watch watch[NP_EVIDENCE_WATCHES]);
 
-/* After the loop: hang up the flow, free ev and return the evidence, to be freed; NULL if ev is. */
+/* After the loop: end our data if the far end has; free ev. Free the result; NULL if ev is. */
 struct np_bag *np_evidence_end(struct np_evidence *ev, struct np_run *run);
 
-/* Put facts of the host and wants->near's interface (len 0: none). fd: to the peer, or -1. */
+/* Put facts of the host and near's interface (len 0: none). fd: to the peer, for its MTU; or -1. */
 void np_evidence_host(const struct np_evidence_wants *wants, int fd, struct np_bag *into);
 
 #endif

@@ -89,7 +89,7 @@ tcp_own(const struct np_bag *bag, int version, const struct np_link *link, struc
 	return !isnan(out->bytes + in->bytes + out->unsure + in->unsure);
 }
 
-/* The same of datagrams, some of which were dropped without being counted in bytes. */
+/* What the interface has carried for a test by UDP; of drops no bytes are counted. */
 static bool
 udp_own(const struct np_bag *bag, int version, const struct np_link *link, struct np_own *out,
 	struct np_own *in)

@@ -243,7 +243,7 @@ arrive_and_wait(struct session *s, struct np_gate *gate, uint64_t until)
  * would be idle. If that takes too long, end all sessions.
  */
 static void
-await_others(void *ctx, const struct np_run *run)
+await_grants(void *ctx, const struct np_run *run)
 {
 	struct session *s = ctx;
 	struct group *g = s->group;
@@ -263,7 +263,7 @@ await_others(void *ctx, const struct np_run *run)
 		fail_gates(g);
 	} else if (s->client->opens_first) {
 		/* A receiving half: its daemon sends as soon as it has its connections, and both
-		 * halves are to run at the same time, with a probe. */
+		 * halves, and the probe of --beside, are to run at the same time. */
 		(void)np_gate_await_others(g->gate, &s->client->signals, until);
 	}
 }
@@ -283,7 +283,7 @@ tell_waiting(void *ctx, const char *text)
 	pthread_mutex_unlock(&g->lock);
 }
 
-/* draw() of a session's np_live. */
+/* np_live.draw: keep the view for watch_over(). */
 static void
 note_view(void *ctx, const struct np_live_view *view)
 {
@@ -316,7 +316,7 @@ tell_sum(struct group *g, uint64_t now_ns)
 	}
 }
 
-/* look() of a session's np_watch. */
+/* np_watch.look: note what has arrived, and report the sum once all have looked. */
 static void
 take_look(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
@@ -402,7 +402,7 @@ make_session(struct group *g, uint32_t i)
 	c = s->client;
 	c->hooks = (struct np_client_hooks){
 		.ctx = s,
-		.agreed = await_others,
+		.agreed = await_grants,
 		.tell = g->was.hooks.tell != NULL ? tell_waiting : NULL,
 		.tell_after_ns = g->was.hooks.tell_after_ns,
 	};
@@ -540,9 +540,9 @@ watch_over(struct group *g)
 	}
 }
 
-/* What one session sees as foreign traffic is mostly that of the other sessions. */
+/* Void a session's foreign traffic, which is mostly that of the other sessions. */
 static void
-hide_others(struct np_bag *b)
+void_foreign(struct np_bag *b)
 {
 	static const char *const names[] = { "foreign.out_bytes", "foreign.in_bytes" };
 	struct np_bag_item it;
@@ -588,8 +588,8 @@ sum_up(struct group *g, struct np_outcome *out, struct np_err *err)
 	if (out->near_bag != NULL) {
 		np_bag_int(out->near_bag, g->count, "flow.sessions");
 	}
-	hide_others(out->near_bag);
-	hide_others(out->far_bag);
+	void_foreign(out->near_bag);
+	void_foreign(out->far_bag);
 	if (g->in_time > 0) {
 		return np_fail(
 		    err, NP_ETIME, 0,

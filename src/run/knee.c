@@ -6,9 +6,9 @@
 
 #include "stats/hist.h"
 
-/* Lowest and highest rate, factor between steps, and ratio at which the search ends. */
-static const double LOWEST = 100, LOWEST_BITS = 1e6, MOST_BITS = 1e12, EACH = 4, NEAR = 1.05,
-		    NEAR_NO_LOSS = 1.005;
+/* First rate (operations or bits a second), highest one, and ratios: of steps, and at the end. */
+static const double FIRST = 100, FIRST_BITS = 1e6, MOST_BITS = 1e12, STEP_RATIO = 4,
+		    END_RATIO = 1.05, END_RATIO_NO_LOSS = 1.005;
 static const double SENT = 0.999, LOST = 0.001; /* shares: sent at least, lost at most */
 static const double LATE_S = 0.03; /* a late wake-up at the end of a stream is no shortfall */
 
@@ -21,7 +21,7 @@ static const double shares[NP_KNEE_SHARES] = { 0.5, 0.99, 0.999 };
 static double
 end_ratio(const struct np_knee *k)
 {
-	return k->no_loss ? NEAR_NO_LOSS : NEAR;
+	return k->no_loss ? END_RATIO_NO_LOSS : END_RATIO;
 }
 
 /* The step of that rate; NULL: there is none. */
@@ -43,9 +43,9 @@ np_knee_next(struct np_knee *k, const struct np_plan *p)
 	struct np_knee_step *bound = find_step(k, k->too_high);
 
 	if (k->steps == 0) {
-		rate = p->pattern->offers ? LOWEST_BITS : LOWEST;
+		rate = p->pattern->offers ? FIRST_BITS : FIRST;
 	} else if (k->steps < NP_KNEE_STEPS && k->good > 0 && k->good < max && k->too_high <= 0) {
-		rate = fmin(k->good * EACH, max); /* no rate was too high yet */
+		rate = fmin(k->good * STEP_RATIO, max); /* no rate was too high yet */
 	} else if (k->steps < NP_KNEE_STEPS && k->good > 0 && k->good < max &&
 		   k->too_high / k->good > end_ratio(k)) {
 		rate = round(sqrt(k->good * k->too_high));

@@ -119,7 +119,7 @@ np_repeat_missed(const struct np_repeat *r)
 	return r->plan.level != 0 && r->plan.max > 1 && !confidence_reached(r); /* one has none */
 }
 
-/* An unknown width, such as of a single value, is shown as 0. */
+/* Put a figure's width, in percent; 0 if it is unknown, as of a single value. */
 static void
 conclude_width(const struct np_repeat *r, int figure, enum np_metric_id id,
 	       struct np_record *record)

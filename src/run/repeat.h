@@ -13,7 +13,7 @@
 struct np_repeat_plan {
 	int max, min;     /* iterations */
 	int level;        /* 95 or 99 percent; 0: no confidence is asked for */
-	double width;     /* percent: of the whole interval */
+	double width;     /* of the whole interval, in percent of the mean */
 	bool result_only; /* ignore the confidence of CPU figures */
 	int clean_s,
 	    at_most_s; /* --clean: undisturbed seconds wanted, and all at most; 0: unused */
@@ -61,7 +61,7 @@ void np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
 /* Is the test to be run again? */
 bool np_repeat_more(const struct np_repeat *r);
 
-/* Was the confidence that was asked for not reached? */
+/* Was the confidence that was asked for not reached? (One iteration has no interval.) */
 bool np_repeat_missed(const struct np_repeat *r);
 
 /* With --clean: the length of the next iteration in seconds. */
@@ -70,7 +70,7 @@ int np_repeat_next_s(const struct np_repeat *r);
 /* With --clean: are there fewer clean seconds than wanted? */
 bool np_repeat_unclean(const struct np_repeat *r);
 
-/* Put the figures of all iterations into the last one's record: means, widths, latencies. */
+/* Put figures of all iterations into the last one's record: means, widths, and `latency`: times. */
 void np_repeat_conclude(struct np_repeat *r, bool latency, struct np_record *record);
 
 void np_repeat_free(struct np_repeat *r);

@@ -27,7 +27,7 @@ by_transactions(const struct sums *s)
 	       (s->unit->letter == 'x' || (s->p->bench->flags & NP_B_OLD) != 0);
 }
 
-/* amount / each; 0 if there is none. */
+/* amount / each; 0 if `each` is not above 0. */
 static double
 per(double amount, double each)
 {

@@ -37,7 +37,7 @@ struct np_limits {
 /* May an engine drive tests? */
 bool np_limits_serve(const struct np_limits *limits, const struct np_engine *e);
 
-/* Resources that all sessions share. Who grants tests counts them (netserver/guard.h). */
+/* Resources that all sessions share. The daemon counts them (netserver/guard.h). */
 enum np_resource {
 	NP_RES_SESSIONS,
 	NP_RES_MEMORY,    /* bytes */
@@ -111,11 +111,11 @@ struct np_server {
 	void *permit_ctx; /* see np_terms */
 	struct np_signals signals;
 	unsigned caps;               /* NP_CAP_* that clients may have; 0: greetings are unknown */
-	unsigned granted;            /* set here: those that the client has */
+	unsigned granted;            /* those that the client has, by its greeting */
 	const char *capture_why_not; /* for a client that wants a capture: why it has none */
 	const struct np_eth *eth;    /* for tests of the link layer, open already; NULL: none */
 	const char *link_why_not;    /* why there are no tests of the link layer */
-	struct np_evidence_wants collect; /* set here, except for capture and the like */
+	struct np_evidence_wants collect; /* caps, every_ms: by the greeting; rest: by the caller */
 	struct np_bag *evidence;          /* of the last test; NULL: none */
 	unsigned questions;               /* requests since the last test, up to a limit */
 	unsigned unknown;                 /* unknown requests so far, a line in the log each */

@@ -19,7 +19,7 @@ int np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_lay
 int np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code,
 		     const struct np_err *why, struct np_err *err);
 
-/* Refuse a plan that this client may not have; *out: by which peers, ports and sizes it may run. */
+/* Refuse what this client may not have; set p->bind, and *out: its peers, ports and sizes. */
 int np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd,
 		    struct np_terms *out, struct np_err *err);
 

@@ -81,7 +81,7 @@ match_family(struct np_addr *a, int family)
 	return np_family_of(a)->version == np_family(family)->version;
 }
 
-/* Only the control connection's address is proved: a datagram's or a request's can be forged. */
+/* Accept only the control connection's address, which is proved: any other can be forged. */
 static int
 accept_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
 	      struct np_err *err)
@@ -106,8 +106,8 @@ accept_client(const struct np_plan *p, const struct np_addr *client, struct np_a
 }
 
 /*
- * Our clients send datagrams to the control connection's address unless they name one: bind to it,
- * so that responses come from there. Others (no ids or echoes) may use another address here.
+ * Bind to the control connection's address, where our clients send datagrams to unless they name
+ * one. netperf's, which have neither ids nor echoes, may use another address here.
  */
 static int
 use_control_address(const struct np_server *s, struct np_plan *p, int control_fd,

@@ -147,8 +147,8 @@ struct unread {
 };
 
 /*
- * Take them out of the run, for end_unread(): after a close(2) the kernel would keep unread data
- * for minutes, in no session's account. Nothing if that was done before.
+ * Move connections with unread data from the run to *u, unless some were before: after a close(2)
+ * the kernel would keep the data for minutes, in no session's account. See end_unread().
  */
 static void
 keep_unread(struct unread *u, struct np_run *run)
@@ -181,8 +181,8 @@ keep_unread(struct unread *u, struct np_run *run)
 }
 
 /*
- * What clients have yet to receive, of connections that were not reset. After a reset poll(2) has
- * no error if send(2) took it, but there is no peer any more.
+ * Bytes that clients have not acknowledged, of connections that were not reset: after a reset there
+ * is no peer any more, and poll(2) has no error if send(2) has returned it already.
  */
 static uint64_t
 unread_bytes(const struct unread *u)
@@ -203,7 +203,7 @@ unread_bytes(const struct unread *u)
 }
 
 /*
- * Close them. The test holds what it was granted until then: wait while
+ * Close connections with unread data. The test holds what it was granted until then: wait while
  * the client receives, but not once it asks for something or closes its control connection.
  */
 static void

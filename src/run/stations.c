@@ -71,12 +71,12 @@ join_all(struct np_stations *s, const struct np_stamps *near, const struct np_st
 	}
 }
 
-/* Fewer numbers may be even by chance. */
+/* Fewer numbers may all be even by chance. */
 enum { FEW = 16 };
 
 /* How many of the near end's transactions the far end should have: it may keep one in 2, 4, ... */
 static size_t
-common(const struct np_stamps *near, const struct np_stamps *far)
+count_expected(const struct np_stamps *near, const struct np_stamps *far)
 {
 	size_t count = 0;
 	uint64_t every = near->kept_every, times = 0, first, last;
@@ -119,7 +119,7 @@ take_memory(struct np_stations *s)
 }
 
 struct np_stations *
-np_stations_join(const struct np_run *run, struct np_bag *bag)
+np_stations_join(const struct np_run *run, struct np_bag *far_bag)
 {
 	const struct np_stamps *near = run->worker->stamps;
 	struct np_stations *s;
@@ -133,19 +133,19 @@ np_stations_join(const struct np_run *run, struct np_bag *bag)
 	far = malloc(sizeof(*far));
 	all = calloc(1, sizeof(*all));
 	if (s != NULL && far != NULL && all != NULL && take_memory(s)) {
-		(void)np_stamps_get(bag, far); /* without any, nothing is joined */
+		(void)np_stamps_get(far_bag, far); /* without any, nothing is joined */
 		s->every = near->every;
 		s->asked[0] = near->asked;
 		s->asked[1] = far->asked;
 		memcpy(s->came[0], near->came, sizeof(near->came));
 		memcpy(s->came[1], far->came, sizeof(far->came));
-		s->kept = common(near, far);
+		s->kept = count_expected(near, far);
 		join_all(s, near, far, all);
 	} else {
 		np_stations_free(s);
 		s = NULL;
 	}
-	np_bag_drop(bag, "stamps.");
+	np_bag_drop(far_bag, "stamps.");
 	free(far);
 	free(all);
 	return s;

@@ -43,10 +43,10 @@ struct np_stations {
 };
 
 /* Join a run's stamps with the far bag's, which are removed. NULL: none, or no memory. */
-struct np_stations *np_stations_join(const struct np_run *run, struct np_bag *far);
+struct np_stations *np_stations_join(const struct np_run *run, struct np_bag *far_bag);
 void np_stations_free(struct np_stations *s);
 
-/* Put the mean time at each station: stations.near_send_us for np_station_name "near_send". */
+/* Put mean times: stations.near_send_us for np_station_name "near_send". None joined: nothing. */
 void np_stations_put(const struct np_stations *s, struct np_bag *into);
 
 #endif

@@ -36,8 +36,7 @@ struct np_far {
 	char engine[NP_FAR_ENGINE_MAX]; /* that drives its end; empty: not told */
 
 	bool reported;  /* the members below are valid */
-	bool truncated; /* received: only its lower 32 bits, or unknown: only transactions are told
-			 */
+	bool truncated; /* received: lower 32 bits of a stream; no bytes told of transactions */
 	int sndbuf_end, rcvbuf_end;
 	uint64_t sent, received; /* bytes */
 	int64_t sends, receives; /* calls */
@@ -86,7 +85,7 @@ int np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err)
 /* ENGINES asks which engines of the daemon could drive a test. Only its request is of a dialect. */
 extern const struct np_dialect np_engines_dialect;
 
-/* Add the far end's figures of another session: counts add up, the rest stays the first one's. */
+/* Add another session's figures: counts add up, the longest `elapsed` counts, the rest stays. */
 void np_far_add(struct np_far *sum, const struct np_far *far);
 
 /* Set every member to "not told". */

@@ -100,7 +100,7 @@ also_to_wire(const struct np_also *also, uint8_t bytes[NP_PLAN_ALSO], uint32_t *
 		uint32_t size = (uint32_t)np_addr_size(&also->at[i]);
 
 		if (*count + size > NP_PLAN_ALSO) {
-			return; /* check_grant() of the client notices the missing ones */
+			return; /* not of our client: set_also() of src/cli/aim.c */
 		}
 		np_addr_to_wire(&also->at[i], bytes + *count);
 		*count += size;
@@ -284,7 +284,7 @@ decode_kind(struct np_plan_message *m, struct np_plan *p, struct np_err *err)
 	return NP_OK;
 }
 
-/* Can such a test have these flows, a ramp, and stations? */
+/* Fail unless such a test can have these flows, a ramp, and stations. */
 static int
 decode_flows(const struct np_plan *p, struct np_err *err)
 {

@@ -17,21 +17,21 @@
 /* The dialect of one of netperf's requests; NULL: there is none. */
 const struct np_dialect *np_netperf_dialect(uint32_t code);
 
-/* The path of a daemon's socket in the UNIX domain, in a message; NP_EPEER: it can't be one. */
+/* The path of a daemon's UNIX domain socket in a message. NP_EPEER: it can't be one. */
 int np_path_from_wire(char *path, struct np_far *far, struct np_err *err);
 void np_path_to_wire(const struct np_run *run, char path[NP_UNIX_PATH_MAX]);
 
 /* For what netperf's messages can't say. */
 extern const struct np_dialect np_plan_dialect;
 
-/* netperf's family number. */
+/* netperf's number of an IP family. */
 static inline uint32_t
 family_to_wire(int family)
 {
 	return np_family(family)->version == 6 ? NP_WF_INET6 : NP_WF_INET;
 }
 
-/* The reverse, into p->family. */
+/* Set p->family from netperf's number of an IP family; fails for any other number. */
 static inline int
 family_from_wire(uint32_t family, struct np_plan *p, struct np_err *err)
 {
@@ -59,7 +59,7 @@ port_from_wire(uint32_t port, uint32_t *out, struct np_err *err)
 	return NP_OK;
 }
 
-/* A granted port of 0 can't be connected to. */
+/* Set far->port from a grant: 0 can't be connected to. */
 static inline int
 decode_port(uint32_t port, struct np_far *far, struct np_err *err)
 {

@@ -41,7 +41,7 @@ wait_to_be_told(struct np_member *m)
 	}
 }
 
-/* Let all threads go on but one; NULL: all. */
+/* Let each thread go on to its next wait, all but one; NULL: all. */
 static void
 tell_others(struct np_team *team, const struct np_member *but)
 {
@@ -150,7 +150,7 @@ drive_window(struct np_member *m)
 
 /* A worker's part of a test, once connected: the wait for the others, the window, its finish. */
 static void
-measure(struct np_member *m)
+run_member(struct np_member *m)
 {
 	struct np_worker *w = m->w;
 	bool own = unshare_descriptors(m);
@@ -231,7 +231,7 @@ run_thread(void *arg)
 		wait_to_be_told(m);
 	}
 	if (team->established) {
-		measure(m);
+		run_member(m);
 	}
 	enter_phase(m, NP_DONE);
 	return NULL;

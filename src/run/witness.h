@@ -37,7 +37,7 @@ void np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t no
 /* When the last look was due: not after the test's length, though its last call may end later. */
 uint64_t np_witness_last_due(const struct np_run *run);
 
-/* After the window: put sampler.*, and thread.seen_* of that worker, and close the files. */
+/* After the window: put sampler.*, put thread.seen_* of `worker`, and close the files of all. */
 void np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_worker *worker,
 		    struct np_bag *into);
 
