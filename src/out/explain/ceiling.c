@@ -52,8 +52,8 @@ sent_count(const struct np_facts_of_test *f, const char *kernels, const char *ou
 static void
 where_it_went(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 {
-	double per_packet = f->encap.framing.header + f->encap.framing.rest +
-			    np_ceiling_ip_header(&f->encap) + 20 + (f->encap.timestamps ? 12 : 0);
+	double headers = f->encap.framing.header + f->encap.framing.rest +
+			 np_ceiling_ip_header(&f->encap) + 20 + (f->encap.timestamps ? 12 : 0);
 	/* What the link could carry in the time, headers included; and its payload. */
 	double link_bytes = f->rate_bps * f->seconds / 8, most_bytes = c->most * f->seconds / 8;
 	double again = sent_count(f, "tcp.retransmitted_bytes", "wire.out.retransmitted_bytes",
@@ -72,10 +72,10 @@ where_it_went(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 		return;
 	}
 	c->retransmits = again / most_bytes;
-	c->acks = (out - segments) * per_packet / link_bytes;
-	c->small_segments = (segments - fewest) * per_packet / link_bytes;
+	c->acks = (out - segments) * headers / link_bytes;
+	c->small_segments = (segments - fewest) * headers / link_bytes;
 	/* Retransmitted segments are counted already. */
-	c->small_segments -= again / np_ceiling_segment(&f->encap) * per_packet / link_bytes;
+	c->small_segments -= again / np_ceiling_segment(&f->encap) * headers / link_bytes;
 	c->small_segments = c->small_segments < 0 ? 0 : c->small_segments;
 	c->idle = 1 - c->reached - np_known(c->retransmits) - np_known(c->acks) -
 		  np_known(c->small_segments);
@@ -160,7 +160,7 @@ np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 	if (in->transactions) {
 		uint32_t in_flight = in->in_flight > 0 ? in->in_flight : 1;
 
-		/* A token bucket delays no packet of a transaction: only the average is limited. */
+		/* No delay (0). A token bucket limits only the average, as with many in flight. */
 		c->most = np_ceiling_turns(&f->encap, turns_of(in), in->request, in->response,
 					   f->rate_bps, 0, f->bucket ? UINT32_MAX : in_flight);
 		c->reached = (in->per_second + in->beside) / c->most;

@@ -20,8 +20,8 @@
 #define NP_DISTURBED 0.05      /* share of the time that others disturbed: above it, a doubt */
 #define NP_COPIES 0.6          /* share of a processor from which on a reader's copies matter */
 #define NP_JUST_AFTER 32       /* bytes after a page, to where some processors copy slowly */
-#define NP_STOOD_TIMES 10      /* so much longer than P99 is what a closed loop hides */
-#define NP_STOOD_US 1000       /* and as long at least */
+#define NP_STOOD_TIMES 10      /* times P99: percentiles of a closed loop hide such a stall */
+#define NP_STOOD_US 1000       /* and it lasts as long at least */
 #define NP_STALLED 0.15        /* share of the time in which a process stood still */
 #define NP_MOSTLY_BLOCKED 0.5  /* share of the time blocked in a call: the thread waits */
 #define NP_SLEEPS 0.4          /* share of the time asleep: no processor limits what is held up */
@@ -59,8 +59,8 @@
 #define NP_NARROW 1280         /* bytes: no usual link has a smaller MTU */
 #define NP_STATION 0.5         /* share of a transaction that one part takes, to be named */
 #define NP_IN_VAIN 0.5         /* share of the retransmissions that were not needed */
-#define NP_HOLE 0.8     /* share of the time from which on an MTU on the path may be the cause */
-#define NP_TURN_TIMES 3 /* a transaction of this many round trips waits for an end */
+#define NP_HOLE 0.8            /* share of the time from which on an outage may be due to an MTU */
+#define NP_TURN_TIMES 3        /* a transaction of this many round trips waits for an end */
 
 /* Of several flows (flows.c). */
 #define NP_ALIKE 0.9       /* Jain's index of their rates from which on flows are equal */

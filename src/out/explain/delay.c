@@ -68,7 +68,6 @@ received_by(struct receiver *b, double t, double *bytes)
 	return step_s > 0;
 }
 
-/* One direction. */
 struct way {
 	double byte_seconds; /* bytes in flight, integrated over time */
 	double before;       /* bytes in flight at the last sample */
@@ -85,7 +84,7 @@ add(struct way *w, double bytes, double since_s, bool first)
 	w->squares += bytes * bytes;
 }
 
-/* Two standard errors of the mean of bytes in flight, by n samples. */
+/* Two standard errors, in bytes, of the mean in flight, from n samples. */
 static double
 error_of(const struct way *w, size_t n)
 {

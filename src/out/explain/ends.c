@@ -20,7 +20,7 @@ np_thread_crowded(const struct np_thread_facts *t)
 	return t->crowd >= NP_CROWDED && t->crowd - t->cpu >= 0.2;
 }
 
-/* Less will do if crowded, as acknowledgements wait. Below NP_RUNS a thread only wakes up late. */
+/* A shorter wait will do if crowded, as ACKs wait, too. Below NP_RUNS it only wakes up late. */
 bool
 np_thread_starved(const struct np_thread_facts *t)
 {
@@ -87,21 +87,20 @@ np_reader_words(const struct np_facts_of_test *f)
 	return w;
 }
 
-/* What the transmitting process does, for sentences. */
+/* What each process does, for sentences. */
 static const char *
 sending_word(const struct np_facts_of_test *f)
 {
 	return f->in->transactions ? "requesting" : "sending";
 }
 
-/* What the receiving process does, for sentences. */
 static const char *
 reading_word(const struct np_facts_of_test *f)
 {
 	return f->in->transactions ? "responding" : "reading";
 }
 
-/* The rate to expect of a thread that is busy all the time, not only that share. NAN: not known. */
+/* The rate to expect of a thread if it is busy all the time, not only `share`. NAN: not known. */
 static double
 at_full_time(const struct np_facts_of_test *f, double share)
 {
@@ -342,7 +341,7 @@ np_rule_sender_cpu(const struct np_facts_of_test *f, struct np_verdict *v)
 	double score = np_sender_cpu_score(f);
 
 	if (f->in->datagrams && f->lost_share >= NP_LOSSY_UDP) {
-		score *= 0.8; /* more would be lost, too */
+		score *= 0.8; /* a faster sender would also lose more */
 	}
 	np_decide(v, NP_LIMIT_SENDER_CPU, score, np_thread_busy(&f->sender),
 		  "limited by the %s CPU: %s", f->in->transactions ? "client's" : "sender's",

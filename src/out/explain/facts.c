@@ -42,7 +42,6 @@ moved(const struct np_bag *b, const char *name)
 	return isnan(v) && !isnan(number(b, "moved.seconds")) ? 0 : v;
 }
 
-/* The value; `otherwise` if it is not known. */
 static double
 or_else(double v, double otherwise)
 {
@@ -324,7 +323,7 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->rwnd = share_of_time(f, "tcp.rwnd_limited_us");
 	f->sndbuf = share_of_time(f, "tcp.sndbuf_limited_us");
 	f->segments = number(f->tx, "tcp.data_segments_out");
-	/* With more DSACKs than retransmissions the network duplicates, and any may be needed. */
+	/* With more DSACKs than retransmissions the network duplicates: all these may be needed. */
 	f->doubled = in_vain > again ? in_vain - again : 0;
 	f->retransmits = in_vain <= again ? again - in_vain : again;
 	f->again = again;

@@ -134,7 +134,7 @@ fills_window(const struct np_facts_of_test *f, const struct np_flows_found *w)
 	return each * rtt_s >= 0.5 * mean_of(&w->slow.cwnd);
 }
 
-/* Does loss slow them? Then windows are full, or timers wait. (Late threads lose a bit, too.) */
+/* Does loss slow them? A little may also be due to late threads, which do not fill windows. */
 static bool
 loss_slows(const struct np_facts_of_test *f, const struct np_flows_found *w)
 {
@@ -146,7 +146,7 @@ loss_slows(const struct np_facts_of_test *f, const struct np_flows_found *w)
 	return loss_of(&w->slow) >= NP_LOSS_STOPS || fills_window(f, w);
 }
 
-/* Is loss the slow flows' own? A shared queue drops packets of all. *above divides the groups. */
+/* Is loss the slow flows' own? Not if others lose 1 % (a shared queue). *above divides both. */
 static bool
 own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, double *above)
 {
@@ -154,7 +154,7 @@ own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, doubl
 	double expected = rest * w->slow.segments;
 	double by_chance = 4 * sqrt(expected + 1); /* four standard deviations */
 
-	*above = sqrt(slow * fmax(rest, slow / 16)); /* the geometric mean; rest may be 0 */
+	*above = sqrt(slow * fmax(rest, slow / 16)); /* geometric mean; slow / 4 at least */
 	return slow >= NP_LOSSY && slow >= NP_TIMES_LOSS * rest && rest < 10 * NP_LOSSY &&
 	       w->slow.again - expected >= by_chance + w->slow.count && loss_slows(f, w) &&
 	       separates(f, w, LOSS, *above);
@@ -184,11 +184,11 @@ static void
 look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
 	struct np_flow_group *slow = &w->slow, *rest = &w->rest;
-	double held = mean_of(&slow->held), lost;
+	double held = mean_of(&slow->held), least_loss;
 	double least_us = threshold_between(&slow->min_rtt_us, &rest->min_rtt_us);
 	double us = threshold_between(&slow->rtt_us, &rest->rtt_us);
 
-	w->has.loss = own_loss(f, w, &lost);
+	w->has.loss = own_loss(f, w, &least_loss);
 	w->has.rtt = rtt_explains(w, &slow->min_rtt_us, &rest->min_rtt_us) &&
 		     separates(f, w, MIN_RTT, least_us);
 	w->has.queue = !w->has.rtt && rtt_explains(w, &slow->rtt_us, &rest->rtt_us) &&
@@ -197,7 +197,7 @@ look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 		      separates(f, w, HELD, 0.7 * held);
 	if (w->has.loss) {
 		w->mark = LOSS;
-		w->above = lost;
+		w->above = least_loss;
 	} else if (w->has.rtt) {
 		w->mark = MIN_RTT;
 		w->above = least_us;
@@ -328,7 +328,7 @@ kind_of(const struct np_flow_marks *has)
 	if (has->loss || has->rtt || has->queue || has->held) {
 		return NP_FLOWS_OWN;
 	}
-	if (has->starved || has->one) {
+	if (has->starved || has->few) {
 		return NP_FLOWS_BY_THREAD;
 	}
 	return has->cpu ? NP_FLOWS_OWN : NP_FLOWS_NONE;
@@ -385,7 +385,7 @@ np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *w)
 			    busy >= NP_BUSY && others < NP_BUSY && busy - others >= NP_BUSIER;
 			w->has.divided = divided(w, &t);
 			w->has.starved = starved_alone(f, &t);
-			w->has.one = is_significant(w, &t);
+			w->has.few = is_significant(w, &t);
 		}
 		if (fill_table(f, w, true, &t)) {
 			w->cpu = t.slow_keys == 1 ? t.first_slow : -1;
@@ -395,7 +395,7 @@ np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *w)
 	w->kind = kind_of(&w->has);
 }
 
-/* Should sums leave out the slow flows, which have a cause of their own and carry less? */
+/* Should facts leave out the slow flows, which have a cause of their own and carry less? */
 static bool
 corrects(const struct np_flows_found *w)
 {

@@ -147,7 +147,6 @@ np_rule_softirq(const struct np_facts_of_test *f, struct np_verdict *v)
 	double sent = f->in->datagrams ? f->sent : f->segments;
 	double dropped = f->backlog_drops / sent;
 
-	/* The receiver's processors had no room for packets in their queues. */
 	if (lost >= (f->in->datagrams ? NP_LOSSY_UDP : NP_LOSSY) * sent &&
 	    f->backlog_drops >= 0.5 * lost && dropped > 0) {
 		np_decide(v, NP_LIMIT_SOFTIRQ, 0.985, dropped,

@@ -8,9 +8,8 @@
 
 #include <stdbool.h>
 
-#include "out/explain/facts.h"
-
 #include "out/explain/constants.h"
+#include "out/explain/facts.h"
 
 /* Figures in words; "?" if not known. */
 struct np_word {
@@ -68,8 +67,10 @@ bool np_thread_crowded(const struct np_thread_facts *t);
 /* It lacks a processor: it gets one only for part of the time that it needs. */
 bool np_thread_starved(const struct np_thread_facts *t);
 
-/* Its process could not run: throttled by a quota; stopped or frozen. */
+/* Its CPU quota was used up, so that it could not run, for NP_THROTTLED of the time or more. */
 bool np_thread_throttled(const struct np_thread_facts *t);
+
+/* Its process was stopped or frozen, not by a quota, for NP_STALLED of the time or more. */
 bool np_thread_stalled(const struct np_thread_facts *t);
 
 /* It was blocked in calls for most of the time: it waits for others. */
@@ -78,11 +79,13 @@ bool np_thread_waits(const struct np_thread_facts *t);
 /* "the sending process was busy 96 % of one CPU"; which: "sending", "reading" ... */
 struct np_words np_cpu_words(const struct np_thread_facts *t, const char *which);
 
-/* The same of the receiver's process, and of its processor that receives packets. */
+/* np_cpu_words() of the receiver's process: "reading", "discarding" or "responding". */
 struct np_words np_reader_words(const struct np_facts_of_test *f);
+
+/* "CPU 3 of the receiver, which spent 90 % of its time receiving packets (softirq)" */
 struct np_words np_softirq_words(const struct np_facts_of_test *f);
 
-/* The scores of rules with which np_rule_mtu() and others compare: 0 to 1. */
+/* The scores (0 to 1) of the rules of these names, for other rules to compare with. */
 double np_sender_cpu_score(const struct np_facts_of_test *f);
 double np_reader_cpu_score(const struct np_facts_of_test *f);
 double np_softirq_score(const struct np_facts_of_test *f);
@@ -115,7 +118,7 @@ void np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling
 /* Put the ceiling and where the rest of it went, or why it is not known, into ceiling_text. */
 void np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *out);
 
-/* The share of the link's rate that can be payload. */
+/* The share (0 to 1) of the link's rate that can be payload; NAN: not known, or none can be. */
 double np_payload_share(const struct np_facts_of_test *f, const struct np_encap *encap);
 
 /* The mean of known values. */
@@ -135,9 +138,10 @@ struct np_flow_group {
 
 /* Properties of the slow flows that the others lack. */
 struct np_flow_marks {
-	bool loss, rtt, queue, held;      /* of the flows themselves */
-	bool busy, divided, starved, one; /* of their threads; "one": the reason is not known */
-	bool cpu;                         /* the same processor receives their packets */
+	bool loss, rtt, queue, held; /* of the flows themselves */
+	bool busy, divided, starved; /* of their threads */
+	bool few;                    /* fewer threads than by chance; why is not known */
+	bool cpu;                    /* the same processor receives their packets */
 };
 
 struct np_flows_found {
@@ -158,7 +162,7 @@ struct np_flows_found {
 /* Look for slow flows, and for what they have in common. Fills *found. */
 void np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *found);
 
-/* If a few slow flows have a cause of their own and carry little, let sums leave them out. */
+/* If slow flows have a cause of their own, and carry less, put the others' figures into *f. */
 void np_flows_correct(const struct np_flows_found *found, struct np_facts_of_test *f);
 
 /* Add flows, flows_sentence and doubts to an explanation. */

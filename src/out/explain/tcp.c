@@ -235,7 +235,7 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/* Data in flight did not arrive, though both processes ran. TCP may lack only acknowledgements. */
+/* Data in flight did not arrive, though both processes ran. Of TCP, perhaps only ACKs were lost. */
 void
 np_rule_outage(const struct np_facts_of_test *f, struct np_verdict *v)
 {

@@ -126,12 +126,12 @@ np_rule_turns_queue(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/* Each lost packet waits for a timer: of TCP, or of the requester of datagrams. */
+/* A lost packet costs its transaction a time-out: TCP's, or that of the requester of datagrams. */
 void
 np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double lost = f->in->datagrams ? np_bag_number(f->tx, "flow.requests_lost") : f->timeouts;
-	double flows = f->in->in_flight > 0 ? f->in->in_flight : 1; /* the others do not wait */
+	double flows = f->in->in_flight > 0 ? f->in->in_flight : 1; /* other transactions go on */
 	double waited = f->in->datagrams ? lost * REQUEST_TIMEOUT_S
 					 : (lost - f->syn_timeouts) * TCP_RTO_S +
 					       f->syn_timeouts * SYN_TIMEOUT_S;
@@ -154,7 +154,7 @@ np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 		  np_share_words(share).text);
 }
 
-/* Judge the part that takes most of a transaction, by stamps of both ends (--stations), if any. */
+/* Judge the part that takes half of a transaction or more, by stamps (--stations). False: none. */
 static bool
 by_stamps(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 {
@@ -187,7 +187,7 @@ by_stamps(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 	return false;
 }
 
-/* Judge where a long transaction spends its time, by stamps, or samples of both ends, if known. */
+/* Judge where a transaction spends most time, by stamps or samples of both ends. False: unknown. */
 static bool
 by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 {
@@ -216,7 +216,7 @@ by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 	return false;
 }
 
-/* Round trips of a message in slow start: ten segments in the first, doubled in each other. */
+/* Round trips of a message in slow start: ten segments in the first, then doubled. */
 static double
 rounds(const struct np_facts_of_test *f, uint32_t bytes)
 {
@@ -233,7 +233,7 @@ least_us(const struct np_facts_of_test *f)
 	       (has_rtt ? rounds(f, f->in->request) + rounds(f, f->in->response) : 1);
 }
 
-/* Both ends wait to receive, and have little to read: the messages are in a queue on the path. */
+/* If both ends wait to receive, and have little to read, judge a queue on the path. False: no. */
 static bool
 waits_on_path(const struct np_facts_of_test *f, double each, double least, struct np_verdict *v)
 {
