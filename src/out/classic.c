@@ -270,7 +270,7 @@ static const char rr_details[] =
 
 static const char round_times[] = "\nHistogram of request/response times\n";
 
-/* Print responses and requests that are not in the rate, and for which netperf has no column. */
+/* UDP_RR: say how many responses and requests are not in the rate. A request is one send call. */
 static void
 remark_lost(const struct view *v)
 {
@@ -285,7 +285,7 @@ remark_lost(const struct view *v)
 	}
 }
 
-/* The mean of the transactions' times, unless one has no end. */
+/* Print the mean of the transactions' times, unless one is infinite (NP_HIST_NEVER). */
 static void
 remark_mean(const struct view *v)
 {
@@ -339,7 +339,7 @@ static const char lettered_demand[] = "%(demand)6.3f %(method)c\n";
 
 static const struct layout layouts[] = {
 	{ .name = "stream", SEND_TABLE, .details = stream_details, .histogram = send_times },
-	/* With CPU figures the columns are another test's, as in netperf. */
+	/* With CPU figures the buffer sizes are those of TCP_STREAM (RSR, LSS), as in netperf. */
 	{ .name = "maerts",
 	  .heads = stream_heads,
 	  .cpu_heads = STREAM_CPU_HEADS("Recv", "Send"),
@@ -386,7 +386,7 @@ static const struct layout layouts[] = {
 	  CONNECTION_TABLE,
 	  .details = "\n" CONNECTION_DETAILS("REMOTE_RECV_OFFSET"),
 	  .histogram = round_times },
-	/* The lone letter is the near end's, whichever end was asked for. */
+	/* At verbosity 0 the letter of the CPU method is the near end's, even with -C alone. */
 	{ .name = "udp_stream",
 	  .heads = datagram_heads,
 	  .cpu_heads = "Socket  Message  Elapsed      Messages                   CPU      Service\n"

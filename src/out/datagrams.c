@@ -43,7 +43,7 @@ np_datagrams_print(FILE *to, const struct np_datagrams *d)
 	sent = np_bag_number(receiver, "udp.sent");
 	received = np_bag_number(receiver, "udp.received");
 	lost = np_bag_number(receiver, "udp.lost");
-	/* Values of the far end that do not fit together, or a cast, are not printed. */
+	/* Not if the far end's values contradict each other, or do not fit an int64_t. */
 	if (duplicates > 0 && duplicates < implausible && lost >= 0 && sent >= lost &&
 	    sent < implausible && received >= duplicates && received < implausible) {
 		np_text_line(to,

@@ -15,22 +15,22 @@ static const char *const kind_names[NP_FLOWS_KINDS] = {
 	[NP_FLOWS_UNCLEAR] = "unclear",
 };
 
-enum { TCP = 1, UDP = 2, TURNS = 4, UNIX = 8, ENDS = TCP | UDP | TURNS | UNIX };
+enum { TCP = 1, UDP = 2, TURNS = 4, UNIX = 8, ANY = TCP | UDP | TURNS | UNIX };
 static const struct {
-	unsigned tests;
+	unsigned tests; /* the kinds that it applies to */
 	np_rule *judge;
 } rules[] = {
-	{ ENDS, np_rule_sender_quota },
-	{ ENDS, np_rule_reader_quota },
-	{ ENDS, np_rule_sender_stalled },
-	{ ENDS, np_rule_reader_stalled },
+	{ ANY, np_rule_sender_quota },
+	{ ANY, np_rule_reader_quota },
+	{ ANY, np_rule_sender_stalled },
+	{ ANY, np_rule_reader_stalled },
 	{ TCP | UDP, np_rule_pacing },
 	{ TCP | UDP | TURNS, np_rule_link },
 	{ TCP | UDP, np_rule_shaper },
 	{ TCP | UDP | TURNS, np_rule_foreign },
 	{ TCP | UDP, np_rule_policer },
 	{ TCP | UDP, np_rule_application },
-	{ ENDS, np_rule_sender_cpu },
+	{ ANY, np_rule_sender_cpu },
 	{ TCP, np_rule_send_buffer },
 	{ TCP, np_rule_loss },
 	{ TCP, np_rule_reordering },

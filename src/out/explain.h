@@ -74,7 +74,7 @@ struct np_explain_input {
 	double least_us, median_us, mean_us; /* their latency; NAN or 0: not known */
 	uint32_t in_flight;                  /* transactions at a time */
 	bool connections;                    /* a connection for each transaction */
-	const struct np_hist *closed;        /* latencies of a closed loop; NULL */
+	const struct np_hist *closed;        /* latencies of a closed loop; NULL: none */
 	double link_rate_bps;                /* --link-rate; 0: find out */
 	double disturbed;         /* disturbed share of the time; 0: none, or not known */
 	const char *disturbed_by; /* "switches:1.2 steal:0.3", in s; NULL: none */
@@ -114,7 +114,7 @@ struct np_explanation {
 	char ceiling_text[NP_EXPLAIN_TEXT];
 };
 
-/* Put an explanation into a bag: explain.limit, explain.sentence ... (doc/evidence.md). */
+/* Put explain.limit ... (doc/evidence.md). transactions: rates are these a second, not bit/s. */
 void np_explain_put(const struct np_explanation *e, bool transactions, struct np_bag *into);
 
 /* Print the values that np_explain_put() has put, as lines for people. */

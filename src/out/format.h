@@ -24,7 +24,7 @@ struct np_classic {
 	const struct np_hist *hist; /* shown from verbosity 2 on; NULL: none */
 };
 
-/* Verbosity 0: one figure, 1: netperf's table, 2: with a block, > 2: only that, < 0: nothing. */
+/* Verbosity 0: one figure, 1: netperf's table, 2: and details, > 2: only details, < 0: nothing. */
 void np_classic_print(FILE *out, const struct np_classic *c, const struct np_record *r);
 
 /* Print the title and heads of a UNIX-domain test, before it runs, at every verbosity with -P 1. */
@@ -62,7 +62,7 @@ struct np_look {
 	bool histogram;               /* print the histogram of times */
 	bool times;                   /* print a summary of the times below the result */
 	const char *histogram_of;     /* what was timed: "send", "request/response" ... */
-	bool average;                 /* the classic table has their average instead */
+	bool average;                 /* print their average below the classic table instead */
 	bool missed;                  /* the confidence that was asked for was not reached */
 	bool transactions;            /* the throughput counts them; else it is in the unit */
 	const struct np_human *human; /* for NP_STYLE_HUMAN */
@@ -109,7 +109,7 @@ struct np_interim {
 	uint64_t ending_ms; /* its end by the wall clock, since 1970 */
 	bool ramps;         /* --ramp: print flows_up, too */
 	uint64_t flows_up;
-	double *flow; /* rates of several connections, which may be reordered; NULL: not known */
+	double *flow; /* rates of several connections, which the output may sort; NULL: not known */
 	uint32_t flows;
 };
 

@@ -54,7 +54,7 @@ per_second(double v)
 	return w;
 }
 
-/* A throughput in the unit of -f, in bit/s; of transactions, which have no such unit, as it is. */
+/* Throughput v in words: it is in the unit of -f, and shown in bit/s; or transactions a second. */
 static struct word
 rate(const struct np_look *l, double v)
 {
@@ -144,7 +144,7 @@ test_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 	}
 }
 
-/* Add an end: address, the user's name if the address lacks it, and what it does ("sends"). */
+/* Add an end: address, the name if the address does not begin with it, what it does ("sends"). */
 static void
 end_row(const char *address, const char *name, const char *does, struct row *row)
 {
@@ -170,7 +170,7 @@ throughput_row(const struct np_look *l, const struct np_figures *f, struct row *
 			: 95;
 
 	ADD(row, "%s", rate(l, mean).text);
-	width = np_series_width(&l->human->rates, level); /* whole: 50 * width is +- percent */
+	width = np_series_width(&l->human->rates, level); /* full, as a share of the mean */
 	if (l->human->rates.count > 1 && isfinite(width)) {
 		ADD(row, " +- %s", rate(l, mean * width / 2).text);
 		/* %.2g would print 1e+02. */
@@ -249,7 +249,7 @@ loss_row(const struct np_figures *f, struct row *row)
 
 /* --rate: what should be sent, and what was. */
 static void
-open_row(const struct np_figures *f, struct row *row)
+rate_row(const struct np_figures *f, struct row *row)
 {
 	if (!known(f, NP_M_ASKED_RATE)) {
 		return;
@@ -278,7 +278,7 @@ open_row(const struct np_figures *f, struct row *row)
 
 /* The latency that --beside measured before the test (idle) and during it (loaded). */
 static void
-beside_row(const struct np_figures *f, struct row *row)
+latency_beside_row(const struct np_figures *f, struct row *row)
 {
 	static const struct {
 		const char *when;
@@ -352,7 +352,7 @@ ends_row(const struct np_figures *f, enum np_metric_id local, enum np_metric_id 
 
 /* The part of the time in which nothing else on the machines disturbed the test. */
 static void
-clean_row(const struct np_look *l, const struct np_figures *f, struct row *row)
+undisturbed_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
 	double share = real(f, NP_M_DISTURBED_SHARE);
 
@@ -400,7 +400,7 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
 	struct row row = { .len = 0 };
 	const char *way = np_record_get_text(f->record, NP_M_DIRECTION);
-	/* Then neither end is "the sender". "Send|Recv": each end does both. */
+	/* If true, neither end is "the sender". "Send|Recv": each end does both. */
 	bool both = l->transactions || both_ways(l, f) || strchr(way, '|') != NULL;
 	bool sends = !both && strcasecmp(way, "Send") == 0;
 	bool receives = !both && !sends && is_text(way);
@@ -427,7 +427,7 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	}
 	flows_row(l, f, &row);
 	put_row(out, "Flows", &row);
-	open_row(f, &row);
+	rate_row(f, &row);
 	put_row(out, known(f, NP_M_DUE_OPERATIONS) ? "Requests" : "Messages", &row);
 	loss_row(f, &row);
 	put_row(out, "Loss", &row);
@@ -436,14 +436,14 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 		put_row(out, "Fragments", &row);
 	}
 	latency_rows(out, l, f);
-	beside_row(f, &row);
+	latency_beside_row(f, &row);
 	put_row(out, "Beside", &row);
 	ends_row(f, NP_M_LOCAL_CPU_UTIL, NP_M_REMOTE_CPU_UTIL, 1, " %", &row);
 	ADD(&row, "%s", row.len > 0 ? ", of all processors" : "");
 	put_row(out, "Processors", &row);
 	ends_row(f, NP_M_LOCAL_TRANSPORT_RETRANS, NP_M_REMOTE_TRANSPORT_RETRANS, 0, "", &row);
 	put_row(out, "Retransmitted", &row);
-	clean_row(l, f, &row);
+	undisturbed_row(l, f, &row);
 	put_row(out, "Undisturbed", &row);
 	put_limits(out, l->human->limits);
 }

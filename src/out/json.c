@@ -69,7 +69,7 @@ unsigned_integer(uint64_t v)
 	return json_integer(v < INT64_MAX ? (json_int_t)v : (json_int_t)INT64_MAX);
 }
 
-/* Find or make the object for the last name of a path; *path becomes that name. NULL: none. */
+/* Find or make the object for the last name of a path; *path becomes that name. NULL: failed. */
 static json_t *
 find_parent(json_t *o, const char **path, char separator)
 {

@@ -173,7 +173,7 @@ struct way {
 
 /* A value with the warm-up's: what crosses as the windows open would count at one end only. */
 static double
-whole(const struct np_bag *const ends[2], int column, const char *name)
+with_warm_up(const struct np_bag *const ends[2], int column, const char *name)
 {
 	char full[NP_BAG_NAME / 2];
 	double before;
@@ -185,12 +185,12 @@ whole(const struct np_bag *const ends[2], int column, const char *name)
 
 /* Is there a capture of this end that lost no packets? */
 static bool
-is_whole(const struct np_bag *end)
+is_complete(const struct np_bag *end)
 {
 	return np_bag_string(end, "wire.tap") != NULL && np_bag_number(end, "wire.dropped") == 0;
 }
 
-/* Fill *w for one direction, out of the near end or into it. False: a capture is not usable. */
+/* Fill *w for one direction, out of the near end or into it. False: no data, or a bad capture. */
 static bool
 compare(const struct np_bag *const ends[2], bool out, struct way *w)
 {
@@ -199,14 +199,14 @@ compare(const struct np_bag *const ends[2], bool out, struct way *w)
 	*w = (struct way){ .name = out ? "out" : "in",
 			   .from = out ? "local" : "remote",
 			   .to = out ? "remote" : "local",
-			   .sent = whole(ends, from, "data_segments"),
-			   .arrived = whole(ends, to, "data_segments"),
-			   .doubled = fmax(whole(ends, to, "doubled"), 0),
-			   .sent_again = whole(ends, from, "retransmitted_segments"),
-			   .taken_for_it = whole(ends, to, "retransmitted_segments"),
+			   .sent = with_warm_up(ends, from, "data_segments"),
+			   .arrived = with_warm_up(ends, to, "data_segments"),
+			   .doubled = fmax(with_warm_up(ends, to, "doubled"), 0),
+			   .sent_again = with_warm_up(ends, from, "retransmitted_segments"),
+			   .taken_for_it = with_warm_up(ends, to, "retransmitted_segments"),
 			   .warmed_up = value(ends, from, "warm_up.data_segments") >= 0,
 			   .open = np_bag_number(ends[from / 2], "wire.open_at_end") > 0 };
-	return is_whole(ends[0]) && is_whole(ends[1]) && w->sent > 0 && w->sent < MOST &&
+	return is_complete(ends[0]) && is_complete(ends[1]) && w->sent > 0 && w->sent < MOST &&
 	       w->arrived >= 0 && w->arrived < MOST && fabs(w->doubled) < MOST &&
 	       !(fabs(w->sent_again) >= MOST) && !(fabs(w->taken_for_it) >= MOST);
 }

@@ -31,7 +31,7 @@ put_value(FILE *out, const struct np_figures *f, int id)
 	fputs(text, out);
 }
 
-/* netperf leaves a text that was never set out of -k, but not "". Numbers have a value, or -1. */
+/* Is there a value to print? Not of a text that was never set ("" was); numbers have one, or -1. */
 static bool
 has_value(const struct np_figures *f, int id)
 {
@@ -86,7 +86,7 @@ put_column(FILE *out, const struct np_figures *f, int id, int line, const char *
 	fprintf(out, "%-*s", width - used, head);
 }
 
-/* -k */
+/* -k: a line NAME=value; nothing for a figure without a value. */
 static void
 put_line(FILE *out, const struct np_figures *f, int id, int line, const char **between)
 {

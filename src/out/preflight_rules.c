@@ -372,7 +372,7 @@ judge_tcp_options(const struct view *v, struct state *s)
 	return judge_switches(v, "host.tcp.", names, sizeof(names) / sizeof(names[0]), NULL, s);
 }
 
-/* Is that much data in flight enough for the bandwidth-delay product? `bytes` is the setting. */
+/* Is what a setting of `bytes` allows in flight, `data`, enough? by_default: without -s and -S. */
 static bool
 judge_memory(const struct view *v, double bytes, double data, bool by_default, struct state *s)
 {
@@ -589,7 +589,7 @@ struct printing {
 	const char *which;
 };
 
-/* Print a finding, with reason and remedy if it is no good one. ctx: struct printing. */
+/* Print a finding, with reason and remedy if it is not ok. ctx: struct printing. */
 static void
 print_one(void *ctx, const struct np_preflight_finding *f)
 {
@@ -634,7 +634,6 @@ np_preflight_summary(FILE *out, const char *which, const struct np_bag *host,
 		     s.count[NP_PREFLIGHT_UNREAD]);
 }
 
-/* A text, or "?" in place of NULL. */
 static const char *
 or_unknown(const char *text)
 {

@@ -191,7 +191,6 @@ append(struct np_selection *sel, const enum np_metric_id *ids)
 	}
 }
 
-/* The CPU figures of one end. */
 #define CPU_OF(end)                                                                                \
 	NP_M_##end##_CPU_UTIL, NP_M_##end##_CPU_PERCENT_USER, NP_M_##end##_CPU_PERCENT_SYSTEM,     \
 	    NP_M_##end##_CPU_PERCENT_IOWAIT, NP_M_##end##_CPU_PERCENT_IRQ,                         \
