@@ -95,8 +95,8 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *reques
 		return np_fail(err, NP_ESYS, errno, "no process for a session: request one");
 	}
 	if (!receive_answer(f, &a)) {
-		np_fail(err, NP_ESYS, errno,
-			"no process for a session: that which forks them does not answer");
+		np_fail(err, NP_ESYS, 0,
+			"no process for a session: its fork server does not answer");
 		ns_forkserver_end(f);
 		return err->code;
 	}
