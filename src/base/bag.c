@@ -123,8 +123,7 @@ append_item(struct np_bag *b, const char *name)
 	return &b->items[b->count++];
 }
 
-/*
- * Put v, with a copy of its `bytes` of text or list. To replace one needs room for its name again.
+/* Put v, with a copy of its `bytes` of text or list. Replacing needs room for the name once more.
  */
 __attribute__((format(printf, 2, 0))) static void
 put_value(struct np_bag *b, const char *name, va_list args, struct np_bag_item v, const void *data,

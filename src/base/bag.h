@@ -45,9 +45,7 @@ struct np_bag;
 struct np_bag *np_bag_new(void);
 void np_bag_free(struct np_bag *b);
 
-/*
- * Put a value, or count it as left out: no room, bad name, not finite. The name is for printf(3).
- */
+/* Put a value, or count it as left out (no room, bad name, not finite). name: as in printf(3). */
 void np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
 void np_bag_real(struct np_bag *b, double v, const char *name, ...)
@@ -81,7 +79,7 @@ bool np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *i
 
 /*
  * Find a list by name, of the kind REALS or INTS, or of either (0). Returns how many values it has;
- * 0: there is no such list. The far end may send lists of any length: compare theirs.
+ * 0: there is no such list. The far end may send any length: compare those that belong together.
  */
 size_t np_bag_list(const struct np_bag *b, const char *name, int kind, struct np_bag_item *list);
 

@@ -20,7 +20,7 @@ np_cpulist_has(const struct np_cpulist *l, unsigned cpu)
 	       (l->words[cpu / NP_CPULIST_BITS] >> cpu % NP_CPULIST_BITS & 1) != 0;
 }
 
-/* Read one to four digits: all are below 8192. Returns what follows; NULL, *n 0: there is none. */
+/* Read a number of up to four digits. Returns what follows; NULL, *n 0: none, or more digits. */
 static const char *
 take_number(const char *text, unsigned *n)
 {

@@ -16,13 +16,13 @@ struct np_cpulist {
 void np_cpulist_set(struct np_cpulist *l, unsigned cpu);
 bool np_cpulist_has(const struct np_cpulist *l, unsigned cpu);
 
-/* Add the processors of "0-3,8". False: it is no list; those before the fault are added. */
+/* Add the processors of "0-3,8". False: no list, or too large a number; those before are added. */
 bool np_cpulist_add(struct np_cpulist *l, const char *text);
 
 /* Write it as text; ranges for which there is no room are left out. Returns out. */
 char *np_cpulist_text(const struct np_cpulist *l, char *out, size_t size);
 
-/* Processors in turn, in the user's order: "0-3+8", "0-30:2". A comma separates the two ends. */
+/* Processors in turn, in the user's order: "0-3+8", "0-30:2" (no comma: -T LOCAL,REMOTE). */
 enum {
 	NP_CPU_TURNS = 1024,   /* most processors of a list */
 	NP_CPU_TURNS_TEXT = 32 /* bytes of its text in messages, its NUL included */

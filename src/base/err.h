@@ -10,13 +10,13 @@ enum np_errc {
 	NP_ECONTROL, /* a name was not resolved, or no control connection made */
 	NP_EPEER,    /* the peer reported an error, vanished or is no netperf peer */
 	NP_ETIME,    /* a deadline passed */
-	NP_EUNSUP,   /* neither this program nor this machine can do that */
+	NP_EUNSUP,   /* this program, or this machine, can't do that */
 	NP_EPLAIN    /* netperf prints it on standard output, without a prefix, status 255 */
 };
 
 struct np_err {
 	enum np_errc code;
-	int sys; /* errno of the fault, of the peer's with NP_EPEER; 0: none */
+	int sys; /* errno of the failure (NP_EPEER: the peer's); 0: none */
 	char msg[512];
 };
 
@@ -24,10 +24,10 @@ struct np_err {
 int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* The same for a mistake on the command line. */
+/* np_fail() for a mistake on the command line. */
 #define np_usage(err, ...) np_fail(err, NP_EUSAGE, 0, __VA_ARGS__)
 
-/* The same, but strerror(sys) is not added to the text. */
+/* np_fail(), but strerror(sys) is not added to the text. */
 int np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 

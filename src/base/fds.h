@@ -15,7 +15,7 @@ void np_fds_close(int fd);
 /* Replace 0, 1 and 2 by /dev/null. Returns 0, or -1 with errno. */
 int np_fds_to_null(void);
 
-/* Inherited ones would keep the caller's pipes and locks alive. `last` is 2, or a passed socket. */
+/* Close all above `last` (2, or a passed socket): inherited ones keep pipes and locks alive. */
 void np_fds_close_above(int last);
 
 /* For a new process: close all descriptors above 2 except those to keep. Sorts keep; skips -1. */
@@ -30,11 +30,11 @@ bool np_fds_unshare(int *keep, size_t count);
 
 /*
  * Raise the soft RLIMIT_NOFILE, up to the hard one, for `count` descriptors and 128 others. Returns
- * the soft limit as it then is; UINT_MAX: not known.
+ * the soft limit as it then is; UINT_MAX: not known, or none.
  */
 unsigned np_fds_raise_limit(unsigned count);
 
-/* Send copies of up to NP_FDS_PASSED descriptors (unix(7)). Never waits. False, errno: not sent. */
+/* Send bytes, and copies of up to NP_FDS_PASSED descriptors (unix(7)); don't wait. False: errno. */
 enum { NP_FDS_PASSED = 2 };
 bool np_fds_pass(int over, const void *bytes, size_t size, const int *fds, size_t count);
 

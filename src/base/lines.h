@@ -9,7 +9,7 @@
 
 enum { NP_CACHE_LINE = 64 };
 
-/* Like calloc(3), but every page is in memory already; released with free(). */
+/* calloc(3) of whole cache lines, with every page in memory already; released with free(). */
 static inline void *
 np_cache_lines_new(size_t count, size_t size)
 {

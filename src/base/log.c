@@ -158,7 +158,7 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 	log->sink(log->ctx, level, true, whole.line);
 }
 
-enum { LINE = NP_LOG_EVENT + 80 };
+enum { LINE = NP_LOG_EVENT + 80 }; /* a line after its priority, date, program and process */
 
 /* Write a line by put() (false: no room), after one about lost lines. priority: of syslog(3). */
 static void
@@ -178,8 +178,8 @@ deliver(struct np_log_out *out, const char *line,
 }
 
 /*
- * write(2) that never waits for a reader: by send(), or RWF_NOWAIT for a pipe (before Linux 6.4,
- * poll(2), unless another writer fills it). A file has no reader to wait for.
+ * write(2) that does not wait for a reader: send() on a socket, RWF_NOWAIT on a pipe. Pipes before
+ * Linux 6.4 lack that: poll(2) first, and wait only if another writer fills the pipe meanwhile.
  */
 static ssize_t
 write_now(int fd, const char *text, size_t size)

@@ -50,7 +50,7 @@ struct np_log_out {
 /* A sink: "<program>[pid]: line" on standard error. */
 void np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
-/* Connect to /dev/log; again after closing inherited descriptors: its number may be reused. */
+/* Connect to /dev/log, or anew. Close inherited descriptors before: later, out->fd may be lost. */
 void np_log_open_syslog(struct np_log_out *out);
 
 /* A sink: to syslog, facility daemon. (libc's syslog(3) would wait for the reader.) */

@@ -14,8 +14,8 @@
 #include "base/lines.h"
 
 enum {
-	LARGE = 128 << 10,           /* bytes from which on malloc(3) of glibc maps pages */
-	BEHIND = 2 * sizeof(size_t), /* its head before a buffer, and its alignment */
+	LARGE = 128 << 10,           /* bytes from which on glibc's malloc(3) maps pages */
+	BEHIND = 2 * sizeof(size_t), /* malloc(3)'s header, and its alignment */
 	PAGE = 4096,
 	FILL_S = 5 /* how long a FIFO may be without data */
 };

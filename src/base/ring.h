@@ -27,8 +27,8 @@ struct np_ring {
 };
 
 /*
- * Allocate width >= 1 buffers of size >= 1 bytes with netperf's text, for np_ring_free().
- * alignment: a power of two, 0 is 1. NP_EUSAGE: over NP_RING_MAX bytes; NP_ESYS: no memory.
+ * Allocate `width` buffers of `size` bytes with netperf's text, for np_ring_free(). NP_EUSAGE:
+ * none, over NP_RING_MAX bytes, or alignment no power of two (0 is 1); NP_ESYS: no memory.
  */
 int np_ring_make(struct np_ring *ring, size_t width, size_t size, size_t alignment, size_t offset,
 		 struct np_err *err);

@@ -14,7 +14,7 @@
  */
 int np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err);
 
-/* The same for a passphrase: NP_EUSAGE unless the line has 1 to size - 1 characters. */
+/* np_secret_read() for a passphrase: NP_EUSAGE unless it has 1 to size - 1 characters. */
 int np_secret_passphrase(const char *path, char *text, size_t size, struct np_err *err);
 
 /* Are the two the same? Takes the same time wherever they differ. */

@@ -51,7 +51,7 @@ bool np_text_has_word(const char *text, const char *word);
  */
 bool np_text_clean(char *text);
 
-/* The same, but only printable ASCII is kept: the character set of the reader is unknown. */
+/* Replace all but printable ASCII by '?': the character set of the reader is unknown. */
 void np_text_printable(char *text);
 
 /* The first invisible character, or look-alike of a hyphen, blank or quote. false: none. */

@@ -207,7 +207,7 @@ open_flags(enum np_trusted kind)
 	       (kind == NP_TRUSTED_DIR ? O_DIRECTORY : O_NONBLOCK | O_NOCTTY);
 }
 
-/* Open the last part, no link. Checked before, as opening a device may act, and again after. -1. */
+/* Open the last part, no link. Check before, as opening a device may act, and after. -1: err. */
 static int
 open_last(const struct walk *w, const char *name, const struct stat *seen, int no_follow,
 	  struct np_err *err)

@@ -46,7 +46,7 @@ struct np_trusted_spot {
  *   owner's, and a file may have one name only;
  * - elsewhere all links are followed, and anything but a directory may be written.
  *
- * base/output.h writes there. Returns err->code as np_trusted_open() would.
+ * base/output.h writes there. NP_OK, NP_EUSAGE or NP_ESYS, as np_trusted_open().
  */
 int np_trusted_find(const char *path, struct np_trusted_spot *spot, struct np_err *err);
 

@@ -25,14 +25,12 @@ np_excess(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/*
- * "[+-]digits[kKmMgG]": k m g are powers of 1000, K M G of 1024. -1: no such number, or too large.
- */
+/* "[+-]digits[kKmMgG]": k m g are powers of 1000, K M G of 1024. -1: no number, or too large. */
 int np_parse_count(const char *text, int64_t *out);
 
 /*
- * A test length: a count ("5m" is 5 million) or "10s", "1m30s", "0.5", "500ms". *out: seconds,
- * rounded up by *less_ms milliseconds.
+ * A test length in seconds: a count ("5m": 5 million; netperf's negative ones are bytes or
+ * transactions), or "10s", "1m30s", "0.5", "500ms", rounded up by *less_ms milliseconds. 0 or -1.
  */
 int np_parse_length(const char *text, int64_t *out, uint32_t *less_ms);
 
