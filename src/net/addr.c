@@ -288,8 +288,8 @@ lookup(const char *host, const char *service, const struct addrinfo *hints, stru
 
 /* np_resolve() for a family that the resolver does not know. */
 static int
-read_address(const char *host, const char *service, int family, struct np_addrs *out,
-	     struct np_err *err)
+parse_host_and_port(const char *host, const char *service, int family, struct np_addrs *out,
+		    struct np_err *err)
 {
 	const struct np_family *f = np_family(family);
 	const struct servent *known;
@@ -308,7 +308,7 @@ read_address(const char *host, const char *service, int family, struct np_addrs 
 	if (service == NULL || f->port_size == 0) {
 		return NP_OK;
 	}
-	/* Not a number: a service of services(5), at its IP port. */
+	/* Not a number: a service of services(5), with its IP port as the port here. */
 	if (np_parse_int(service, &port) != 0) {
 		known = getservbyname(service, NULL);
 		port = known != NULL ? ntohs((uint16_t)known->s_port) : -1;
@@ -358,7 +358,7 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 	}
 	family = np_family_or(family, named);
 	if (np_family(family)->parse != NULL) {
-		return read_address(host, service, family, out, err);
+		return parse_host_and_port(host, service, family, out, err);
 	}
 	rc = lookup(host, service != NULL ? service : "0", &hints, &list);
 	if (rc == EAI_SERVICE) {

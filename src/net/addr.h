@@ -32,8 +32,8 @@ struct np_family {
 	size_t port_at;     /* offset of the port */
 	size_t port_size;   /* its bytes: 1; 2: network order; 4: host order; 0: no port */
 	uint8_t loop_bits;  /* prefix length of loopback addresses; 0: none */
-	uint8_t owner;      /* first bytes, the same in all addresses of one host; 0: none */
-	uint8_t network;    /* the same for one network */
+	uint8_t owner;      /* how many first bytes all addresses of a host share; 0: none */
+	uint8_t network;    /* how many those of a network share */
 	bool has_edges;     /* the first and last address of a network are no hosts */
 	bool is_here;       /* data never leave the machine */
 	bool self_named;    /* the kernel gives sockets addresses; no bind(2) */
@@ -77,7 +77,7 @@ const char *np_addr_text(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 /* The numeric address alone. Returns buf. */
 const char *np_addr_host(const struct np_addr *a, char buf[NP_ADDR_TEXT]);
 
-/* The same, with a buffer that lasts as long as the block of the caller. */
+/* These two, with a buffer that lasts as long as the block of the caller. */
 #define NP_ADDR_STR(a) np_addr_text(a, (char[NP_ADDR_TEXT]){ "" })
 #define NP_HOST_STR(a) np_addr_host(a, (char[NP_ADDR_TEXT]){ "" })
 
@@ -100,7 +100,7 @@ void np_addr_set_bytes(struct np_addr *a, const uint8_t *bytes);
 void np_addr_to_wire(const struct np_addr *a, uint8_t *bytes);
 void np_addr_from_wire(struct np_addr *a, const uint8_t *bytes);
 
-/* Make an address from these bytes; len is 0 if `bytes` is NULL, or the family has none. */
+/* Make an address; bytes: as np_addr_bytes(). len is 0 if it is NULL, or the family has none. */
 void np_addr_make(struct np_addr *a, int family, const uint8_t *bytes, uint32_t port);
 
 /* Copy an IP address; len is 0 if sa is NULL or no IP address. */

@@ -313,7 +313,7 @@ take_packet(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned c
 	}
 }
 
-/* Read packets; if there are none, wait until a block times out. */
+/* Read packets, waiting for a block if there are none. Returns how many; < 0: it failed. */
 static int
 read_some(struct np_capture *c)
 {

@@ -60,7 +60,7 @@ struct np_follow_copy {
 /* Zeroed: nothing was seen yet. */
 struct np_follow {
 	struct np_follow_counts count;
-	bool at_sender; /* the tap is at the sender: only a packet's same mark means doubled */
+	bool at_sender; /* the tap is at the sender: only equal marks show a doubled packet */
 	bool follows;   /* a first packet was seen, which set `next` */
 	uint64_t next;  /* number after the highest one seen, extended to 64 bits */
 	struct np_follow_mark newest; /* of the packet that was sent last, as far as known */
@@ -77,7 +77,7 @@ struct np_follow {
 /* Handle a packet, and count what it shows; rtt_ns: the longest known round trip, 0 if unknown. */
 void np_follow(struct np_follow *f, const struct np_follow_packet *p, uint64_t rtt_ns);
 
-/* The number of segments of `each` bytes that carry `bytes` bytes. */
+/* The number of segments of `each` bytes (0: of any size, so one) that carry `bytes` bytes. */
 uint64_t np_follow_parts(uint64_t bytes, uint64_t each);
 
 #endif

@@ -45,8 +45,8 @@ struct side {
 	uint32_t mss, ordinary; /* from the SYN; largest payload of an ordinary packet so far */
 	uint64_t zero_since_ns; /* 0: window open */
 	struct np_follow follow;
-	struct np_follow_counts warm_up; /* its counts before the restart, */
-	uint64_t warm_up_segments;       /* and data_segments */
+	struct np_follow_counts warm_up; /* follow.count before the restart */
+	uint64_t warm_up_segments;       /* data_segments before it */
 	uint32_t fin_next;               /* sequence number after its FIN */
 	bool fin_acked;
 };
@@ -83,7 +83,7 @@ struct np_ledger {
 	struct np_ledger_flow flow;
 	uint64_t first_ns, last_ns, malformed;
 	uint64_t syn_ns, rtt_ns; /* time of our SYN; its round trip; 0: not known */
-	/* The same for the latest time stamp echoed by the far end: longer under load. */
+	/* When `stamp` was sent; the last echo's round trip, longer under load than the SYN's. */
 	uint64_t stamp_ns, echo_ns; /* stamp_ns 0: no echo is awaited */
 	uint32_t stamp, last_stamp; /* awaited; last one sent */
 	struct side side[2];
@@ -102,7 +102,7 @@ struct segment {
 	bool stamped; /* it has `stamp` and `echo` (TSval and TSecr) */
 };
 
-/* A number in network order; likewise get32(). */
+/* A number in network order, of 16 or (get32()) 32 bits. */
 static uint32_t
 get16(const uint8_t *at)
 {
@@ -190,7 +190,7 @@ ethernet(struct packet *p)
 	return type;
 }
 
-/* Take off a cooked header, which the capture made: not in link_bytes. Returns as ethernet(). */
+/* Take off a cooked header, which the capture made: not in link_bytes. 0: incomplete. */
 static uint32_t
 cooked(struct packet *p, size_t size, size_t type_at)
 {
@@ -277,7 +277,7 @@ is_extension(unsigned protocol)
 	       protocol == IPPROTO_AH;
 }
 
-/* The same for IPv6 with extension headers, up to the fragment header of a later fragment. */
+/* As ipv4(), with extension headers. Of a later fragment, nothing beyond the fragment header. */
 static bool
 ipv6(struct packet *p)
 {
@@ -443,7 +443,7 @@ bucket_of(uint64_t n)
 	return (log2 + (n >= STEPS)) * STEPS + (unsigned)(n >> log2) % STEPS;
 }
 
-/* The element of wire.*.size_counts for a segment of that many bytes. */
+/* The element of wire.*.size_counts for a segment of that many bytes from the IP header on. */
 static unsigned
 size_class(uint64_t bytes)
 {
@@ -476,12 +476,12 @@ most_payload(const struct np_ledger *l, const struct side *s, unsigned ip, unsig
 }
 
 /*
- * Count a packet as the segments that carry `payload`, each with all headers; `transport`: bytes of
- * its TCP or UDP header, 0 of a later fragment. Returns a segment's largest payload; 0: unknown.
+ * Count a packet as segments that carry `payload`, each with all headers; `transport`: bytes of its
+ * TCP or UDP header (later fragment: 0). Returns a segment's largest payload; 0: unknown, fragment.
  */
 static uint64_t
-count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned transport,
-      uint64_t payload)
+count_packet(struct np_ledger *l, struct side *s, const struct packet *p, unsigned transport,
+	     uint64_t payload)
 {
 	uint32_t headers = p->ip_bytes + transport;
 	uint64_t most = most_payload(l, s, p->ip_bytes, transport);
@@ -525,7 +525,7 @@ count(struct np_ledger *l, struct side *s, const struct packet *p, unsigned tran
 	return each;
 }
 
-/* Remember a first fragment, of the flow or not: the others belong to it. */
+/* Remember a first fragment, ours or not, for the later ones, and settle its orphans. */
 static void
 remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bool ours)
 {
@@ -549,7 +549,8 @@ remember_first(struct np_ledger *l, const struct packet *p, enum direction d, bo
 			l->side[o->direction].orphans--;
 			l->side[o->direction].orphan_bytes -= o->packet.total;
 			if (f->ours) {
-				count(l, &l->side[f->direction], &o->packet, 0, o->packet.left);
+				count_packet(l, &l->side[f->direction], &o->packet, 0,
+					     o->packet.left);
 			}
 			o->packet.is_fragment = false; /* marks a free place */
 		}
@@ -593,7 +594,7 @@ count_tcp(struct np_ledger *l, enum direction d, struct packet *p)
 	if ((seg.flags & SYN) != 0 && seg.mss != 0) {
 		s->mss = seg.mss;
 	}
-	each = count(l, s, p, seg.header, payload);
+	each = count_packet(l, s, p, seg.header, payload);
 	s->syn += (seg.flags & SYN) != 0;
 	s->fin += (seg.flags & FIN) != 0;
 	s->rst += (seg.flags & RST) != 0;
@@ -664,11 +665,11 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 		l->first_ns = l->first_ns == 0 || p.at_ns < l->first_ns ? p.at_ns : l->first_ns;
 		l->last_ns = p.at_ns > l->last_ns ? p.at_ns : l->last_ns;
 		if (!p.is_first) {
-			count(l, &l->side[d], &p, 0, p.left);
+			count_packet(l, &l->side[d], &p, 0, p.left);
 		} else if (l->flow.protocol == IPPROTO_TCP) {
 			count_tcp(l, d, &p);
 		} else if (take(&p, UDP_HEADER) != NULL) {
-			count(l, &l->side[d], &p, UDP_HEADER, p.left);
+			count_packet(l, &l->side[d], &p, UDP_HEADER, p.left);
 		} else {
 			l->malformed++;
 		}

@@ -23,7 +23,7 @@ enum np_ledger_link {
 	NP_LINK_NULL      /* four bytes of address family, in either order */
 };
 
-enum { NP_LEDGER_SIZES = 8 }; /* of segments: up to 64, 128, 256, 512, 1024, 1518, 9018, more */
+enum { NP_LEDGER_SIZES = 8 }; /* of IP: up to 64, 128, 256, 512, 1024, 1518, 9018 bytes, more */
 
 /* Ports of one end of several flows, a bit each. count 0: that of the address in the flow. */
 struct np_ledger_ports {

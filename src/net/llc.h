@@ -16,7 +16,7 @@ enum {
 /* A socket on that interface and a free SAP; needs CAP_NET_RAW. The descriptor, or -1 with err. */
 int np_llc_open(const struct np_eth *l, struct np_err *err);
 
-/* The same, listening: l->llc_fd, which np_eth_close() closes. */
+/* Open one that listens, l->llc_fd, which np_eth_close() closes. NP_OK, or err->code. */
 int np_llc_listen(struct np_eth *l, struct np_err *err);
 
 /* Make the address of a station's SAP, 1 to 255; 0: any, of which bind(2) chooses a free one. */

@@ -40,7 +40,7 @@ may_reach(const struct np_addrs *local, const struct np_addr *to)
 	return may;
 }
 
-/* The next address that a local one may reach, of the first one's family or another. NULL: none. */
+/* The next address from *i on, of the first's family or not, that `local` may reach. NULL: none. */
 static const struct np_addr *
 next_of(const struct np_addrs *remote, const struct np_addrs *local, bool first_family, size_t *i)
 {

@@ -1,4 +1,4 @@
-/* Sockets: a list of options to set, sockets made by it, control connections and listeners. */
+/* Sockets: a list of options to set, sockets made with it, control connections and listeners. */
 #ifndef NP_NET_SOCK_H
 #define NP_NET_SOCK_H
 
@@ -23,9 +23,7 @@ struct np_sockopts {
 	} at[NP_SOCKOPTS_MAX];
 	size_t count; /* more than NP_SOCKOPTS_MAX: np_sockopts_apply() fails */
 
-	/*
-	 * Replaces setsockopt(2) of TCP_CONGESTION: a client's name could load a module. Or NULL.
-	 */
+	/* Replaces setsockopt(2) of TCP_CONGESTION, where a name may load a module. Or NULL. */
 	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
 	void *permit_ctx;
 };
@@ -59,7 +57,7 @@ int np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err);
 int np_sock_open(int family, int socktype, int protocol, const struct np_sockopts *opts,
 		 const struct np_addr *local, struct np_err *err);
 
-/* Has the kernel such sockets? AF_UNSPEC: IPv4, or IPv6 without it. Returns as np_sock_open(). */
+/* Has the kernel such sockets? AF_UNSPEC: IPv4, or IPv6 without it. A descriptor, or -1. */
 int np_sock_trial(int family, int socktype, int protocol, struct np_err *err);
 
 /* Bind a socket that np_sock_open() did not. NP_ESYS. */

@@ -17,7 +17,7 @@ struct np_sources {
 	size_t count;
 	uint32_t port; /* that they have to come from; 0: any */
 	unsigned bits; /* how many first bits of an address are compared; 0: all */
-	/* IPv6: its /64, as hosts use temporary addresses (RFC 8981); no loopback or link-local. */
+	/* IPv6: accept all of its /64 (RFC 8981: temporary addresses); not loopback, link-local. */
 	bool networks;
 };
 
@@ -28,9 +28,9 @@ bool np_sources_have(const struct np_sources *s, const struct np_addr *from);
 bool np_sources_single(const struct np_sources *s);
 
 /*
- * Connect a bound IP datagram socket: from now on it receives only from that address and port (0:
- * any), queued ones aside. From a wildcard, it is bound to the route's address. It can still send
- * elsewhere. ICMP errors make its calls fail (np_io_failed()). NP_ESYS.
+ * Connect a bound IP datagram socket (of `family`): from now on it receives only from that address
+ * and port (0: any), but first those queued. A wildcard it is bound to becomes the route's address.
+ * It can still send elsewhere. ICMP errors make its calls fail (np_io_failed()). NP_ESYS.
  */
 int np_sock_limit_source(int fd, int family, const struct np_addr *peer, uint32_t port,
 			 struct np_err *err);

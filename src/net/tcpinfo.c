@@ -156,7 +156,7 @@ np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest)
 	return unwrap(seen, likely) == unwrap(seen, least) ? unwrap(seen, likely) : -1;
 }
 
-/* All segments: `data`, and acknowledgements of `other` (one for two), below 2^32. -1: unknown. */
+/* All segments: `data`, and fewer than 2^32 ACKs (one for two of `other`). -1: unknown. */
 static int64_t
 with_acks(uint32_t seen, int64_t data, int64_t other)
 {
@@ -184,7 +184,7 @@ segments_of(const struct tcp_info *i, size_t at)
 	}
 }
 
-/* The value of a field, in its unit; -1: not known, or no limit. */
+/* The value of a field, in the bag's unit; -1: not known, or no limit. */
 static int64_t
 value_of(const struct tcp_info *info, const struct field *f)
 {
@@ -225,7 +225,7 @@ np_tcp_sampled(size_t i, size_t len)
 	return NULL;
 }
 
-/* Add a value of field n, which may already be that of several connections; -1: none. */
+/* Add a value of field n, of `known` connections together; -1: none. */
 static void
 add(struct np_tcp_sum *s, size_t n, int64_t v, uint32_t known)
 {
@@ -366,7 +366,7 @@ np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *in
 	np_bag_int(into, info.tcpi_delivery_rate_app_limited, "tcp.delivery_app_limited");
 }
 
-/* -1 if the kernel filled fewer bytes. */
+/* A member's value; -1: the kernel filled fewer bytes. */
 #define BRIEF(info, len, member)                                                                   \
 	((len) >= offsetof(struct tcp_info, tcpi_##member) + sizeof((info).tcpi_##member)          \
 	     ? (int64_t)(info).tcpi_##member                                                       \

@@ -8,15 +8,13 @@
 
 #include "base/bag.h"
 
-/* Bytes acknowledged and received, which grow while the connection carries data; 0: unknown. */
+/* Bytes acknowledged and received: while they grow, data move. 0: none yet, or unknown. */
 uint64_t np_tcp_moved(int fd);
 
 /* How long the peer's kernel is silent; 0 unless two probes or retransmissions had no answer. */
 uint64_t np_tcp_silent_ns(int fd);
 
-/*
- * The smoothed round trip, at most twice the least: a first sample may be 1 s too long. 0: unknown.
- */
+/* The smoothed round trip, at most twice the least: a first one may be 1 s too long. 0: unknown. */
 uint64_t np_tcp_round_trip_ns(int fd);
 
 /* The progress of a reliable connection. */
@@ -36,7 +34,7 @@ bool np_tcp_acked(int fd, struct np_acked *p);
  */
 int64_t np_tcp_segments(uint32_t seen, uint64_t bytes, uint32_t mss, uint32_t largest);
 
-/* The name of value i of a sample, after "tcp.samples." (doc/evidence.md). NULL: beyond `len`. */
+/* The name, after "tcp.samples.", of value i of a sample. NULL: TCP_INFO's `len` bytes lack it. */
 enum { NP_TCP_SAMPLED = 16 }; /* values of a sample */
 const char *np_tcp_sampled(size_t i, size_t len);
 
@@ -58,11 +56,10 @@ void np_tcp_sum_join(struct np_tcp_sum *into, const struct np_tcp_sum *from);
  * empty one. Those for which connections differ lose their value. */
 void np_tcp_sum_since(struct np_tcp_sum *s, const struct np_tcp_sum *before);
 
-/*
- * The values of a sample; and all values as tcp.*. Both are of `conns` connections, of which some
- * were added. fd, the first one, tells what all have: window scales, congestion control.
- */
+/* The values of a sample for all `conns` connections, scaled up if only some were added. */
 void np_tcp_sum_sample(const struct np_tcp_sum *s, uint32_t conns, int64_t v[NP_TCP_SAMPLED]);
+
+/* Put all values, so scaled, as tcp.*, and of fd, the first one, window scales and the like. */
 void np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *into);
 
 /* A sample that has only the times that add up, such as rwnd_limited_us; 0 for other values. */
