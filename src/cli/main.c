@@ -490,7 +490,7 @@ run_test(struct session *s, struct np_err *err)
 		fputs(cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made, stdout);
 		return NP_OK;
 	case NP_TEST_LOC_CPU:
-		print_cpu_rate(cli, "local", np_cpu_rate(), np_cpu_count());
+		print_cpu_rate(cli, "local", np_cpu_ticks_per_s(), np_cpu_count());
 		return NP_OK;
 	case NP_TEST_REM_CPU:
 	case NP_TEST_UNKNOWN: /* settle() has refused it */

@@ -134,7 +134,7 @@ judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progres
 static double
 share_of_time(uint64_t ticks, double seconds)
 {
-	return seconds > 0 ? (double)ticks / np_cpu_rate() / seconds : 0;
+	return seconds > 0 ? (double)ticks / np_cpu_ticks_per_s() / seconds : 0;
 }
 
 /* Other programs' user time in us: the most of a worker's processor, less this process's on all. */
@@ -155,7 +155,7 @@ others_us(struct np_disturbed *d, const struct np_witness *w)
 				   &did); /* zeros if not known */
 		user = did.user > user ? did.user : user;
 	}
-	user = (uint64_t)((double)user / np_cpu_rate() * 1e9);
+	user = (uint64_t)((double)user / np_cpu_ticks_per_s() * 1e9);
 	return np_excess(user, own_ns) / 1000;
 }
 

@@ -149,7 +149,7 @@ take_mount(const char *line, const char *prefix, const char *controller, const c
 	return true;
 }
 
-/* Find the hierarchy among the mounts of a process: "self", or a number, with its own root. */
+/* Find the hierarchy in the mounts of process "self", or N, where paths are below /proc/N/root. */
 static bool
 find_tree_of(const char *root, const char *process, const char *controller, const char *group,
 	     struct np_cgroup_tree *tree)
@@ -433,7 +433,7 @@ read_pressure(struct pressure *p)
 
 /* If this process was moved, the open files are no longer those of its group. */
 static void
-check_group(struct np_cgroup *c)
+note_if_moved(struct np_cgroup *c)
 {
 	char now[TEXT];
 
@@ -450,7 +450,7 @@ np_cgroup_begin(struct np_cgroup *c)
 	if (c == NULL) {
 		return;
 	}
-	check_group(c);
+	note_if_moved(c);
 	for (size_t i = 0; i < c->levels; i++) {
 		read_level(c, &c->level[i], &c->from[i]);
 	}
@@ -503,7 +503,7 @@ np_cgroup_end(struct np_cgroup *c, struct np_bag *into)
 	if (c == NULL) {
 		return;
 	}
-	check_group(c);
+	note_if_moved(c);
 	put_quota(c, into);
 	for (int i = 0; i < PRESSURES; i++) {
 		struct pressure *p = &c->pressure[i];

@@ -236,17 +236,17 @@ np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int
 
 size_t
 np_cpu_each(const struct np_cpu_times *from, const struct np_cpu_times *to,
-	    void (*tell)(void *ctx, const struct np_cpu_ticks *did), void *ctx)
+	    void (*tell)(void *ctx, const struct np_cpu_ticks *spent), void *ctx)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < to->count; i++) {
-		struct np_cpu_ticks did;
+		struct np_cpu_ticks spent;
 
-		if (np_cpu_ticks(from, to, to->cpus[i].id, &did)) {
+		if (np_cpu_ticks(from, to, to->cpus[i].id, &spent)) {
 			count++;
 			if (tell != NULL) {
-				tell(ctx, &did);
+				tell(ctx, &spent);
 			}
 		}
 	}
@@ -276,7 +276,7 @@ np_cpu_count(void)
 }
 
 double
-np_cpu_rate(void)
+np_cpu_ticks_per_s(void)
 {
 	return (double)sysconf(_SC_CLK_TCK);
 }

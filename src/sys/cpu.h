@@ -49,16 +49,18 @@ struct np_cpu_ticks {
 bool np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
 		  struct np_cpu_ticks *out);
 
-/* Call tell (unless NULL) for each processor in both, by rising number. Returns how many. */
+/* Call tell (unless NULL) for each processor that both have, by rising number. Returns how many. */
 size_t np_cpu_each(const struct np_cpu_times *from, const struct np_cpu_times *to,
-		   void (*tell)(void *ctx, const struct np_cpu_ticks *did), void *ctx);
+		   void (*tell)(void *ctx, const struct np_cpu_ticks *spent), void *ctx);
 
 /* The share of all processors' time since boot that the hypervisor gave to other guests. */
 double np_cpu_stolen(const struct np_cpu_times *t);
 
-/* How many processors are online, and how many of /proc/stat's clock ticks a second has. */
+/* How many processors are online. */
 int np_cpu_count(void);
-double np_cpu_rate(void);
+
+/* Clock ticks a second, the unit of /proc/stat (USER_HZ, mostly 100); not a frequency. */
+double np_cpu_ticks_per_s(void);
 
 /* Threads that run or are ready to (proc_loadavg(5)), this one too. -1 with errno: not known. */
 long np_cpu_load(const char *root);

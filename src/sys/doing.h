@@ -31,7 +31,7 @@ struct np_doing {
 /* Open the files of a thread (gettid(2)). root: the directory above proc; "" except in tests. */
 void np_doing_open(struct np_doing *d, const char *root, int thread);
 
-/* Take a sample. `blocked` is counted if it is not known in what a blocked thread waits. */
+/* Take a sample. Of a blocked thread, count `blocked` if it is not known in what it waits. */
 void np_doing_look(struct np_doing *d, enum np_doing_what blocked);
 
 /* The thread's time since the last call, and d->cpu: where it ran last. False: not known. */

@@ -23,14 +23,14 @@ long np_file_line_of(char *out, size_t size, int fd);
 int np_file_number_of(int64_t *out, int fd);
 #define np_file_number(out, ...) np_file_number_of(out, np_file_open(__VA_ARGS__))
 
-/* Read a whole file; free the result. NULL with *error if that fails, or for more than 64 MiB. */
+/* Read a whole file; free the result. NULL: *error is a positive errno, EFBIG beyond 64 MiB. */
 char *np_file_all_of(int *error, int fd);
 #define np_file_all(error, ...) np_file_all_of(error, np_file_open(__VA_ARGS__))
 
-/* Read an open file again from its beginning (a file of /proc: as it is now). Returns as above. */
+/* np_file_read() of an open file, again from its beginning (of /proc: as it is now). */
 long np_file_again(char *out, size_t size, int fd);
 
-/* The last name of a symbolic link's text, "virtio2" of "../../../virtio2". Returns as above. */
+/* The last name in a symbolic link ("virtio2" of "../virtio2"). Its length, or a negative errno. */
 long np_file_link(char *out, size_t size, const char *root, const char *path, ...)
     __attribute__((format(printf, 4, 5)));
 

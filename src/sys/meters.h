@@ -67,7 +67,7 @@ struct np_softnet {
 	uint64_t processed, dropped, squeezed;
 };
 
-/* Call `each` for all processors that are online; also used alone. 0, or a negative errno. */
+/* Call `each` for all processors that are online. 0, or a negative errno. */
 int
 np_softnet_each(const char *root, void (*each)(void *ctx, const struct np_softnet *), void *ctx);
 

@@ -389,24 +389,24 @@ struct cpu_output {
 	bool idle_too;
 };
 
-/* For np_cpu_each(): put how a processor spent its time; one that was idle only with idle_too. */
+/* For np_cpu_each(): put how a processor spent its time; if 99 % idle, only with idle_too. */
 static void
-put_cpu(void *ctx, const struct np_cpu_ticks *did)
+put_cpu(void *ctx, const struct np_cpu_ticks *spent)
 {
 	const struct {
 		const char *name;
 		uint64_t ticks;
 	} parts[] = {
-		{ "user", did->user }, { "system", did->system }, { "softirq", did->softirq },
-		{ "irq", did->irq },   { "iowait", did->iowait }, { "steal", did->steal },
-		{ "idle", did->idle },
+		{ "user", spent->user }, { "system", spent->system }, { "softirq", spent->softirq },
+		{ "irq", spent->irq },   { "iowait", spent->iowait }, { "steal", spent->steal },
+		{ "idle", spent->idle },
 	};
-	const double all = (double)did->all;
+	const double all = (double)spent->all;
 	const struct cpu_output *t = ctx;
 
-	if (all > 0 && (t->idle_too || (double)did->idle / all < 0.99)) {
+	if (all > 0 && (t->idle_too || (double)spent->idle / all < 0.99)) {
 		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-			np_bag_real(t->into, (double)parts[i].ticks / all, "cpu.%d.%s", did->id,
+			np_bag_real(t->into, (double)parts[i].ticks / all, "cpu.%d.%s", spent->id,
 				    parts[i].name);
 		}
 	}

@@ -20,7 +20,7 @@
 #include "sys/rtnl.h"
 #include "sys/tc.h"
 
-enum { WATCH_MS = 10, QUEUES = 4096 };
+enum { WATCH_MS = 10, QUEUES = 4096 }; /* shortest count of packets; most queues */
 
 /* The facts that --preflight's rules judge, by where they are read. */
 static const char *const from_link[] = { "host.nic.up", "host.nic.mtu", "host.nic.gso_max_size",

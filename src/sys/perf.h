@@ -17,9 +17,9 @@ struct np_perf_events {
 extern const struct np_perf_events np_perf_processor;
 
 struct np_perf {
-	bool is_open, user_only;
-	int error;  /* errno, if it can't be opened or read; 0 */
-	bool never; /* other programs used the processor's counters all the time */
+	bool is_open, user_only; /* user_only: without the kernel's part */
+	int error;               /* errno of opening or reading them; 0: none */
+	bool never;              /* other programs used the processor's counters all the time */
 	int fd[NP_PERF_EVENTS];
 	/* The time asked for, and the time counted; until np_perf_end() those at the beginning. */
 	uint64_t enabled_ns, running_ns;
@@ -33,7 +33,7 @@ void np_perf_open(struct np_perf *p, const struct np_perf_events *e);
 /* Count from now on. May be called again. */
 void np_perf_begin(struct np_perf *p);
 
-/* Stop counting. */
+/* Set `value` and the times to what was counted since np_perf_begin(). */
 void np_perf_end(struct np_perf *p);
 
 /* Close them, in the thread that opened them. May be called twice. The values are kept. */

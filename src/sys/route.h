@@ -7,7 +7,7 @@
 
 #include "base/bag.h"
 
-/* Put host.route.* for the route to an IP address, nothing for others; `from` without IP: any. */
+/* Put host.route.* for the route to an IP address, else nothing; `from` not IP: any source. */
 void np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np_bag *into);
 
 /* An np_rtnl_handler that puts the values set for a route into the bag. */

@@ -37,7 +37,7 @@ np_rtnl_open(void)
 	return fd;
 }
 
-/* Begin a question with a body of `body` bytes, all zeros. */
+/* Begin a question with a body of `body` bytes, all zeros. flags: ACK or DUMP, to get an end. */
 static void
 begin(struct question *q, uint16_t type, uint16_t flags, size_t body)
 {
@@ -48,7 +48,7 @@ begin(struct question *q, uint16_t type, uint16_t flags, size_t body)
 	q->head.nlmsg_seq = type; /* any number but 0, which notifications have */
 }
 
-/* Append an attribute; q->room is enough for those below. */
+/* Append an attribute; q->room is enough for all that this file appends. */
 static void
 put(struct question *q, unsigned short type, const void *data, size_t len)
 {

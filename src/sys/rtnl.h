@@ -32,7 +32,7 @@ int np_rtnl_link(int fd, const char *device, struct np_rtnl_link *out);
 /* Set to[n] to the attribute of type n < count among `len` bytes, or to NULL if it is missing. */
 void np_rtnl_sort(const void *at, int len, const struct rtattr **to, unsigned count);
 
-/* The same for the attributes nested in `in`; all NULL if that is NULL. */
+/* np_rtnl_sort() of the attributes nested in `in`; all NULL if that is NULL. */
 void np_rtnl_sort_nested(const struct rtattr *in, const struct rtattr **to, unsigned count);
 
 /* Copy an attribute into out, cut or filled with zeros. False if `a` is NULL: out is unchanged. */
@@ -59,7 +59,7 @@ struct np_rtnl_address {
 	uint8_t bytes[16];
 };
 
-/* Ask for the route of packets between two addresses. Returns the same as above. */
+/* Ask for the route of packets between two addresses. 0 or a negative errno; -ENOENT: none. */
 int np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
 		  np_rtnl_handler *handle, void *ctx);
 

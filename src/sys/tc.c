@@ -261,7 +261,7 @@ read_action(struct np_tc *tc, const struct rtattr *action)
 	add_item(tc, item);
 }
 
-/* The actions of a filter. Returns as read_queue(). */
+/* The actions of a filter. Returns 1 if its kind is known, else 0. */
 static int
 read_filter(struct np_tc *tc, const struct nlmsghdr *m, const struct tcmsg *body)
 {

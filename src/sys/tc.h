@@ -49,7 +49,7 @@ struct np_tc {
 /* Read those of an interface by a socket of np_rtnl_open(). 0, or a negative errno. */
 int np_tc_read(int fd, int index, struct np_tc *out);
 
-/* The same without filters and their actions. */
+/* np_tc_read() without filters and their actions. */
 int np_tc_queues(int fd, int index, struct np_tc *out);
 
 /* The root queueing discipline; NULL: none is reported ("noqueue"). */
