@@ -141,7 +141,8 @@ class View:
             over += 2 * c.rtt + 2 * self.queue + bool(c.buffers) + (
                 2.0 if c.loss or c.down or c.frozen or first > QUEUE else 0.0)
         if c.real and c.stream and not c.udp:
-            over += 5.0 + 16 * c.buffers / ((c.mbit or 100) * 1e6)     # it waits until its socket's buffer has been delivered
+            # it waits until its socket's buffer has been delivered, by slow start
+            over += max(5.0, c.rtt * math.log2(1 + 2 * c.buffers / 14480)) + 16 * c.buffers / ((c.mbit or 100) * 1e6)
         if c.frozen == "near":
             over += 4.0     # it may have to report an outage, which a busy machine can cause
         if c.real and c.rr:
