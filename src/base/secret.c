@@ -24,8 +24,7 @@ np_secret_read(const char *path, void *line, size_t size, size_t *count, struct 
 	}
 	n = read(fd, line, size);
 	if (n < 0) {
-		np_fail(err, NP_ESYS, errno, "read the file");
-		np_fail_in(err, path);
+		np_fail(err, NP_ESYS, errno, "%s: read the file", path);
 		close(fd);
 		return NP_ESYS;
 	}

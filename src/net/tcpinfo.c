@@ -329,7 +329,8 @@ np_tcp_put(const struct np_tcp_sum *s, uint32_t conns, int fd, struct np_bag *in
 	struct tcp_info info;
 
 	if (s->count == 0 || read_info(fd, &info) == 0) {
-		np_bag_unread(into, strerror(errno), "tcp");
+		np_bag_unread(into, s->count == 0 ? "no connection is open" : strerror(errno),
+			      "tcp");
 		return;
 	}
 	for (size_t n = 0; n < FIELDS; n++) {
