@@ -1,13 +1,12 @@
 """The hosts of a mesh, and how ssh reaches them, from an Ansible inventory or an engine's list."""
 
-import json
 import os
 import re
 import shlex
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from netkit import Fault, UsageError, machine
-from netkit.engines import ROWS, Host, answer, split
+from netkit.engines import ROWS, Host, answer, parsed, split
 
 LIMIT = 120     # seconds for an inventory, which may be a program that asks a cloud
 # ssh's options for Ansible's variables.
@@ -69,7 +68,7 @@ def read(source: str, pattern: Optional[str] = None) -> "Tuple[Hosts, Dict[str, 
     if not machine.find("ansible-inventory"):
         raise Fault("no ansible-inventory here, which reads inventories: apt-get install ansible-core, or give HOST,HOST")
     os.environ.update(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="1", ANSIBLE_INVENTORY_UNPARSED_FAILED="1")
-    listed = json.loads(answer("ansible-inventory", "--inventory", source, "--list", limit=LIMIT) or "{}")
+    listed = parsed(dict, "ansible-inventory", "--inventory", source, "--list", limit=LIMIT)
     names = answer("ansible", pattern or "all", "--inventory", source, "--list-hosts", limit=LIMIT).splitlines()[1:]
     known = listed.get("_meta", {}).get("hostvars", {})
     groups = {group: members(listed, group) for group in listed if group not in ("_meta", *ALL)}

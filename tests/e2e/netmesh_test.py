@@ -289,6 +289,17 @@ class Asking(unittest.TestCase):
                 got = one.finish(20)
         self.assertEqual((got.rc, got.err), (130, "netmesh: interrupted: nothing was run\n"))
 
+    def test_answers_that_are_not_json(self):
+        """Or of another type; the same for kubectl and podman."""
+        for text in ("", "[WARNING]: x\n{}", "[]"):
+            with tempfile.TemporaryDirectory() as place, mock.patch.dict(os.environ, PATH=f"{place}:{os.environ['PATH']}"):
+                for name, asks in (("ansible-inventory", lambda: inventory.read("a b")), ("kubectl", lambda: inventory.mesh("kubectl:x", None, {})),
+                                   ("podman", lambda: engines.ROWS["podman"].address("c"))):
+                    Path(place, name).write_text(f"#!/bin/sh\ncat <<'X'\n{text if name != 'podman' else '{}'}\nX\n")
+                    Path(place, name).chmod(0o755)
+                    with self.assertRaisesRegex(machine.MachineError, f"^{name}: its output is not the expected JSON "):
+                        asks()
+
 
 class Tied(unittest.TestCase):
     def test_a_parent_that_is_dead_already(self):

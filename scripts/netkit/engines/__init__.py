@@ -7,13 +7,13 @@ from typing import Any, Dict, List
 
 from netkit import UsageError, machine
 from netkit.engines.containers import Docker, Podman
-from netkit.engines.engine import Engine, Host, answer
+from netkit.engines.engine import Engine, Host, answer, parsed
 from netkit.engines.here import Local, Netns
 from netkit.engines.kubectl import Kubectl
 from netkit.engines.slurm import Slurm
 from netkit.engines.ssh import Ssh
 
-__all__ = ["Engine", "Host", "ROWS", "Ssh", "answer", "host", "is_local", "named", "plain", "split"]
+__all__ = ["Engine", "Host", "ROWS", "Ssh", "answer", "host", "is_local", "named", "parsed", "plain", "split"]
 
 ROWS: "Dict[str, Engine]" = {row.KIND: row for row in (Ssh(), Netns(), Local(), Slurm(), Podman(), Docker(), Kubectl())}
 

@@ -1,11 +1,10 @@
 """Local containers, by podman or docker."""
 
 import functools
-import json
 from typing import Any, Dict, List
 
 from netkit import machine
-from netkit.engines.engine import Engine, Host, answer
+from netkit.engines.engine import Engine, Host, answer, parsed
 
 
 class Podman(Engine):
@@ -17,7 +16,7 @@ class Podman(Engine):
 
     @functools.lru_cache(maxsize=None)
     def address(self, name: str) -> str:
-        (found,) = json.loads(answer(self.KIND, "inspect", "--type=container", name))
+        (found,) = parsed(list, self.KIND, "inspect", "--type=container", name)
         networks: "Dict[str, Any]" = (found.get("NetworkSettings") or {}).get("Networks") or {}
         addresses = [one.get("IPAddress") or one.get("GlobalIPv6Address") for one in networks.values()]
         return next(filter(None, addresses), "")

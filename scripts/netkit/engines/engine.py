@@ -1,10 +1,14 @@
 """The base class of the engines in this directory, which reach hosts and start and end commands there."""
 
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+import contextlib
+import json
+import shlex
+from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Type, TypeVar
 
 from netkit import machine
 
 LIMIT = 10      # seconds for an answer from the engine's program
+Kind = TypeVar("Kind")
 
 
 class Host(NamedTuple):
@@ -59,3 +63,11 @@ def answer(*command: str, limit: float = LIMIT) -> str:
     if done.exit != 0:
         raise machine.MachineError(f"{command[0]}: {done.complaint()}")
     return done.stdout
+
+
+def parsed(kind: "Type[Kind]", *command: str, limit: float = LIMIT) -> Kind:
+    """The output as JSON of this type. Raises MachineError."""
+    with contextlib.suppress(ValueError, RecursionError):
+        if isinstance(found := json.loads(answer(*command, limit=limit)), kind):
+            return found
+    raise machine.MachineError(f"{command[0]}: its output is not the expected JSON ({shlex.join(command)} shows it)")

@@ -1,11 +1,10 @@
 """Pods, by kubectl: kubectl:[[CONTEXT/]NAMESPACE/]POD is a single one, kubectl:SELECTOR those with matching labels."""
 
 import functools
-import json
 from typing import Any, Dict, List
 
 from netkit import machine
-from netkit.engines.engine import Engine, Host, answer
+from netkit.engines.engine import Engine, Host, parsed
 
 PART = r"[^\s=/-][^\s=/]*"
 ZONE = "topology.kubernetes.io/zone"
@@ -19,8 +18,7 @@ def call(name: str) -> "List[str]":
 
 def pod(name: str) -> "Dict[str, Any]":
     """The pod's description by the cluster. Raises MachineError."""
-    found: "Dict[str, Any]" = json.loads(answer(*call(name), "get", "pod", name.rpartition("/")[2], "--output=json"))
-    return found
+    return parsed(dict, *call(name), "get", "pod", name.rpartition("/")[2], "--output=json")
 
 
 class Kubectl(Engine):
@@ -43,7 +41,7 @@ class Kubectl(Engine):
         if options.get("context") and not options.get("namespace"):
             where.append("default")
         asked = [*call("/".join([*where, ""])), "get", "--output=json"]
-        pods = [pod for pod in json.loads(answer(*asked, "pods", f"--selector={what}"))["items"]
+        pods = [pod for pod in parsed(dict, *asked, "pods", f"--selector={what}")["items"]
                 if (pod.get("status") or {}).get("phase") == "Running"]
         if not pods:
             raise machine.MachineError(f"kubectl: no pod runs with {what} (--namespace, --context?)")
@@ -58,7 +56,7 @@ class Kubectl(Engine):
     def zones(self, asked: "List[str]") -> "Dict[str, str]":
         """The zones of nodes; empty without the permission to ask."""
         try:
-            nodes: "List[Dict[str, Any]]" = json.loads(answer(*asked, "nodes"))["items"]
+            nodes: "List[Dict[str, Any]]" = parsed(dict, *asked, "nodes")["items"]
         except machine.MachineError:
             return {}
         return {node["metadata"]["name"]: f"zone {labels[ZONE]}" for node in nodes if ZONE in (labels := node["metadata"].get("labels") or {})}
