@@ -329,6 +329,13 @@ class Histories(Place):
         self.refuses("--accept udp*", "tcp_stream", body=lambda: self.run_it(accept="udp*"))
         self.assertEqual(self.run_it(accept="tcp_*")[0], 0)
         self.assertEqual(self.run_it()[0], 0)
+        single = self.dir / "single.jsonl"      # the same sessions
+        single.write_text("".join(path.read_text() for path in sorted(self.dir.glob("*.jsonl"))))
+        (self.dir / past.ACCEPTED).rename(self.dir / "aside")
+        self.assertEqual(history.run(str(single), out=io.StringIO()), 1)
+        self.assertEqual(history.run(str(single), out=io.StringIO(), accept="tcp_*"), 0)
+        self.assertEqual((self.dir / past.ACCEPTED).read_text(), (self.dir / "aside").read_text())
+        single.unlink()
         line, = [json.loads(line) for line in (self.dir / past.ACCEPTED).read_text().splitlines()]
         self.assertEqual((line["point"], line["from"], line["until"]), ("tcp_stream", began(17), began(24)))
         for day in range(25, 31):

@@ -15,7 +15,6 @@ import functools
 import itertools
 import json
 import math
-import os
 import re
 import sys
 from dataclasses import dataclass, field
@@ -457,7 +456,7 @@ def accept_points(folder: str, history: History, pattern: str) -> None:
     if not begins:
         raise GateError(f"--accept {pattern}: no such point (there are "
                         f"{', '.join(sorted({one.point for one in history.series}))})")
-    path = os.path.join(folder, past.ACCEPTED)
+    path = past.accepted_file(folder)
     lines = "".join(json.dumps({"schema": past.ACCEPTED_SCHEMA, "point": point, "from": begin,
                                 "until": history.sessions[-1].started}) + "\n" for point, begin in begins.items())
     with files.raising(GateError, path), open(path, "a+b", opener=files.opener) as file:

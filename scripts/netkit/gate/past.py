@@ -176,10 +176,14 @@ def read(path: str, side: str) -> "Tuple[List[Session], List[str]]":
     return in_order(found), notes
 
 
-def accepted(folder: str) -> "Dict[str, Dict[str, str]]":
+def accepted_file(path: str) -> str:
+    return os.path.join(path if os.path.isdir(path) else os.path.dirname(path), ACCEPTED)     # of a file, that of its directory
+
+
+def accepted(path: str) -> "Dict[str, Dict[str, str]]":
     """For each point, the first and last session of the change that was accepted there. Raises GateError."""
-    path = os.path.join(folder, ACCEPTED)
-    with files.raising(GateError, path), contextlib.suppress(FileNotFoundError, NotADirectoryError), open(path, "rb") as file:
+    path = accepted_file(path)
+    with files.raising(GateError, path), contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
         return {known.get("point", ""): known for _, known in output.objects(file.read(), path)}
     return {}
 
@@ -539,7 +543,7 @@ def baseline(path: str, points: "Sequence[Point]", side: str = B, other_machine:
     """The sessions to compare these points with, from a file or a directory. From a directory, sessions before an
     accepted change are left out, as are candidates that were worse and not accepted. Raises GateError."""
     sessions, notes = read(path, side)
-    known, left_out = accepted(path), 0
+    known, left_out = accepted(path) if os.path.isdir(path) else {}, 0
     for one in sessions if os.path.isdir(path) else []:
         for point in {**one.slots, **one.failed}:
             since = known.get(point, {})
