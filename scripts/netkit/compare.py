@@ -176,8 +176,8 @@ class Comparison:
         if len(self.a.sessions) == 1:
             yield (f"A is one file: how much sessions differ is unknown, and {past.BETWEEN:g} times what its runs differ by is taken for "
                    "it, of files of several days 1 % at least; a folder with several files narrows the intervals")
-        for side, other in ((self.a, self.b), (self.b, self.a)):
-            rest = [name for name in side.points() if name not in other.points()]
+        for side, there in ((self.a, set(self.b.points())), (self.b, set(self.a.points()))):
+            rest = [name for name in side.points() if name not in there]
             if rest:
                 yield f"only in {side.path}: {some(rest)}"
         yield from (f"differs: {line}" for line in self._differing())

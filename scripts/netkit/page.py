@@ -51,7 +51,7 @@ def tables(sweep: Sweep, figures: "Sequence[Tuple[str, bool]]") -> "List[Block]"
 
 def failures(sweep: Sweep) -> "Iterator[str]":
     for cell in sweep.cells.values():
-        reasons = cell.failures()
+        reasons = [run.reason() for run in cell.tried() if not run.ok]
         if reasons:
             of = f"{len(reasons)} of {len(cell.runs)} runs" if len(cell.runs) > 1 else "failed"
             yield f"{sweep.said(cell.point)}: {of}: {'; '.join({reason: 0 for reason in reasons})}"
@@ -112,7 +112,7 @@ def facts(sweep: Sweep) -> Pairs:
 
 def part_of(sweep: Sweep, number: str, kind: Optional[str], wish: plots.Wish, name: str,
             tell: "Callable[[str], None]") -> "Dict[str, Any]":
-    results, header = sweep.results, sweep.results.header
+    results, header, cells = sweep.results, sweep.results.header, list(sweep.cells.values())
 
     def drawn(one: str) -> "List[str]":
         tell(f"drawing {one} of {results.path}")
@@ -132,7 +132,7 @@ def part_of(sweep: Sweep, number: str, kind: Optional[str], wish: plots.Wish, na
                 "sub": [header.plan if header.plan != title else "", began, results.path],
                 "figures": pictures,
                 "tables": made, "gaps": any(str(cell) == GAP or MARK in str(cell) for one in made for row in one.rows for cell in row[1:]),
-                "failures": list(failures(sweep)), "doubts": sweep.told(list(sweep.cells.values()), True),
+                "failures": list(failures(sweep)), "doubts": sweep.told(cells, [(cell, words) for cell in cells for words in sweep.doubts(cell, True)]),
                 "sources": [surroundings(sweep, source) for source in results.sources or [results]],
                 "commands": commands(sweep)}
 

@@ -253,7 +253,7 @@ def disturbances(told: "Sequence[Tuple[Any, float, Dict[str, float]]]", what: st
 def disturbed_runs(runs: "Sequence[Run]") -> str:
     told = [within(run.more, "disturbed") or {} for run in runs]
     return disturbances([(one.get("share"), one.get("seconds") or 0.0, one.get("reasons") or {}) for one in told],
-                        "run", MUCH)
+                        "run", MUCH) if any(told) else ""
 
 
 def within(value: Any, *names: str) -> Any:
@@ -359,13 +359,14 @@ def parse(file: BinaryIO, path: str, figures: "Collection[str] | None" = None) -
                 runs[key] = run
     finally:
         gc.freeze()
+        gc.set_threshold(50_000)    # nor has most of what is made of it
         gc.enable()
     found.runs = list(runs.values())
     return found
 
 
 class RunReader:
-    """Parses the lines of runs. Equal points and commands are stored once, and usual lines are not validated again."""
+    """Parses the lines of runs. Equal points and words of commands are stored once; usual lines are not validated again."""
     TYPES = {"schema": str, "point": dict, "repetition": int, "number": int, "started": str, "seconds": float, "command": list,
              "before": list, "status": str, "exit": int, "stdout": str, "stderr": str, "result": dict}
     members = operator.itemgetter(*TYPES)
@@ -374,7 +375,6 @@ class RunReader:
     def __init__(self, path: str, header: Header, figures: "Collection[str] | None") -> None:
         self._path, self._header, self._figures = path, header, figures
         self._points: "Dict[str, Tuple[Dict[str, Any], str]]" = {}
-        self._commands: "Dict[Tuple[str, ...], List[str]]" = {}
 
     def read(self, line: "Dict[str, Any]", number: int) -> Run:
         """Parse a line. netperf's output is not kept. Raises ResultsError."""
@@ -382,7 +382,6 @@ class RunReader:
         if not run:
             run = make_run(line, f"{self._path}: line {number}")
             run.point, run.place = self._points.setdefault(repr(run.point), (run.point, run.place))
-            run.command = self._commands.setdefault(tuple(run.command), run.command)
             run.header, run.stdout = self._header, ""
         if self._figures is not None:
             run.result = {name: run.result[name] for name in self._figures if name in run.result}
@@ -394,8 +393,8 @@ class RunReader:
         try:
             values = self.members(line)
             schema, point, repetition, number, started, seconds, command, before, status, code, _, stderr, result = values
-            point, place = self._points[repr(point)]
-            command = self._commands[tuple(command)]
+            point, place = self._points.get(name := repr(point)) or self._points.setdefault(name, (point, point_key(point)))
+            command = list(map(sys.intern, command))
         except (KeyError, TypeError):
             return None
         if tuple(map(type, values)) != self.types or schema != RUN_SCHEMA or status not in STATUSES or before or "interim" in line:
@@ -596,8 +595,7 @@ def joined_runs(parts: "Sequence[Results]", axes: "List[str]") -> "List[Run]":
 
 def key_of(value: Any) -> Any:
     """What distinguishes values of an axis: 1 and 1.0 are the same, 1 and true are not."""
-    return value if isinstance(value, (int, float, str)) and not isinstance(value, bool) else (
-        "", json.dumps(value, sort_keys=True))
+    return value if type(value) in (int, float, str) else ("", json.dumps(value, sort_keys=True))
 
 
 def is_number(value: Any) -> bool:

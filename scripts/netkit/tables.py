@@ -57,28 +57,21 @@ class Cell:
     point: "Dict[str, Any]"
     runs: "List[Run]" = field(default_factory=list)
 
-    @functools.lru_cache(maxsize=None)
     def good(self) -> "List[Run]":
         return [run for run in self.runs if run.ok]
 
-    @functools.lru_cache(maxsize=None)
     def values(self, figure: str) -> "List[float]":
         """The figures of the good runs, throughputs in unit()."""
         found = [(run.figure(figure), run) for run in self.good()]
         return [ceiling.in_unit(value, ceiling.unit_of(figure, str(run.result.get("THROUGHPUT_UNITS") or "")))
                 if figure in THROUGHPUTS else value for value, run in found if value is not None]
 
-    @functools.lru_cache(maxsize=None)
     def disturbed(self) -> str:
         return disturbed_runs(self.good())
 
-    @functools.lru_cache(maxsize=None)
-    def failures(self) -> "List[str]":
-        return [run.reason() for run in self.runs if not run.ok and not run.excluded]
-
     def unsure(self) -> str:
         """Says so if the requested confidence was not reached."""
-        told = self.good()[-1].more.get("confidence") if self.good() else None
+        told = good[-1].more.get("confidence") if (good := self.good()) else None
         if not isinstance(told, dict) or told.get("reached") is not False:
             return ""
         return (f"not sure: the mean's interval is {told.get('width') or '?'} % wide after {len(self.good())} runs"
@@ -97,15 +90,13 @@ class Cell:
         some = sum(name in one and not one[name] for one in told)
         return f"too few transactions for {figure}, which takes {enough}: {some} of {len(told)} runs" if some else ""
 
-    @functools.lru_cache(maxsize=None)
     def tried(self) -> "List[Run]":
         return [run for run in self.runs if not run.excluded]
 
-    @functools.lru_cache(maxsize=None)
     def unit(self, figure: str = "THROUGHPUT") -> str:
         if figure not in THROUGHPUTS:
             return UNITS.get(figure, "")
-        return next((unit for unit in (unit_of(run, figure) for run in self.runs if run.ok) if unit), "")
+        return next(filter(None, map(unit_of, self.good(), itertools.repeat(figure))), "")
 
 
 class Sweep:
@@ -196,9 +187,8 @@ class Sweep:
         yield from filter(None, [cell.unsure(), cell.disturbed(), self.beyond(cell) if ceilings else "",
                                  cell.too_few(figure)])
 
-    def told(self, cells: "Sequence[Cell]", ceilings: bool = False, figure: str = "") -> "List[str]":
-        """These points' remarks, one line each; if many, one line for disturbed points and one for the others."""
-        found = [(cell, words) for cell in cells for words in self.doubts(cell, ceilings, figure)]
+    def told(self, cells: "Sequence[Cell]", found: "Sequence[Tuple[Cell, str]]") -> "List[str]":
+        """The remarks that were found, one line each; if many, one line for disturbed points and one for the others."""
         if len({id(cell) for cell, _ in found}) <= MOST_LISTED:
             return [f"{self.said(cell.point)}: {words}" for cell, words in found]
         disturbed = [cell for cell in cells if cell.disturbed()]
@@ -397,6 +387,8 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
 
     rows = belonging(layout.rows)
     columns = belonging(layout.columns) if layout.columns else [None]
+    doubts = [(cell, words) for cell in inside for words in sweep.doubts(cell, wanted.of_ceiling, wanted.figure)]
+    doubted = {cell for cell, _ in doubts}
     entries: "List[List[Entry]]" = []
     gaps: "List[str]" = []
     missing: "List[str]" = []
@@ -407,21 +399,20 @@ def one_table(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]") -> 
             point = {**group, **dict(zip(chosen, (row, column)))}
             found = places.get(tuple(map(key_of, (row, column)[:len(chosen)])), [])
             entry, why = entry_of(wanted, found)
-            entry.left_out = not any(cell.tried() for cell in found) and (
+            entry.left_out = entry.value is None and not any(cell.tried() for cell in found) and (
                 bool(found) or sweep.planned(point) is False)
             entries[-1].append(entry)
             if why and not entry.left_out:
                 (gaps if found else missing).append(f"{sweep.said(point)}: {why}")
-            without = sum(len(cell.good()) - len(cell.values(wanted.figure)) for cell in found)
+            without = sum(len(cell.good()) for cell in found) - entry.count
             if without and entry.value is not None:
                 entry.mark = MARK
                 lacking.append(f"{sweep.said(point)}: {without} of {sum(len(cell.tried()) for cell in found)} have no {wanted.figure}")
-            doubted = any(any(sweep.doubts(cell, wanted.of_ceiling, wanted.figure)) for cell in found)
-            entry.mark += DOUBT if doubted and entry.value is not None else ""
+            entry.mark += DOUBT if entry.value is not None and not doubted.isdisjoint(found) else ""
     gaps += lacking if len(lacking) <= MOST_LISTED else [f"{len(lacking)} points ({MARK}) have runs without {wanted.figure}"]
     if len(missing) > MOST_LISTED:
         missing = [f"{len(missing)} of {len(rows) * len(columns)} not measured"]
-    gaps += sweep.told(inside, wanted.of_ceiling, wanted.figure)
+    gaps += sweep.told(inside, doubts)
     counts = sorted({entry.count for line in entries for entry in line if entry.count})
     if not wanted.spread or len(counts) < 2:
         counts = counts[-1:]
@@ -453,13 +444,13 @@ def title_of(wanted: Wanted, group: "Dict[str, Any]", inside: "List[Cell]", coun
 def entry_of(wanted: Wanted, cells: "List[Cell]") -> "Tuple[Entry, str]":
     """A cell of a table, and what failed there."""
     values = [value for cell in cells for value in wanted.values(cell)]
-    failures = [reason for cell in cells for reason in cell.failures()]
-    runs = sum(len(cell.tried()) for cell in cells)
-    if not runs:
+    tried = [run for cell in cells for run in cell.tried()]
+    failures = [run.reason() for run in tried if not run.ok]
+    if not tried:
         return Entry(), "not measured"
     why = "; ".join({reason: 0 for reason in failures})
-    if failures and (values or runs > 1):
-        why = f"{len(failures)} of {runs} failed: {why}"
+    if failures and (values or len(tried) > 1):
+        why = f"{len(failures)} of {len(tried)} failed: {why}"
     if not values:
         return Entry(), why or ("its ceiling is not known" if wanted.of_ceiling
                                 else f"no {wanted.figure}")

@@ -37,7 +37,7 @@ def printable(text: str, but: str = "") -> str:
     """Make text from anybody printable: "?" for control, bidirectional, invisible or bad characters, " " for tabs."""
     if text.isprintable():
         return text
-    return "".join(one if one.isprintable() or one in but + "\u00a0" else " " if one == "\t" else "?" for one in text)
+    return re.sub("[^ -~]", lambda one: one[0] if one[0].isprintable() or one[0] in but + "\u00a0" else " " if one[0] == "\t" else "?", text)
 
 
 def show_figure(value: float) -> str:

@@ -2,12 +2,14 @@
 """Tests of scripts/netreport and of what it shares with the other scripts: results, ceilings, tables
 in every format to the letter, plots by their SVG, the page by what it refers to."""
 
+import cProfile
 import csv
 import html.parser
 import json
 import lzma
 import math
 import os
+import pstats
 import random
 import re
 import shutil
@@ -242,6 +244,22 @@ class Files(Place):
             tracemalloc.stop()
         self.assertLess(peaks[1], 2.2 * peaks[0])
         self.assertLess(peaks[1], 1.5 * os.path.getsize(path))
+
+    def test_points_of_one_run_each(self):
+        """A table and a comparison take the same memory and number of calls for each, however many there are."""
+        used = []
+        for count in (400, 800):
+            path = self.file([("size", [*range(count)])], [good({"size": n}, 1.0 + n / 7) for n in range(count)])
+            tracemalloc.start()
+            tables.build(tables.Sweep(results.read(path)))
+            memory = tracemalloc.get_traced_memory()[1]
+            tracemalloc.stop()
+            with cProfile.Profile() as work:
+                [*compare.Comparison(compare.Side(path, ()), compare.Side(path, ()), "THROUGHPUT", 2.0).notes()]
+            used.append((memory, pstats.Stats(work).total_calls))
+        print("memory, calls:", used)
+        self.assertLess(used[1][0], 800 * 2700)
+        self.assertLess(used[1][1], 2.2 * used[0][1])
 
     def test_a_crash_at_every_byte(self):
         """Cut anywhere behind the header, a file is read, continued, and whole afterwards."""
