@@ -58,7 +58,6 @@ struct ns_daemon {
 	struct ns_bucket room;         /* of attempts to make room for data connections */
 	struct ns_bucket unknown;      /* of answers to datagrams with unknown tokens */
 	struct ns_bucket scarce;       /* of log lines about scarce resources */
-	struct ns_share refusals;      /* of callers, in the log; they count for lines, too */
 	struct ns_lines lines;         /* limits log lines that callers cause, */
 	struct ns_lines session_lines; /* and those of all sessions */
 	uint64_t metrics_ns;           /* when to write the metrics file again */

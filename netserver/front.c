@@ -72,12 +72,7 @@ note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why
 	struct np_event e;
 
 	d->stats.refused[why]++;
-	if (level == NP_LOG_INFO && !ns_share_take(&d->refusals, c->place, NP_SEC / NS_LINES,
-						   NS_LINES_S * NP_SEC, np_now())) {
-		d->lines.left_out++;
-		return;
-	}
-	if (level == NP_LOG_INFO && !ns_lines_may(&d->lines, d->log)) {
+	if (level == NP_LOG_INFO && !ns_lines_may(&d->lines, &c->place, d->log)) {
 		return;
 	}
 	ns_event_begin(&e, "refused", &c->peer);

@@ -220,8 +220,9 @@ struct ns_session {
 	int kind; /* NS_SESSION of daemon.h */
 	struct ns_session *next;
 	int pid;
-	int fd;              /* the daemon's end of the pair; -1: closed already */
-	struct np_addr peer; /* unmapped */
+	int fd;                /* the daemon's end of the pair; -1: closed already */
+	struct np_addr peer;   /* unmapped */
+	struct ns_place place; /* of peer */
 	uint64_t began_ns;
 	uint64_t end_ns;        /* when to end it, np_now(); 0: never */
 	uint64_t test_ns;       /* when its test was granted; 0: it has none */

@@ -174,7 +174,7 @@ ns_launch_reaped(struct ns_daemon *d, pid_t pid)
 	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
 		if (d->forkserver[i].pid == pid) {
 			forget(&d->forkserver[i]);
-			if (ns_lines_may(&d->lines, d->log)) {
+			if (ns_lines_may(&d->lines, NULL, d->log)) {
 				np_log(d->log, NP_LOG_ERROR,
 				       "process %ld, which forks sessions, has ended", (long)pid);
 			}

@@ -9,9 +9,11 @@
 #include "base/units.h"
 
 bool
-ns_lines_take(struct ns_lines *l, uint64_t now_ns)
+ns_lines_take(struct ns_lines *l, const struct ns_place *who, uint64_t now_ns)
 {
-	bool may = ns_bucket_take(&l->bucket, NP_SEC / NS_LINES, NS_LINES_S * NP_SEC, now_ns);
+	const uint64_t each_ns = NP_SEC / NS_LINES, window_ns = NS_LINES_S * NP_SEC;
+	bool may = who != NULL ? ns_share_take(&l->share, *who, each_ns, window_ns, now_ns)
+			       : ns_bucket_take(&l->share.all, each_ns, window_ns, now_ns);
 
 	l->left_out += !may;
 	return may;
@@ -33,9 +35,9 @@ tell_left_out(struct ns_lines *l, const struct np_log *log, const char *kind)
 }
 
 bool
-ns_lines_may(struct ns_lines *l, const struct np_log *log)
+ns_lines_may(struct ns_lines *l, const struct ns_place *who, const struct np_log *log)
 {
-	if (!ns_lines_take(l, np_now())) {
+	if (!ns_lines_take(l, who, np_now())) {
 		return false;
 	}
 	tell_left_out(l, log, "lines-not-logged");
@@ -50,7 +52,7 @@ limited_sink(void *ctx, enum np_log_level level, bool is_event, const char *line
 
 	/* Debug lines are limited if a client has raised the level, not if the operator has. */
 	if ((level == NP_LOG_DEBUG && to->log.level == NP_LOG_DEBUG) ||
-	    ns_lines_may(to->lines, &to->log)) {
+	    ns_lines_may(to->lines, NULL, &to->log)) {
 		to->log.sink(to->log.ctx, level, is_event, line);
 	}
 }
@@ -86,8 +88,8 @@ ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char *lin
 }
 
 void
-ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *session,
-	       struct ns_line *line, long process, bool quiet)
+ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_session *s,
+	       struct ns_line *line, bool quiet)
 {
 	static const char kind[] = "event=session-";
 	enum np_log_level level = line->level == NP_LOG_ERROR  ? NP_LOG_ERROR
@@ -103,11 +105,11 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket 
 	}
 	all_levels.level = NP_LOG_DEBUG; /* a client may have raised its session's level */
 	all->left_out += np_min(line->dropped, NS_LINES); /* it may be a lie */
-	if (!ns_bucket_take(session, each_ns, UINT64_C(2) * NS_LINES * each_ns, now_ns)) {
+	if (!ns_bucket_take(&s->lines, each_ns, UINT64_C(2) * NS_LINES * each_ns, now_ns)) {
 		all->left_out++;
 		return;
 	}
-	if (!wanted && !ns_lines_take(all, now_ns)) {
+	if (!wanted && !ns_lines_take(all, &s->place, now_ns)) {
 		return;
 	}
 	tell_left_out(all, &all_levels, "session-lines-not-logged");
@@ -118,10 +120,10 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket 
 	    strstr(line->text + 1, "event=") == NULL) {
 		struct np_event e;
 
-		e.len = (size_t)snprintf(e.line, sizeof(e.line), "process=%ld %.*s", process,
+		e.len = (size_t)snprintf(e.line, sizeof(e.line), "process=%ld %.*s", (long)s->pid,
 					 (int)sizeof(e.line) - 32, line->text); /* 32: process=N */
 		np_log_event(&all_levels, level, &e, NULL);
 	} else {
-		np_log(&all_levels, level, "process %ld: %s", process, line->text);
+		np_log(&all_levels, level, "process %ld: %s", (long)s->pid, line->text);
 	}
 }

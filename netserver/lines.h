@@ -20,16 +20,16 @@ enum {
 
 /* Zeroed: a whole burst is allowed. */
 struct ns_lines {
-	struct ns_bucket bucket;
+	struct ns_share share;
 	uint64_t left_out; /* since the last line that was written */
 	uint64_t all;      /* left out before that */
 };
 
-/* May one more be written at that time? If not, it is counted. */
-bool ns_lines_take(struct ns_lines *l, uint64_t now_ns);
+/* May one more be written then, about a client from there (NULL: any)? If not, it is counted. */
+bool ns_lines_take(struct ns_lines *l, const struct ns_place *who, uint64_t now_ns);
 
 /* May one more be written now? If so, log first how many were left out. */
-bool ns_lines_may(struct ns_lines *l, const struct np_log *log);
+bool ns_lines_may(struct ns_lines *l, const struct ns_place *who, const struct np_log *log);
 
 /* A sink before another one: lines within the limit, and all debug lines with -v 2. */
 struct ns_limited {
@@ -61,7 +61,7 @@ void ns_relay_sink(void *ctx, enum np_log_level level, bool is_event, const char
  * In the daemon: log a session's line, made printable and limited per second. The operator's debug
  * lines (-v 2) count for the session alone. quiet: nothing above the log's own level.
  */
-void ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_bucket *session,
-		    struct ns_line *line, long process, bool quiet);
+void ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_session *s,
+		    struct ns_line *line, bool quiet);
 
 #endif

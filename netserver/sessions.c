@@ -60,7 +60,7 @@ ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_r
 	if (s != NULL) {
 		struct np_event e;
 
-		if (ns_lines_may(&d->lines, d->log)) {
+		if (ns_lines_may(&d->lines, &s->place, d->log)) {
 			ns_event_begin(&e, "session-still", &s->peer);
 			np_event_number(&e, "process", (uint64_t)s->pid);
 			np_event_number(&e, "seconds", (now - s->moved_ns) / NP_SEC);
@@ -159,6 +159,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	(void)setpgid(s->pid, s->pid); /* setpriority(2) finds all threads of a group */
 	s->fd = pair[0];
 	s->peer = c->peer;
+	s->place = c->place;
 	s->began_ns = np_now();
 	s->moved_ns = s->began_ns;
 	s->end_ns = idle_end(d, s->began_ns);
@@ -317,7 +318,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 	ns_processors_begin(d, s);
 	ns_processors_share(d, &s->peer);
 	s->test_ns = s->moved_ns = np_now();
-	ns_turns_take(&d->turns, ns_place_of(&s->peer, d->rates.seed), s->test_ns);
+	ns_turns_take(&d->turns, s->place, s->test_ns);
 	/* The session checks the length, too, but it may have been compromised. */
 	seconds = limit_s > 0 && seconds > limit_s ? limit_s : seconds;
 	s->end_ns = seconds > 0 ? s->test_ns + (seconds + GRACE_S) * NP_SEC : 0;
@@ -342,18 +343,14 @@ grant_next(struct ns_daemon *d)
 {
 	while (d->stats.waiting_now > 0 && !test_runs(d)) {
 		struct ns_session *first = NULL;
-		struct ns_place first_at = { .host = 0 };
 
 		for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-			struct ns_place at = ns_place_of(&s->peer, d->rates.seed);
-
 			/* Networks, and their addresses, take turns: not sessions. */
 			if (s->waiting_ns != 0 &&
-			    (first == NULL || ns_turns_before(&d->turns, at, first_at) ||
-			     (!ns_turns_before(&d->turns, first_at, at) &&
+			    (first == NULL || ns_turns_before(&d->turns, s->place, first->place) ||
+			     (!ns_turns_before(&d->turns, first->place, s->place) &&
 			      s->waiting_ns < first->waiting_ns))) {
 				first = s;
-				first_at = at;
 			}
 		}
 		if (first == NULL) {
@@ -485,8 +482,7 @@ ns_session_receive(struct ns_daemon *d, struct ns_session *s, int most)
 			return;
 		}
 		if (n == (ssize_t)sizeof(p.line) && p.line.type == NS_LOG_LINE && !more) {
-			ns_relay_write(d->log, &d->session_lines, &s->lines, &p.line, s->pid,
-				       d->args.quiet);
+			ns_relay_write(d->log, &d->session_lines, s, &p.line, d->args.quiet);
 		} else if (n != (ssize_t)sizeof(p.message) || more || !handle(d, s, &p.message)) {
 			hang_up(d, s);
 		}
@@ -526,7 +522,7 @@ ns_sessions_reap(struct ns_daemon *d)
 			s = s->next;
 		}
 		if (end.si_code != CLD_EXITED) {
-			if (ns_lines_may(&d->lines, d->log)) {
+			if (ns_lines_may(&d->lines, s != NULL ? &s->place : NULL, d->log)) {
 				np_log(d->log, NP_LOG_ERROR,
 				       "session process %ld was ended by signal %d%s",
 				       (long)end.si_pid, end.si_status,
@@ -553,7 +549,7 @@ overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 
 	if (!s->ending && s->fd >= 0) { /* the first signal, and not after hang_up() */
 		d->stats.killed++;
-		if (ns_lines_may(&d->lines, d->log)) {
+		if (ns_lines_may(&d->lines, &s->place, d->log)) {
 			ns_event_begin(&e, "session-overrun", &s->peer);
 			np_event_number(&e, "process", (uint64_t)s->pid);
 			np_log_event(d->log, NP_LOG_ERROR, &e, "its time is over: it ends now");

@@ -11,7 +11,7 @@ taken(struct ns_lines *l, uint64_t now)
 {
 	unsigned n = 0;
 
-	while (ns_lines_take(l, now)) {
+	while (ns_lines_take(l, NULL, now)) {
 		n++;
 	}
 	return n;
@@ -55,7 +55,7 @@ TEST(what_is_left_out_is_counted)
 		np_log(&log, NP_LOG_INFO, "noise");
 	}
 	assert_in_range(h.lines, 2 * NS_LINES, 5 * NS_LINES - 1);
-	l.bucket.due_ns = 0; /* some time later */
+	l.share.all.due_ns = 0; /* some time later */
 	l.left_out = 4711;
 	h.counts = 0;
 	np_log(&log, NP_LOG_ERROR, "a fault");
@@ -72,7 +72,7 @@ TEST(the_operator_gets_all_he_asks_for)
 	for (size_t i = 0; i < LEN(levels); i++) {
 		struct heard h = { .lines = 0 };
 		struct np_log log = { .level = levels[i], .sink = hear, .ctx = &h };
-		struct ns_lines l = { .bucket.due_ns = UINT64_MAX / 2 };
+		struct ns_lines l = { .share.all.due_ns = UINT64_MAX / 2 };
 		struct ns_limited limited;
 
 		ns_limit_log(&limited, &log, &l);
