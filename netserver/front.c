@@ -21,8 +21,6 @@ enum {
 	PAUSE_MS = 100, /* after accept() has run out of descriptors or memory */
 	EVENTS = EPOLLIN | EPOLLRDHUP,
 	QUEUE_S = 60,   /* in the queue for a session: many clients of a busy machine need that */
-	ROOM_S = 5,     /* for another session to make room, */
-	SOON_S = 1,     /* and for one of its own address, which its client may have closed */
 	SCARCE_S = 60,  /* between two log lines about scarce resources */
 	FULL_MS = 1,    /* before a data connection is passed on again */
 	NUDGE_MS = 100, /* between two attempts to make room for data connections */
@@ -328,16 +326,16 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 		return;
 	}
 	if (lacks_room(d, c, &why, &err)) {
-		bool is_ending = ns_sessions_make_room(d, &c->peer, why);
+		uint64_t wait_ns = ns_sessions_make_room(d, &c->peer, why);
 
-		if (!is_ending && !ns_guard_has_session(d->sessions, &c->peer)) {
+		if (wait_ns == 0) {
 			refuse(d, c, why, err.msg);
 			return;
 		}
 		if (c->room_tried == 0) {
 			c->lacks_ns = np_now();
 		}
-		c->deadline_ns = c->lacks_ns + (is_ending ? ROOM_S : SOON_S) * NP_SEC;
+		c->deadline_ns = c->lacks_ns + wait_ns;
 		c->room_tried = d->ended + 1;
 		return;
 	}
@@ -614,7 +612,7 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		if (!c->has_asked && c->chan.have == 0) {
 			(void)is_caller(d, c, NS_LOOK_QUIET);
 		}
-	} else if (c->queued) { /* for SOON_S, ROOM_S or QUEUE_S */
+	} else if (c->queued) { /* for room, or QUEUE_S */
 		struct np_err err;
 		enum ns_refusal why;
 

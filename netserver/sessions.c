@@ -30,8 +30,8 @@ enum {
 	/* After a test's length: late connections, the results, data that are received late. */
 	GRACE_S = 210,
 	BETWEEN_S = 30, /* in addition to the time that a session allows between two requests */
-	ROOM_S = 5,     /* a test waits so long for resources if an idle session is being ended, */
-	SOON_S = 1,     /* and so long otherwise: others may end by themselves */
+	ROOM_S = 5,     /* to wait for room if an idle session is being ended, */
+	SOON_S = 1, /* and if not: others may end by themselves, or the client has closed them */
 
 	TRIES = 8, /* waiting tests that are tried again in one call */
 
@@ -41,37 +41,38 @@ enum {
 	TERM_MS = 2000   /* for a process to end after SIGTERM */
 };
 
-bool
+uint64_t
 ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what)
 {
 	uint64_t now = np_now();
+	uint64_t soon = ns_guard_has_session(d->sessions, peer) ? SOON_S * NP_SEC : 0;
 	enum np_resource resource = ns_resource_of(what);
 	struct ns_session *s;
+	struct np_event e;
 
 	if (resource == NP_RESOURCES) {
-		return false;
+		return soon;
 	}
 	for (s = d->sessions; s != NULL; s = s->next) {
 		if (s->yields) {
-			return true; /* one is ending already */
+			return ROOM_S * NP_SEC; /* one is ending already */
 		}
 	}
 	s = ns_guard_idle(d->sessions, peer, resource, d->rates.seed, now);
-	if (s != NULL) {
-		struct np_event e;
-
-		if (ns_lines_may(&d->lines, &s->place, d->log)) {
-			ns_event_begin(&e, "session-still", &s->peer);
-			np_event_number(&e, "process", (uint64_t)s->pid);
-			np_event_number(&e, "seconds", (now - s->moved_ns) / NP_SEC);
-			np_log_event(d->log, NP_LOG_INFO, &e,
-				     "no data move, and other clients wait: it ends now");
-		}
-		kill(s->pid, SIGTERM);
-		s->ending = s->yields = true;
-		s->end_ns = now + TERM_MS * NP_MSEC;
+	if (s == NULL) {
+		return soon;
 	}
-	return s != NULL;
+	if (ns_lines_may(&d->lines, &s->place, d->log)) {
+		ns_event_begin(&e, "session-still", &s->peer);
+		np_event_number(&e, "process", (uint64_t)s->pid);
+		np_event_number(&e, "seconds", (now - s->moved_ns) / NP_SEC);
+		np_log_event(d->log, NP_LOG_INFO, &e,
+			     "no data move, and other clients wait: it ends now");
+	}
+	kill(s->pid, SIGTERM);
+	s->ending = s->yields = true;
+	s->end_ns = now + TERM_MS * NP_MSEC;
+	return ROOM_S * NP_SEC;
 }
 
 /* If part of a reserve is in use, end an idle session to restore it. */
@@ -213,17 +214,15 @@ static bool
 wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 {
 	uint64_t now = np_now();
-	bool is_ending;
 
 	if (d->args.exclusive || !ns_guard_could(&d->limits, s, &s->wish) ||
 	    (s->room_until_ns != 0 && now >= s->room_until_ns)) {
 		return false;
 	}
-	is_ending = ns_sessions_make_room(d, &s->peer, what);
-	if (s->room_until_ns == 0) {
-		s->room_until_ns = now + (is_ending ? ROOM_S : SOON_S) * NP_SEC;
-		s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC;
-	}
+	s->lacks_ns = s->room_until_ns == 0 ? now : s->lacks_ns;
+	s->room_until_ns =
+	    np_max(s->room_until_ns, s->lacks_ns + ns_sessions_make_room(d, &s->peer, what));
+	s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC;
 	s->room_tried = d->freed + 1;
 	s->room_again_ns = s->room_until_ns;
 	return true;

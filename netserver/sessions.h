@@ -23,9 +23,10 @@ uint64_t ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns);
 
 /*
  * The peer lacks the resource of that refusal, or may soon: end an idle session, unless one is
- * ending already. False: there is none to end, or the refusal is not about a resource.
+ * ending already. How long to wait for room since it was lacking, in ns; 0: not at all.
  */
-bool ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what);
+uint64_t
+ns_sessions_make_room(struct ns_daemon *d, const struct np_addr *peer, enum ns_refusal what);
 
 /* Tell every session to end, wait a while, and end those that do not. */
 void ns_sessions_end(struct ns_daemon *d);

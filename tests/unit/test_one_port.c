@@ -265,6 +265,28 @@ TEST(few_of_those_that_wait_try_in_one_call)
 	assert_int_equal(ns_sessions_tick(&b.daemon, now), now + NP_SEC);
 }
 
+TEST(a_test_waits_longer_if_a_session_ends_after_its_first_try)
+{
+	struct ns_session holder = { .fd = -1, .holds[NP_RES_THREADS] = 10 };
+	struct ns_session waits = { .next = &holder, .peer = loopback(AF_INET, 1) };
+	struct ns_daemon d = { .sessions = &waits, .limits.all[NP_RES_THREADS] = 10 };
+	struct ns_message ask = { .type = NS_ASK, .wish.takes[NP_RES_THREADS] = 1 };
+	uint64_t soon;
+	int pair[2];
+
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	assert_true(put_bytes(pair[1], &ask, sizeof(ask)));
+	waits.fd = pair[0];
+	ns_session_receive(&d, &waits, 1);
+	close(pair[0]);
+	close(pair[1]);
+	soon = waits.room_until_ns;
+	holder.yields = true;
+	d.freed++;
+	ns_sessions_tick(&d, np_now());
+	assert_in_range(waits.room_until_ns, soon + 3 * NP_SEC, soon + 5 * NP_SEC);
+}
+
 /* ---- Descriptors in flight ---- */
 
 static const struct np_handover endless = {
