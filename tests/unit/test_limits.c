@@ -851,12 +851,22 @@ send_token(int fd, uint64_t token, const struct np_addr *to)
 	    sizeof(bytes));
 }
 
+/* Of 127.0.0.2. */
+static int
+stranger_socket(void)
+{
+	const struct sockaddr_in elsewhere = { .sin_family = AF_INET,
+					       .sin_addr.s_addr = htonl(0x7f000002) };
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	assert_int_equal(bind(fd, (const struct sockaddr *)&elsewhere, sizeof(elsewhere)), 0);
+	return fd;
+}
+
 /* Nothing before the echo, nothing for a wrong one or a stranger's; then to where the right one
  * came from. */
 TEST(datagrams_go_where_the_echo_came_from)
 {
-	const struct sockaddr_in elsewhere = { .sin_family = AF_INET,
-					       .sin_addr.s_addr = htonl(0x7f000002) };
 	struct np_limits limits = { .want_echo = true };
 	struct np_addr named, own, data;
 	struct book b = { .asked = 0 };
@@ -865,9 +875,8 @@ TEST(datagrams_go_where_the_echo_came_from)
 	char bytes[200];
 	FREED_BY(close_fd) int other = bound_socket(AF_INET, SOCK_DGRAM, &named);
 	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &own);
-	FREED_BY(close_fd) int stranger = socket(AF_INET, SOCK_DGRAM, 0);
+	FREED_BY(close_fd) int stranger = stranger_socket();
 
-	assert_int_equal(bind(stranger, (const struct sockaddr *)&elsewhere, sizeof(elsewhere)), 0);
 	open_limited(&s, &limits, &b);
 	token = ask_with_echo(&s, np_addr_port(&named), &data);
 	assert_false(comes(other, 200));
@@ -888,6 +897,31 @@ TEST(datagrams_go_where_the_echo_came_from)
 	assert_int_equal(b.done, 1);
 	assert_false(b.served.failed);
 	assert_true(b.served.sent > 0);
+}
+
+/* On the wildcard address the kernel drops none: a stranger who knows the token gets no data. */
+TEST(an_echo_to_the_wildcard_address_is_compared)
+{
+	static const struct np_limits none;
+	struct np_plan_message m = five_by_plan();
+	struct np_grant_message granted;
+	struct np_addr own, data;
+	FREED_BY(session_close) struct session s;
+	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &own);
+	FREED_BY(close_fd) int stranger = stranger_socket();
+
+	strcpy(m.pattern, "stream");
+	strcpy(m.transport, "UDP");
+	m.leads = 1;
+	m.flags = NP_WP_ECHO;
+	m.data_address.count = 4;
+	open_limited(&s, &none, NULL);
+	ask_tagged(&s, &np_tagged_plan, &m);
+	assert_int_equal(answer_tagged(&s, &np_tagged_grant, &granted).word, 0);
+	data = loopback(AF_INET, granted.ports.at[0]);
+	send_token(stranger, granted.token, &data);
+	send_token(fd, granted.token, &data);
+	assert_true(comes(fd, LONG_MS));
 }
 
 TEST(tokens_differ)
