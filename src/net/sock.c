@@ -278,8 +278,11 @@ void
 np_sock_reset(int fd)
 {
 	const struct sockaddr nowhere = { .sa_family = AF_UNSPEC };
+	const int at_once_ms = 1;
 
-	(void)connect(fd, &nowhere, sizeof(nowhere));
+	if (connect(fd, &nowhere, sizeof(nowhere)) != 0) { /* kernel TLS */
+		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &at_once_ms, sizeof(at_once_ms));
+	}
 	close(fd);
 }
 

@@ -97,7 +97,10 @@ int np_sock_local(int fd, struct np_addr *out, struct np_err *err);
  */
 void np_sock_watch_peer(int fd, uint32_t silence_s);
 
-/* Close by a reset, which the peer sees as failure: by AF_UNSPEC, as sessions lack SO_LINGER. */
+/*
+ * Close by a reset, which the peer sees as failure: by AF_UNSPEC, as sessions lack SO_LINGER. With
+ * kernel TLS that fails: then the kernel drops the data the next time that it would send again.
+ */
 void np_sock_reset(int fd);
 
 /* A non-blocking, listening stream socket with SO_REUSEADDR. Returns the descriptor, or -1. */

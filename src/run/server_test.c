@@ -154,26 +154,29 @@ static void
 keep_unread(struct unread *u, struct np_run *run)
 {
 	const struct np_transport *t = run->plan->transport;
+	bool kernel_tls = t->ends.shut != NULL;
 	char byte;
 
-	/* A socket with kernel TLS can't be reset; an engine that takes all back leaves nothing. */
-	if (t->acked == NULL || t->ends.shut != NULL || run->engine->take_all_back != NULL ||
-	    run->end.borrowed || u->fd != NULL) {
+	/* An engine that takes all back leaves nothing. */
+	if (t->acked == NULL || run->engine->take_all_back != NULL || run->end.borrowed ||
+	    u->fd != NULL) {
 		return;
 	}
 	for (uint32_t i = 0; i < run->conns; i++) {
 		int *fd = &run->conn[i].fd;
 
-		/* With data of the client unread, close(2) resets the connection. */
+		/* With data of the client unread, close(2) resets TCP. */
 		if (*fd < 0 || np_sock_queued(*fd, SIOCOUTQ) == 0 ||
-		    recv(*fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+		    (!kernel_tls && recv(*fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0)) {
 			continue;
 		}
 		if (u->fd == NULL) {
 			u->fd = calloc(run->conns, sizeof(*u->fd));
 		}
 		if (u->fd != NULL) {
-			shutdown(*fd, SHUT_WR);
+			if (!kernel_tls) { /* which may have part of a record to send */
+				shutdown(*fd, SHUT_WR);
+			}
 			u->fd[u->count++] = *fd;
 			*fd = -1;
 		}

@@ -2,7 +2,11 @@
 """Tests over TLS: both ends count the same bytes and the same records, and TCP carries what the arithmetic
 of doc/ceilings.md says, under each cipher and engine, over a slow link, and without the module."""
 
+import os
+import re
+import signal
 import subprocess
+import time
 from typing import Any, Dict, List, NamedTuple
 
 import lib
@@ -106,6 +110,26 @@ def engines(command: List[str]) -> None:
     assert got.rc == 1 and "--tls-cipher: TCP_STREAM does not encrypt" in got.err, got
 
 
+def never_read() -> None:
+    """What a client has not read stays in its session, and is not left to the kernel for minutes."""
+    def orphans() -> int:
+        with open("/proc/net/sockstat", encoding="ascii") as file:
+            return int(re.findall(r"^TCP: .* orphan ([0-9]+)", file.read(), re.M)[0])
+
+    daemon = lib.Daemon(grace=None)
+    with daemon, lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TLS_MAERTS", "-l", "60",
+                              "--flows", "4"]) as client:
+        assert client.measuring()
+        time.sleep(4)   # it may have yet to shake hands
+        client.signal(signal.SIGSTOP)
+        assert lib.wait_for(lambda: re.search(r"^ESTAB +0 +[1-9]", lib.run(["ss", "-tn"], 20).out, re.M) is not None,
+                            20), "no data are left unread"
+        for session in daemon.children():
+            os.kill(session, signal.SIGTERM)
+        assert lib.wait_for(lambda: not daemon.children(), 60), "the session stays"
+        assert lib.wait_for(lambda: orphans() == 0, 20), f"{orphans()} connections are left"
+
+
 def slow_link() -> None:
     """A send that is cut short leaves a part of a record behind: it arrives nevertheless."""
     got = lib.run(["netlab", "up", "--name", "t19", "--rate", "8mbit", "--delay", "5ms"], 60)
@@ -152,6 +176,7 @@ def suite(report: lib.Report) -> None:
         report.case("transactions, with a connection each", lambda: transactions(command))
         report.case("each cipher, and what the result says of it", lambda: ciphers(command))
         report.case("each engine, or a line that refuses it", lambda: engines(command))
+        report.case("a client that never reads", never_read)
         report.case("over a slow link nothing is cut off", slow_link)
         report.case("without the module one line says so", lambda: without_module(command))
 
