@@ -81,7 +81,7 @@ step_by_key(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 		return refuse(a, code, why, "this daemon needs --key-file");
 	}
 	if (np_frame_get(frame, np_auth_body_layout, &m, why) != NP_OK) {
-		why->sys = EACCES; /* the reply's errno; np_frame_get() sets none */
+		why->sys = EACCES; /* refuse() sends it; np_frame_get() sets none */
 		return refuse(a, code, why, why->msg);
 	}
 	if (m.version == NP_AUTH_LOOSE && !a->nat) {

@@ -38,12 +38,12 @@ enum ns_admission {
 
 /*
  * Handle a whole message (a short one padded with zeros). If refused, *why is NP_EPEER with sys
- * EACCES or EPROTONOSUPPORT. Unless NS_ADMIT_IN, wipe its copy: it may hold a passphrase.
+ * EACCES or EPROTONOSUPPORT. Unless NS_ADMIT_IN, the caller wipes it: it may hold a passphrase.
  */
 enum ns_admission
 ns_admit_step(struct ns_admit *a, const uint8_t frame[NP_FRAME_SIZE], struct np_err *why);
 
-/* The code of the answer to a request: netperf's rule and its two exceptions. */
+/* The code of the answer to a request: the next number, but for two exceptions of netperf. */
 uint32_t ns_reply_code(uint32_t code);
 
 /* Would that message be compared with the secret? That is delayed if a client tried too often. */

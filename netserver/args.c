@@ -85,7 +85,7 @@ set_rules(const struct np_setting *set)
 	return ns_access_add(set->to, set->row->name[0] != 'd', set->arg, set->err);
 }
 
-/* Of BYTES in limits.def: sets a uint64_t. */
+/* For BYTES in limits.def: sets a uint64_t. */
 static int
 set_bytes(const struct np_setting *set)
 {

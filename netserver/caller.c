@@ -35,7 +35,7 @@ ns_admission_of(const struct ns_daemon *d, int fd)
 			      .nat = args->nat };
 
 	if (a.key != NULL) {
-		np_ends_of(fd, false, a.ends);
+		np_ends_of(fd, false, a.ends); /* not the client's socket */
 	}
 	return a;
 }

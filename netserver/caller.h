@@ -14,7 +14,7 @@
 
 enum {
 	NS_HELLO_S = 5,      /* for a caller's first message, and each one until it is admitted */
-	NS_HELLO_MOST_S = 30 /* the same on a long path */
+	NS_HELLO_MOST_S = 30 /* at most, on a long path */
 };
 
 struct ns_caller {
@@ -22,7 +22,7 @@ struct ns_caller {
 	struct ns_caller *next;
 	struct np_chan chan;
 	struct np_addr peer;     /* the client, also behind a proxy; unmapped */
-	char text[NP_ADDR_TEXT]; /* the same, for messages */
+	char text[NP_ADDR_TEXT]; /* peer, for messages */
 	uint64_t deadline_ns;    /* of its next message, its turn, or room for its session */
 	struct ns_admit admit;
 	bool has_asked;             /* a whole message came: it is no data connection */

@@ -40,7 +40,7 @@ enum {
 	UNKNOWN_DATA = 16 << 20,
 	UNKNOWN_ALL = 64 << 20,
 	LEFT_BELOW = 16 << 10, /* as much of the stack may hold copies of a seal */
-	GO_FIRST = 100, /* added to oom_score_adj: thousandths of memory, more than the daemon's */
+	DIE_FIRST = 100, /* added to oom_score_adj: thousandths of memory, more than the daemon's */
 	OOM_MOST = 1000,
 	BUFFER = 128 << 10 /* malloc(3) maps blocks of this size, and free(3) unmaps them */
 };
@@ -149,9 +149,9 @@ check_no_way_back(const struct account *a, struct np_err *err)
 }
 
 /*
- * As root, become the user of --user (NULL: the user nobody); *changed: it did. In a user namespace
- * that has no such user (unshare -r), root is an ordinary user outside, and stays one unless --user
- * is given.
+ * As root, become the user of --user (NULL: the user nobody); *changed: it is not root any more. In
+ * a user namespace that has no such user (unshare -r), root is an ordinary user outside, and stays
+ * one unless --user is given.
  */
 static int
 change_user(const char *user, struct account *a, bool *changed, struct np_err *err)
@@ -282,7 +282,7 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 }
 
 int
-ns_confine_go_first(struct np_err *err)
+ns_confine_die_first(struct np_err *err)
 {
 	static const char path[] = "/proc/self/oom_score_adj";
 	int64_t adj;
@@ -290,7 +290,7 @@ ns_confine_go_first(struct np_err *err)
 
 	(void)prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* else the file is root's */
 	if (np_file_number(&adj, "", path) == 0 && (fd = open(path, O_WRONLY | O_CLOEXEC)) >= 0) {
-		adj += GO_FIRST;
+		adj += DIE_FIRST;
 		dprintf(fd, "%d", adj < OOM_MOST ? (int)adj : OOM_MOST);
 		close(fd);
 	}
@@ -368,11 +368,14 @@ ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
 	}
 }
 
-/* No RLIMIT_NPROC or RLIMIT_FSIZE: the filter and landlock already forbid forking and writing. */
+/*
+ * Limit a session's descriptors, core files, memory and capabilities. No RLIMIT_NPROC or _FSIZE:
+ * the filter and landlock already forbid forking and writing.
+ */
 static int
 limit_session(const struct ns_sandbox *s, struct np_err *err)
 {
-	/* Without a filter nothing limits what capabilities are used for: then there are none. */
+	/* Only a filter limits what capabilities are used for: without one, drop them all. */
 	bool can_filter = NP_SANITIZED || ns_filter_lacks() == NULL;
 	uint64_t flows = s->flows != 0 ? s->flows : NP_FLOWS_MAX;
 
@@ -384,7 +387,7 @@ limit_session(const struct ns_sandbox *s, struct np_err *err)
 		return err->code;
 	}
 	if (!s->alone) {
-		ns_confine_descriptors(0, 0, 0); /* until the daemon grants a test */
+		ns_confine_descriptors(0, 0, 0); /* for no test, until the daemon grants one */
 	}
 	return s->evidence ? limit_capabilities(kept_with_evidence, can_filter, err) : NP_OK;
 }

@@ -67,7 +67,7 @@ int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
  * When memory runs out, have the kernel end this process, and those it forks, before the daemon. To
  * be called before it is confined, with no secret left in memory: it is dumpable meanwhile.
  */
-int ns_confine_go_first(struct np_err *err);
+int ns_confine_die_first(struct np_err *err);
 
 /* What this machine has to confine sessions; a daemon logs once what is missing. */
 struct ns_means {

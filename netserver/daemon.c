@@ -266,9 +266,9 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 	}
 }
 
-/* Do what is due after events (has_more: more wait). Returns when to call again at the latest. */
+/* Do what is due after a round of events, many or few. Returns when to call again at the latest. */
 static uint64_t
-tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
+tick(struct ns_daemon *d, bool many_events, bool was_interrupted)
 {
 	uint64_t now = np_now(), next, sessions, begin, metrics;
 	bool pause = now < d->accept_ns;
@@ -291,7 +291,7 @@ tick(struct ns_daemon *d, bool has_more, bool was_interrupted)
 	}
 	next = ns_front_tick(d, now);
 	sessions = ns_sessions_tick(d, now);
-	begin = ns_front_begin(d, has_more, np_now());
+	begin = ns_front_begin(d, many_events, np_now());
 	metrics = renew_metrics(d, false);
 	if (pause != d->accept_paused) {
 		/* Without free descriptors a ready listener would make the loop spin. */

@@ -12,16 +12,16 @@
 /* Why there is no filter in this build or kernel; NULL: there is one. */
 const char *ns_filter_lacks(void);
 
-/* Make *code, *size bytes (0: no seccomp), in 1 to 2 ms. The caller always frees it. NP_ESYS. */
+/* Make a BPF program of *size bytes (0: no seccomp), in 1 to 2 ms. Always free *code. NP_ESYS. */
 int ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_err *err);
 
 /* Flags of clone(2), by which a process with the seal forks a child of its own parent. */
 #define NS_FORK (CLONE_PARENT | SIGCHLD)
 
 /*
- * Draw a seal, and install such a program with it for this thread and what it starts. Needs
- * no_new_privs. Calls not on the list give EPERM; those only an attacker makes (another program,
- * user or process's memory) end it by SIGSYS. NP_ESYS: refused; size 0 is NP_OK.
+ * Draw a seal, put it into a program of ns_filter_make(), install that for this thread and what it
+ * starts. Needs no_new_privs. Calls not on the list give EPERM; an attacker's (for another program,
+ * user, or memory) end the process by SIGSYS. NP_ESYS: refused. size 0: NP_OK, *seal stays as is.
  */
 int ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err);
 

@@ -126,7 +126,7 @@ static const char *const fatal[] = {
 	"clock_settime", "clock_settime64", "stime", "sethostname", "setdomainname", "syslog"
 };
 
-/* The same for a session without rings. */
+/* Calls that only a compromised session makes if it has no rings. */
 static const char *const fatal_without_rings[] = { "io_uring_enter", "io_uring_register" };
 
 /* To use rings, which were made and restricted before. */
@@ -221,7 +221,7 @@ static const struct rule allowed_uring_if[] = {
 static const struct {
 	uint32_t level, name;
 	const struct np_transport *transport; /* only if it is served; NULL: always */
-	const struct np_engine *engine;       /* likewise */
+	const struct np_engine *engine;       /* only if it is allowed; NULL: always */
 } options[] = {
 	{ SOL_SOCKET, SO_DEBUG, NULL, NULL },
 	{ SOL_SOCKET, SO_DONTROUTE, NULL, NULL },
@@ -308,7 +308,7 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
 }
 
-/* Allow a call if its last arguments are the seal. By number: libseccomp may not know its name. */
+/* Allow a call with the seal; forks: and NS_FORK. By number: libseccomp may not know its name. */
 static int
 add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 {

@@ -102,7 +102,7 @@ refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char
 	drop(d, c);
 }
 
-/* Close the oldest caller of the address with most, in the network with most. False: none. */
+/* Drop the oldest caller (not `except`) of the address with most, in the network with most. */
 static bool
 evict(struct ns_daemon *d, const struct ns_caller *except)
 {
@@ -210,7 +210,7 @@ await_room(struct ns_daemon *d, struct ns_caller *c, struct ns_session *session)
 	watch(d, c, 0);
 }
 
-/* Pass a data connection on, close this copy. False: it is none, not known yet, or has no room. */
+/* Pass on a data connection, close fd. False: it is none, not known yet, or *owner has no room. */
 static bool
 pass_if_data(struct ns_daemon *d, int fd, const struct np_addr *from, struct ns_session **owner)
 {
@@ -241,7 +241,7 @@ log_scarce(struct ns_daemon *d, const char *what, const char *why)
 	}
 }
 
-/* Do callers leave too few descriptors for sessions? They keep a quarter. */
+/* Are there too many callers: --max-silent, or a quarter of the descriptors if few are left? */
 static bool
 is_crowded(const struct ns_daemon *d)
 {
@@ -358,12 +358,12 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 }
 
 uint64_t
-ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns)
+ns_front_begin(struct ns_daemon *d, bool many_events, uint64_t now_ns)
 {
 	uint64_t when = now_ns;
 	bool began = false;
 
-	for (int i = has_more ? BEGIN - 1 : 0; i < BEGIN; i++) {
+	for (int i = many_events ? BEGIN - 1 : 0; i < BEGIN; i++) {
 		struct ns_caller *first = NULL;
 
 		when = NP_NEVER;
@@ -581,7 +581,7 @@ ns_front_receive(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* A deadline has passed, or a short message that an old client may have sent can be complete. */
+/* The caller's deadline, or the time that again_at() returned, has come: do what is due. */
 static void
 check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 {
@@ -635,7 +635,7 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	}
 }
 
-/* When to look at a caller without an event. */
+/* When to look at a caller without an event: to retry, or to take an old client's short message. */
 static uint64_t
 again_at(const struct ns_caller *c)
 {

@@ -16,10 +16,10 @@ void ns_front_receive(struct ns_daemon *d, struct ns_caller *c);
 uint64_t ns_front_tick(struct ns_daemon *d, uint64_t now_ns);
 
 /*
- * Start sessions for the next callers in the queue: a few, or one if more events wait (has_more),
- * as they may be of callers with an earlier turn. Returns when to call again, or NP_NEVER.
+ * Start sessions for the next callers in the queue: a few, or only one if many events came at once:
+ * the next events may be of callers with an earlier turn. Returns when to call again, or NP_NEVER.
  */
-uint64_t ns_front_begin(struct ns_daemon *d, bool has_more, uint64_t now_ns);
+uint64_t ns_front_begin(struct ns_daemon *d, bool many_events, uint64_t now_ns);
 
 /* Free dropped callers, once no event can point to them. */
 void ns_front_free_dropped(struct ns_daemon *d);

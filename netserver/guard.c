@@ -451,7 +451,7 @@ is_limited(const struct ns_limits *l, enum np_resource g)
 	return l->all[g] > 0 || ns_resources[g].none_at_0;
 }
 
-/* The most that one may hold: what is free outside the reserve, or ns_resource.first from it. */
+/* The most that one session may hold beside u; of the reserve, only up to ns_resource.first. */
 static uint64_t
 room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
 {
@@ -647,7 +647,7 @@ ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer, enum np_r
 	      uint32_t seed, uint64_t now_ns)
 {
 	struct ns_weights w = { .net = { 0 } };
-	struct ns_place asking = ns_place_of(peer, seed), most = asking; /* found's */
+	struct ns_place asking = ns_place_of(peer, seed), most = asking; /* of found */
 	struct ns_session *found = NULL;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {

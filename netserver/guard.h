@@ -94,10 +94,11 @@ int ns_access_read(struct ns_access *a, const char *path, struct np_err *err);
 bool ns_access_admits(const struct ns_access *a, const struct np_addr *peer);
 #define NS_DENIED_WORDS "this address is not allowed (netserver --allow, --deny)"
 
-/* A limit of one each_ns, and bursts of window_ns (at least one). Always pass the same values. */
+/* A token bucket: one per each_ns; bursts of window_ns / each_ns, or 1. Keep both values. */
 struct ns_bucket {
 	uint64_t due_ns; /* when a whole burst is allowed again; zeroed: now */
 };
+/* Take one, if it is allowed now. */
 bool ns_bucket_take(struct ns_bucket *b, uint64_t each_ns, uint64_t window_ns, uint64_t now_ns);
 
 /* When the next one is allowed: now_ns, or later. */
@@ -112,7 +113,7 @@ struct ns_place {
 };
 struct ns_place ns_place_of(const struct np_addr *a, uint32_t seed);
 
-/* A rate that clients share: an address gets half of it, a network three quarters. */
+/* A rate that clients share: an address gets at most half, a network at most three quarters. */
 struct ns_share {
 	struct ns_bucket all, net[NS_GROUPS], host[NS_GROUPS];
 };
@@ -134,15 +135,13 @@ void ns_turns_take(struct ns_turns *t, struct ns_place who, uint64_t now_ns);
 /* Is a's turn before that of b? */
 bool ns_turns_before(const struct ns_turns *t, struct ns_place a, struct ns_place b);
 
-/*
- * How fast sessions begin: in total, and for each group of addresses: none can use up the rate.
- */
+/* How fast sessions begin: all together, and those of each address, which can't use up the rate. */
 struct ns_rates {
-	struct ns_bucket host[NS_GROUPS];      /* requests of an address: NS_SHARE */
-	struct ns_bucket all, pace[NS_GROUPS]; /* begun sessions: all, of an address: NS_PACE */
-	struct ns_turns turns;
-	struct ns_share filters; /* sessions with a filter of their own */
-	uint32_t seed;           /* of the hash */
+	struct ns_bucket host[NS_GROUPS];      /* sessions an address asked for (NS_SHARE) */
+	struct ns_bucket all, pace[NS_GROUPS]; /* begun: in total; of an address (NS_PACE) */
+	struct ns_turns turns;                 /* to begin a session */
+	struct ns_share filters;               /* sessions with a filter of their own */
+	uint32_t seed;                         /* of the hash */
 };
 
 /*
@@ -196,7 +195,7 @@ struct ns_handover {
 	bool daemon_full; /* then: the daemon's limit was reached, not the session's */
 	struct np_token token;
 	uint16_t recent[NS_RECENT]; /* ports that its datagrams came from */
-	uint32_t recents;
+	uint32_t recents;           /* noted so far: the last NS_RECENT are kept */
 	/* A socket for datagrams from another port than the client named: passed on at other_ns, if
 	 * none has come from the named one until then. 0: there is none. */
 	uint64_t other_ns;
@@ -243,7 +242,7 @@ struct ns_session {
 	struct ns_handover handover;       /* of its test's data sockets */
 };
 
-/* May that address ask for one more session? NP_OK, and it is counted; else it is NS_RATE. */
+/* May that address ask for one more session? NP_OK: it is counted. NP_EPEER: refuse (NS_RATE). */
 int ns_guard_rate(const struct ns_limits *l, const struct np_addr *peer, struct ns_rates *r,
 		  uint64_t now_ns, struct np_err *err);
 
@@ -278,8 +277,8 @@ bool ns_same_owner(const struct np_addr *a, const struct np_addr *b);
 bool ns_guard_shared(const struct ns_session *sessions, const struct np_addr *peer);
 
 /*
- * The nice value of an address's threads: 0 while tests have no more threads than processors; else
- * at least NS_NICE, until they have together no more weight than one per processor.
+ * The nice value of an address's threads: 0 while all tests have no more threads than processors;
+ * else NS_NICE or more, so that they weigh no more than one thread of NS_NICE per processor.
  */
 enum { NS_NICE = 5, NS_NICE_MOST = 19 };
 int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uint32_t cpus);
@@ -288,7 +287,7 @@ int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer,
 bool
 ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish);
 
-/* May s hold one more? total: of all; their list is searched only if that reaches the reserve. */
+/* May s hold one more? total: what all hold; only if it reaches the reserve, look who holds it. */
 bool ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
 		   const struct ns_session *s, enum np_resource resource, uint64_t total);
 
@@ -317,8 +316,8 @@ struct ns_session *ns_guard_idle(struct ns_session *sessions, const struct np_ad
 				 enum np_resource resource, uint32_t seed, uint64_t now_ns);
 
 /*
- * May one more session, which holds that, also have a capture of NP_CAPTURE_BYTES? At most
- * NS_CAPTURES sessions may, with --allow-raw. If not, err says why, for the client.
+ * May one more session have a capture of NP_CAPTURE_BYTES, beside `holds`? At most NS_CAPTURES
+ * sessions may, with --allow-raw. If not, err says why, for the client.
  */
 enum { NS_CAPTURES = 4 };
 int ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,

@@ -21,7 +21,7 @@
 
 struct ns_forkserver {
 	pid_t pid; /* 0: it was not started */
-	int fd;    /* a pair of SOCK_SEQPACKET */
+	int fd;    /* the daemon's end of a pair of SOCK_SEQPACKET */
 };
 
 struct ns_daemon;
@@ -31,7 +31,7 @@ struct ns_session;
 /* What all sessions of one fork server have in common. */
 struct ns_session_kind {
 	struct ns_daemon *d;
-	bool is_here, evidence; /* clients of this machine; evidence may be gathered */
+	bool is_here, evidence; /* their clients are on this machine; they may gather evidence */
 };
 
 /* What a session needs, beside two descriptors: its caller, in part. */
@@ -42,7 +42,7 @@ struct ns_fork_request {
 	char text[NP_ADDR_TEXT];
 	struct np_err uncaptured, unlinked;
 };
-enum { NS_FORK_CONTROL, NS_FORK_DAEMON, NS_FORK_FDS };
+enum { NS_FORK_CONTROL, NS_FORK_DAEMON, NS_FORK_FDS }; /* to the client, to the daemon */
 
 /* The fork server's first message, and its answer to each request. */
 struct ns_fork_answer {

@@ -165,7 +165,7 @@ open_files(struct ns_daemon *d)
 
 /* Load --transports' modules now: clients can't have one loaded later. 0, or the exit status. */
 static int
-find_transports(struct ns_daemon *d)
+load_transports(struct ns_daemon *d)
 {
 	struct np_err err = { .code = NP_OK };
 	const struct np_transport *t;
@@ -266,7 +266,7 @@ run_daemon(struct ns_daemon *d)
 		return rc;
 	}
 	open_status(d);
-	if ((rc = find_transports(d)) != 0) {
+	if ((rc = load_transports(d)) != 0) {
 		return rc;
 	}
 	/* Needs privileges where ip-netns(8) has hidden them. */
@@ -321,7 +321,7 @@ run_for_inetd(struct ns_daemon *d)
 
 	d->log->sink = np_log_to_syslog;
 	np_log_open_syslog(d->log->ctx);
-	if ((rc = open_files(d)) != 0 || (rc = find_transports(d)) != 0) {
+	if ((rc = open_files(d)) != 0 || (rc = load_transports(d)) != 0) {
 		return rc;
 	}
 	if (!d->args.no_evidence) {

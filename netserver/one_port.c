@@ -497,7 +497,7 @@ let_reuse(const struct ns_daemon *d, int on)
 	}
 }
 
-/* Connect a socket at that port, or -1. SO_REUSEADDR only meanwhile: it lets others bind. */
+/* A socket from dgram->to to dgram->from, or -1. SO_REUSEADDR lets others bind: only meanwhile. */
 static int
 connect_back(const struct ns_daemon *d, const struct datagram *dgram)
 {
@@ -617,7 +617,7 @@ take_datagram(struct ns_daemon *d, int fd, const struct datagram *dgram, struct 
 	}
 	if (dgram->to.len == 0 || np_addr_port(&dgram->from) == 0 ||
 	    (word != NP_TOKEN_SHOWN && (dgram->size == 0 || is_late(&d->late, s, &dgram->from)))) {
-		return; /* an end mark or a late datagram begins no test */
+		return; /* it can't be answered, or is an end mark or late: begins no test */
 	}
 	if (s == NULL && word == NP_TOKEN_SHOWN) {
 		/* The answer is as long as the datagram, so it amplifies nothing. */

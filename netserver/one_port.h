@@ -17,10 +17,10 @@ void ns_handovers_begin(struct ns_daemon *d);
 /* Count again the descriptors that sessions have not received yet. */
 void ns_handovers_count(struct ns_daemon *d);
 
-/* Can this test's sockets be told from others? Frees what the address has held for too long. */
+/* Can this test's sockets be told from others? Ends another's turn if it got none for too long. */
 bool ns_handover_make_free(struct ns_daemon *d, const struct ns_session *s);
 
-/* Pass on a test's sockets. *theirs: the session's end, for the caller to close. NP_ESYS. */
+/* Begin to pass on the test's sockets. *theirs: the session's end, to send and close. NP_ESYS. */
 int ns_handover_open(struct ns_session *s, const struct np_handover *asked, int *theirs,
 		     struct np_err *err);
 /* Pass on no more, as the test is over. Connections that still wait for room are reset. */
@@ -56,7 +56,7 @@ enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *pee
 
 /*
  * Pass on a connection that was NS_DATA_FULL, if there is room now. NS_DATA_UNKNOWN: its test is
- * over (s is NULL), or wants no more. now_ns: the same for a round, which checks each session once.
+ * over (s is NULL), or wants no more. now_ns: of a round, which tries a full session only once.
  */
 enum ns_data ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns);
 

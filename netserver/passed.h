@@ -11,9 +11,7 @@
 /* To be called once, before the others. Uses SIGALRM and ITIMER_REAL of this process. */
 void ns_passed_begin(void);
 
-/*
- * Refuse (EPERM) descriptors on it and what it accepts later. Fails before Linux 6.16: see below.
- */
+/* Refuse (EPERM) descriptors sent to it and to what it accepts. Before Linux 6.16: does nothing. */
 void ns_passed_refuse(int fd);
 
 /* recv(2) without waiting. *more: the packet had more bytes, or descriptors, which are lost. */

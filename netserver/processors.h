@@ -13,9 +13,9 @@ enum ns_slice { NS_SLICE_USUAL, NS_SLICE_SHORT, NS_SLICE_LONG };
 void ns_processors_set_slice(pid_t pid, enum ns_slice slice);
 
 /*
- * The test's future threads get usual time slices, or long ones if the address has more threads
- * than processors: a usual slice of 1.4 ms is shorter than a tick, so threads run three times as
- * long, and a tenth of them gets ahead of a session that begins.
+ * The test's future threads get usual time slices or, if the address has more threads than
+ * processors, long ones. A usual slice of 1.4 ms is shorter than a tick, so that threads run three
+ * times as long, and one in ten would run before a session that begins.
  */
 void ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s);
 

@@ -131,7 +131,7 @@ forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 struct raw {
 	struct ns_caller *caller;
 	bool capture, link;         /* what is wanted */
-	bool connects;              /* by the link, with connections */
+	bool connects;              /* the link also has LLC connections */
 	char device[NP_EXT_DEVICE]; /* of the link; empty: by address */
 };
 
@@ -306,7 +306,7 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct offer *offe
 	d->log->level = level; /* a client may have raised it */
 }
 
-/* Close all others. 0, 1, 2 become /dev/null: stderr is shared. Sanitizers report on it. */
+/* Close all but these. 0, 1, 2 become /dev/null: stderr is shared. Sanitizers report on it. */
 static int
 drop_descriptors(int *keep, size_t count, struct np_err *err)
 {
@@ -341,7 +341,7 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 	if (seal == NULL) { /* else ns_session_confine() has done that in the fork server */
 		rc = drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), &err);
 		forget_secrets(d, c);
-		rc = rc == NP_OK ? ns_confine_go_first(&err) : rc;
+		rc = rc == NP_OK ? ns_confine_die_first(&err) : rc;
 	}
 	if (rc == NP_OK) {
 		ns_permit_init(&offer.permit);
@@ -375,7 +375,7 @@ ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal
 	}
 	forget_secrets(d, NULL);
 	/* Sessions with rings or packet sockets are not forked here. */
-	if (ns_confine_go_first(err) != NP_OK || np_urings_prepare(0, err) != NP_OK ||
+	if (ns_confine_die_first(err) != NP_OK || np_urings_prepare(0, err) != NP_OK ||
 	    (d->args.allow_raw && ns_with_raw(false, NULL, NULL, err) != NP_OK)) {
 		return err->code;
 	}

@@ -26,8 +26,8 @@ union ns_packet {
 };
 
 /*
- * Run a session's process, which ends with its daemon. fd: to the daemon. seal: the fork server's,
- * from which it inherits all confinement but files; NULL: of the daemon, and not confined yet.
+ * Run a session's process, which ends with its daemon. fd: to the daemon. seal: of the fork server
+ * that forked and confined it, but for files; NULL: the daemon forked it, and it is not confined.
  */
 void __attribute__((noreturn))
 ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_t daemon,

@@ -400,6 +400,7 @@ count_served(struct ns_stats *stats, const struct np_served *served, uint64_t si
 {
 	uint64_t most = (np_now() - since_ns) * BYTES_NS;
 
+	/* Read as a byte: a compromised session may send another value than 0 or 1. */
 	stats->tests_failed += *(const unsigned char *)&served->failed != 0;
 	stats->received_bytes += np_min(served->received, most);
 	stats->sent_bytes += np_min(served->sent, most);

@@ -60,7 +60,7 @@ amount(char out[SHORT], uint64_t bytes)
 	return out;
 }
 
-/* A limit in words; 0: none. Returns out, or a constant. */
+/* A limit in words; 0: no limit. Returns out, or a constant. */
 static const char *
 at_most(char out[SHORT], uint64_t limit)
 {
@@ -109,7 +109,7 @@ put_limit(struct out *o, uint64_t limit, bool is_bytes, const char *what)
 	}
 }
 
-/* What a session does now, in words. Returns out. */
+/* What a session does now, in words. Returns out, or a constant. */
 static const char *
 doing(char out[96], const struct ns_session *s, uint64_t now_ns)
 {

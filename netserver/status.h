@@ -25,9 +25,7 @@ enum { NS_STATUS_MAX = 64 << 10 };
 /* For people: sessions as many as fit, then how many more. Returns the length, below size. */
 size_t ns_status_text(const struct ns_view *v, char *text, size_t size);
 
-/*
- * For Prometheus. Each series has the port as a label; no limit is +Inf. view: ns_view. Returns 0.
- */
+/* For Prometheus: the port labels each series, +Inf is no limit. view: a ns_view. Returns 0. */
 int ns_metrics_print(FILE *out, const void *view);
 
 /*
@@ -39,7 +37,7 @@ int ns_metrics_dir(const char *path, const char **name, struct np_err *err);
 /* Replace the file: a new one, 0644, then rename(2). On NP_ESYS nothing is left behind. */
 int ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err);
 
-/* A non-blocking listener in the abstract namespace, by port or service. -1: it is taken. */
+/* A listener in the abstract namespace, non-blocking, for a port or service. -1: see err. */
 int ns_status_listen(const char *port, struct np_err *err);
 
 /* Answer one connection without waiting: root, this user, owner get the text, others one line. */
