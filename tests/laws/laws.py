@@ -273,13 +273,17 @@ def law_3_loss_is_the_path_s(v: View) -> Found:
         lost, sent, unique, back, came = (v.figure(n) for n in ("LOST_DATAGRAMS", "LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS",
                                                                "REMOTE_SEND_CALLS", "LOCAL_RECV_CALLS"))
         less = None if sent is None or unique is None else sent + (back or 0) - unique - (came or 0)
+        edge = 0.0
         if lost is None:
             lost = less
+            # without numbers a receiver's window has other edges
+            edge = (v.slack + v.way) * (sent or 0) / max(v.elapsed, TICK) * (c.warm > 0)
         elif not c.both and not v.figure("DUPLICATE_DATAGRAMS"):     # with --both it is known for one direction
             yield from about(less, "sends less receives, beside LOST_DATAGRAMS", lost, lost)
         exact = not (c.warm or c.disturbed or c.real or c.one_port or c.both or c.beside)    # these have packets of their own
         marks = min(s.full, s.near.marks + s.far.marks)     # a full buffer loses them, too
-        yield from about(lost, "lost datagrams, by the witness", dropped - marks if exact else 0, dropped + gone)
+        yield from about(lost, "lost datagrams, by the witness", (dropped - marks if exact else 0) - edge,
+                         dropped + gone + edge)
     elif not c.disturbed:
         yield from about(v.figure("LOST_REQUESTS"), "LOST_REQUESTS, by the witness", 0, dropped + gone)
         if not dropped:
