@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 from netkit import Fault, Interrupted, files, progress
 
@@ -158,45 +158,36 @@ class Process:
         return text.splitlines()[-1] if text else ""
 
 
-def pieces(process: "subprocess.Popen[bytes]", limit: float) -> "Iterator[Tuple[bool, bytes]]":
-    """A process's output, with whether it is stderr. Raises MachineError at the limit or after ANSWER_MOST bytes."""
-    assert process.stdout and process.stderr
-    end, left = time.monotonic() + limit, {False: ANSWER_MOST, True: COMPLAINT_MOST}
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ, False)
-        selector.register(process.stderr, selectors.EVENT_READ, True)
-        while selector.get_map():
-            if time.monotonic() >= end:
-                raise MachineError(f"no answer within {limit:g} s")
-            for key, _ in selector.select(max(0.0, end - time.monotonic())):
-                piece = os.read(key.fd, 1 << 16)
-                if not piece:
-                    selector.unregister(key.fileobj)
-                left[key.data] -= len(piece)
-                if left[False] < 0:
-                    raise MachineError(f"more than {ANSWER_MOST >> 10} KiB came, which is the most that is read")
-                if piece and left[key.data] >= 0:
-                    yield key.data, piece
-
-
 def ask(command: Sequence[str], limit: float, data: bytes = b"", **options: Any) -> Done:
     """Run a command, perhaps on another host, with limits on its time and output; options are Popen's. Raises OSError."""
-    since, said, reason = time.monotonic(), {False: bytearray(), True: bytearray()}, ""
+    since, out, err, reason = time.monotonic(), bytearray(), bytearray(), ""
     with tempfile.TemporaryFile() as given:
         given.write(data)
         given.seek(0)
         process = subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **options)
-    with process:
+    assert process.stdout and process.stderr
+    with process, selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ, out)
+        selector.register(process.stderr, selectors.EVENT_READ, err)
         try:
-            for is_complaint, piece in pieces(process, limit):
-                said[is_complaint] += piece
-            process.wait(max(0.1, since + limit - time.monotonic()))
-        except (MachineError, subprocess.TimeoutExpired) as fault:
-            reason = str(fault) if isinstance(fault, MachineError) else f"no end within {limit:g} s"
+            while selector.get_map() and not reason:
+                for key, _ in selector.select(max(0.0, since + limit - time.monotonic())):
+                    piece = os.read(key.fd, 1 << 16)
+                    key.data.extend(piece)
+                    if not piece:
+                        selector.unregister(key.fileobj)
+                del err[COMPLAINT_MOST:]
+                if len(out) > ANSWER_MOST:
+                    reason = f"more than {ANSWER_MOST >> 10} KiB came, which is the most that is read"
+                elif selector.get_map() and time.monotonic() >= since + limit:
+                    reason = f"no answer within {limit:g} s"
+            if not reason:
+                process.wait(max(0.1, since + limit - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            reason = f"no end within {limit:g} s"
         finally:
-            if process.poll() is None:
-                process.kill()
-    texts = [said[which].decode("utf-8", "replace") for which in (False, True)]
+            process.kill()
+    texts = [said.decode("utf-8", "replace") for said in (out, err)]
     return Done(None if reason else process.returncode, texts[0], texts[1], round(time.monotonic() - since, 3), reason)
 
 
@@ -370,7 +361,7 @@ class Daemon:
         self._process.end()
 
 
-class Place:
+class Place(contextlib.AbstractContextManager):     # type: ignore[type-arg]
     """Where runs take place: what to put before netperf, and a daemon. As a context manager, it is left at the end."""
     own = False     # whether the daemon is ours
     prefix: "List[str]" = []
@@ -392,9 +383,6 @@ class Place:
 
     def leave(self) -> None:
         """Undo what ready() did."""
-
-    def __enter__(self) -> "Place":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.leave()

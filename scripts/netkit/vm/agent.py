@@ -8,7 +8,7 @@ import signal
 import struct
 import subprocess
 import threading
-from typing import Any, BinaryIO, Dict, List, Optional
+from typing import Any, BinaryIO, Dict, List
 
 PORT = "/dev/vport0p1"
 TREE = "/plumbline"
@@ -78,17 +78,14 @@ def prepare(job: "Dict[str, Any]") -> str:
             return f"module {module}: {said}"
     for module in SERVED if job.get("daemon") else ():
         shell(["modprobe", module])     # some kernels lack some of them
-    places: "List[List[str]]" = [[]] if job.get("daemon") else []
+    place: "List[str]" = []
     if job.get("link") is not None:
         said = shell(["netlab", "up", *job["link"]])
         if said:
             return said
-        places = [["netlab", "exec", "server"]] if places else []
-    for place in places:
-        said = shell([*place, "netserver"])
-        if said:
-            return f"netserver: {said}"
-    return ""
+        place = ["netlab", "exec", "server"]
+    said = shell([*place, "netserver"]) if job.get("daemon") else ""
+    return said and f"netserver: {said}"
 
 
 def run(job: "Dict[str, Any]", port: Port) -> "Dict[str, Any]":
@@ -125,7 +122,7 @@ def run(job: "Dict[str, Any]", port: Port) -> "Dict[str, Any]":
                                         else 128 - process.returncode}
 
 
-def interactive(job: "Dict[str, Any]") -> None:
+def interactive(job: "Dict[str, Any]") -> "Dict[str, Any]":
     said = prepare(job)
     if said:
         print(f"netvm: {said}", flush=True)
@@ -133,23 +130,16 @@ def interactive(job: "Dict[str, Any]") -> None:
         os.environ["PS1"] = "guest# "
         shells = [name for name in ("/usr/bin/bash", "/usr/bin/sh") if os.path.exists(name)]
         subprocess.run(["setsid", "-c", shells[0]], stdin=console, stdout=console, stderr=console, cwd="/root")
+    return {"status": 0}
 
 
 def main() -> None:
     os.environ.update(PATH=PATH, HOME="/root", LANG="C.UTF-8", TERM="vt100", PYTHONDONTWRITEBYTECODE="1")
     port = Port()
     port.send(b"B")
-    job: "Optional[Dict[str, Any]]" = None
-    while True:
-        line = port.lines.readline()
-        job = json.loads(line) if line else None
-        if not job:
-            return
-        if job.get("shell"):
-            interactive(job)
-            result: "Dict[str, Any]" = {"status": 0}
-        else:
-            result = run(job, port)
+    for line in port.lines:
+        job = json.loads(line)
+        result = interactive(job) if job.get("shell") else run(job, port)
         port.send(b"R", json.dumps(result).encode())
 
 
