@@ -84,15 +84,6 @@ def ask(test: str, wire: Wire = Wire(), **words: Any) -> "Dict[str, Any]":
                            for name, value in said.items() if value is not None))
 
 
-def lacks() -> str:
-    """Why netperf can't be asked; "" if it can."""
-    try:
-        ask("TCP_STREAM")
-    except NoNetperf as fault:
-        return str(fault)
-    return ""
-
-
 @dataclass(frozen=True)
 class Ceiling:
     """A ceiling, in 10^6 bits/s for streams and in transactions/s for other tests."""

@@ -316,30 +316,30 @@ def silent(host: str, port: "int | str") -> str:
     return ""
 
 
-class Daemon:
-    """A netserver of our own, in the foreground until stop()."""
+class Daemon(Process):
+    """A netserver of our own, in the foreground until end()."""
 
     def __init__(self, prefix: Sequence[str], program: str, args: Sequence[str], port: int) -> None:
-        self._process = Process([*prefix, program, "-D", "-p", str(port), *args])
+        super().__init__([*prefix, program, "-D", "-p", str(port), *args])
         self._port, self._name = port, os.path.basename(program)[:15]
         try:
             self._await()
         except BaseException:
-            self.stop()
+            self.end()
             raise
 
     def _await(self) -> None:
         end = time.monotonic() + 20
         while not self._listens():
-            if self._process.ended():
-                raise MachineError(f"netserver ended at once: {self._process.said()}")
+            if self.ended():
+                raise MachineError(f"netserver ended at once: {self.said()}")
             if time.monotonic() > end:
                 raise MachineError("netserver does not listen after 20 s")
             pause(0.02)
 
     def _listens(self) -> bool:
         """Whether the kernel lists its socket, in the process's own network namespace."""
-        home = f"/proc/{self._process.popen.pid}"
+        home = f"/proc/{self.popen.pid}"
         try:
             with open(f"{home}/comm", encoding="utf-8", errors="replace") as file:
                 if file.read().strip() != self._name:
@@ -353,12 +353,6 @@ class Daemon:
             return False
         return any(row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == self._port
                    for row in rows)
-
-    def alive(self) -> bool:
-        return not self._process.ended()
-
-    def stop(self) -> None:
-        self._process.end()
 
 
 class Place(contextlib.AbstractContextManager):     # type: ignore[type-arg]
@@ -401,14 +395,13 @@ class Loopback(Place):
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         daemon = self._daemons.get(family)
-        if daemon and daemon.alive():
-            return
-        self._daemons[family] = Daemon([], self._netserver, [*LOOPBACK[family], *self._args],
-                                        self.port)
+        if not daemon or daemon.ended():
+            self._daemons[family] = Daemon([], self._netserver, [*LOOPBACK[family], *self._args],
+                                            self.port)
 
     def leave(self) -> None:
         for daemon in self._daemons.values():
-            daemon.stop()
+            daemon.end()
 
 
 def lab_options(words: Sequence[str]) -> "Dict[str, str]":
@@ -460,21 +453,21 @@ class LabPlace(Place):
                 self._call("down", "--name", f"{LAB_PREFIX}{pid}")
 
     def _call(self, *args: str) -> str:
-        """Run netlab and return its output. On a signal, an up is terminated, which undoes it; a down may finish."""
+        """Run netlab and return the link's properties from its first line, "NAME: 100 Mbit/s, ... (veth)". On a signal,
+        an up is terminated, which undoes it; a down may finish."""
         done = run([self._netlab, *args], limit=60, patience=20, heed=args[0] != "down")
         if done.exit != 0:
             raise MachineError(f"netlab {args[0]}: {done.complaint()}")
-        return done.stdout
+        return done.stdout.partition("\n")[0].partition(": ")[2]
 
     def ready(self, lab: "Optional[List[str]]", family: int, known: "Optional[Dict[str, Any]]" = None) -> None:
         if lab != self._up and not self._change(lab):
             self.leave()
             self._guard = Guard(os.path.abspath(self._netlab), "down", "--name", self.name)
-            self.link = link_words(self._call("up", "--name", self.name, *(lab or [])))
+            self.link = self._call("up", "--name", self.name, *(lab or []))
             self._up = lab
-        if self._daemon and self._daemon.alive():
-            return
-        self._daemon = Daemon(self.far, self._netserver, self._args, LAB_PORT)
+        if not self._daemon or self._daemon.ended():
+            self._daemon = Daemon(self.far, self._netserver, self._args, LAB_PORT)
 
     def _change(self, lab: "Optional[List[str]]") -> bool:
         """Change the running lab into the wanted one; False if that is impossible."""
@@ -482,7 +475,7 @@ class LabPlace(Place):
         if not changes:
             return False
         try:
-            self.link = link_words(self._call("set", "--name", self.name, *changes))
+            self.link = self._call("set", "--name", self.name, *changes)
         except MachineError:
             return False
         self._up = lab
@@ -490,7 +483,7 @@ class LabPlace(Place):
 
     def leave(self) -> None:
         if self._daemon:
-            self._daemon.stop()
+            self._daemon.end()
         self._daemon = self._up = None
         self.link = ""
         names = [f"/run/netns/netlab-{self.name}-{end}" for end in ("client", "server")]
@@ -499,11 +492,6 @@ class LabPlace(Place):
         if self._guard:
             self._guard.leave()
         self._guard = None
-
-
-def link_words(said: str) -> str:
-    """The link's properties from netlab's output: "NAME: 100 Mbit/s, ... (veth)" and further lines."""
-    return said.partition("\n")[0].partition(": ")[2]
 
 
 def is_sweep(pid: int) -> bool:

@@ -48,7 +48,9 @@ class Metrics:
         self._last: "Dict[Labels, Tuple[float, str, float]]" = {}       # throughput, its unit, time
         self._cells: "Dict[Labels, List[int]]" = {}
         self._sums: "Dict[Labels, float]" = {}
-        self._core = python.need("prometheus_client.core", "python3-prometheus-client", "what Prometheus reads")
+        self._core: Any = python.need("prometheus_client.core", "python3-prometheus-client", "what Prometheus reads")
+        self._registry = self._core.CollectorRegistry(auto_describe=False)
+        self._registry.register(self)
 
     def _labels(self, run: results.Run) -> Labels:
         return tuple(show_value(run.point[name]) for name in self._names)
@@ -99,19 +101,14 @@ class Metrics:
         client = python.need("prometheus_client", "python3-prometheus-client", "--metrics-listen")
         host, _, port = address.rpartition(":")
         try:
-            client.start_http_server(int(port), host.strip("[]") or "::", self._registry())
+            client.start_http_server(int(port), host.strip("[]") or "::", self._registry)
         except (OSError, ValueError, OverflowError) as fault:
             raise machine.MachineError(f"--metrics-listen {address}: {getattr(fault, 'strerror', None) or 'try 127.0.0.1:9464'}") from None
 
     def write(self, path: str) -> None:
         """Atomically replace a file for node_exporter's textfile collector. Raises OSError."""
         client = python.need("prometheus_client", "python3-prometheus-client", "--metrics-file")
-        client.write_to_textfile(path, self._registry())
-
-    def _registry(self) -> Any:
-        registry = self._core.CollectorRegistry(auto_describe=False)
-        registry.register(self)
-        return registry
+        client.write_to_textfile(path, self._registry)
 
 
 class Log:

@@ -600,7 +600,7 @@ class ForReal(Folder):
         if machine.knows(lib.netperf(), "--json"):
             self.assertGreater(len(slot.samples), 1)
             self.assertEqual(slot.evidence["far"]["flow.role"], "respond")
-        place._daemons[4].stop()
+        place._daemons[4].end()
         again = there.slot(point, "A", 1)
         self.assertEqual((again.failed, again.settings), ("", {}))
 

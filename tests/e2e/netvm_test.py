@@ -262,7 +262,7 @@ class Guests(unittest.TestCase):
                   ".encode()); sys.stdout.buffer.write(data); sys.stdout.flush(); os.kill(os.getpid(), 9)")
         words, out, err = ["run", "--limit", "300", "--no-daemon", "--"], bytearray(), bytearray()
         args = netvm.parser().parse_args([*words, "true"])
-        with netvm.guest_of(args, netvm.make_image(args), 300) as one, mock.patch.multiple(
+        with netvm.guest_of(args, netvm.make_image(args)) as one, mock.patch.multiple(
                 guest, STDOUT=out.extend, STDERR=err.extend), mock.patch.object(
                 netvm, "guest_of", lambda *_: contextlib.nullcontext(one)):
             self.assertEqual(lib.called(netvm.main, *words, "python3", "-c", script).rc, 137, err)
