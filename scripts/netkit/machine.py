@@ -453,8 +453,8 @@ class LabPlace(Place):
                 self._call("down", "--name", f"{LAB_PREFIX}{pid}")
 
     def _call(self, *args: str) -> str:
-        """Run netlab and return the link's properties from its first line, "NAME: 100 Mbit/s, ... (veth)". On a signal,
-        an up is terminated, which undoes it; a down may finish."""
+        """Run netlab and return the link's properties from its first line, "NAME: 100 Mbit/s, ... (veth)". On a
+        signal, an up is terminated, which undoes it; a down may finish."""
         done = run([self._netlab, *args], limit=60, patience=20, heed=args[0] != "down")
         if done.exit != 0:
             raise MachineError(f"netlab {args[0]}: {done.complaint()}")

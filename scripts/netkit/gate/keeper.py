@@ -425,12 +425,8 @@ class Journal:
                     raise GateError(f"{path}: locked although netgate {self.owner['pid']} is dead (remove it when no "
                                     "netgate runs)") from None
                 time.sleep(0.02)
+        self.fds = (self._fd,)      # for a command that changes the setting: the journal stays locked while it runs
         self._read()
-
-    @property
-    def fds(self) -> "Tuple[int]":
-        """For pass_fds of a command that changes the setting: the journal stays locked while the command runs."""
-        return (self._fd,)
 
     def _read(self) -> None:
         rows, self.change = [], None

@@ -70,8 +70,7 @@ def setting(option: str, text: str) -> "Tuple[str, str]":
 
 
 def side(given: "Dict[str, Any]", letter: str) -> Side:
-    words = given.get(letter) or ""
-    globals_, of_test = split(f"--{letter}", words)
+    globals_, of_test = split(f"--{letter}", given.get(letter) or "")
     return Side(options=of_test, globals=globals_, before=tuple(given.get(f"before_{letter}") or ()),
                 after=tuple(given.get(f"after_{letter}") or ()),
                 settings=tuple(setting(f"--set-{letter}", text) for text in given.get(f"set_{letter}") or ()),

@@ -99,11 +99,7 @@ class Guest:
         self.up = False
         self.process: "Optional[subprocess.Popen[bytes]]" = None
         self.image, self.accel, self.cpus, self.memory = image, accel, cpus, memory
-        self.on_terminal = console
-
-    @property
-    def counted(self) -> bool:
-        return self.accel == "counted"
+        self.counted, self.on_terminal = accel == "counted", console
 
     def __enter__(self) -> "Guest":
         self.qemu, self.kinds = program(), self.accelerators()
