@@ -50,10 +50,6 @@ def worse(figures: "Dict[Pair, float]", less_is_better: bool, margin: float = MA
                    math.exp(sign * (value + parts.pairs[client, server])), math.exp(sign * value))
 
 
-def hosts(figures: "Dict[Pair, float]") -> int:
-    return len({name for pair in figures for name in pair})
-
-
 def silent(pairs: "Dict[Pair, str]", figures: "Dict[Pair, float]") -> "Iterator[str]":
     """Hosts without any result, or without one as client or server, then other pairs without, each with a reason."""
     good, left = {name for pair in figures for name in pair}, pairs
@@ -116,7 +112,8 @@ def find(sweep: Sweep, figure: str, less_is_better: bool, margin: float = MARGIN
             found.untold[name] = f"{len(zeros[name])} of {len(zeros[name]) + len(figures)} pairs have 0: others have no ratio to that"
             continue
         figures = figures or dict.fromkeys(zeros.get(name, ()), 1.0)     # all equal
-        if hosts(figures) < LEAST_HOSTS or len(figures) < 2 * hosts(figures):
+        hosts = {name for pair in figures for name in pair}
+        if len(hosts) < LEAST_HOSTS or len(figures) < 2 * len(hosts):
             found.untold[name] = f"fewer than {LEAST_HOSTS} hosts, or too few pairs, to tell which one differs"
             continue
         uplinks, figures = groups.judge(figures, of_groups, less_is_better, margin)

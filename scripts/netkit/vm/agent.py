@@ -31,10 +31,7 @@ class Port:
                 frame = frame[os.write(self.fd, frame):]
 
     def copy(self, kind: bytes, source: BinaryIO) -> None:
-        while True:
-            data = os.read(source.fileno(), 32768)
-            if not data:
-                return
+        for data in iter(lambda: os.read(source.fileno(), 32768), b""):
             self.send(kind, data)
 
 
