@@ -43,6 +43,13 @@ class Parser(argparse.ArgumentParser):
         print(self.format_help(), end="", file=file)
 
 
+def script_parser(name: str, description: str, examples: str, usage: Optional[str] = None) -> Parser:
+    top = Parser(prog=name, usage=usage, description=description, epilog=examples, allow_abbrev=False,
+                 formatter_class=argparse.RawDescriptionHelpFormatter)
+    top.add_argument("--version", action="version", version=f"%(prog)s (plumbline) {VERSION}")
+    return top
+
+
 def number(what: str, least: float, most: float, whole: bool = False) -> "Callable[[str], Any]":
     """An argument type: a number within limits."""
     def read(text: str) -> float:
