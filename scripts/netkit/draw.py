@@ -128,12 +128,6 @@ def columns_of(labels: "Sequence[str]", points: float) -> int:
     return max(1, min(len(labels), int(points / (max(map(wide, labels)) + 44))))
 
 
-def below(figure: Figure) -> "List[Line]":
-    """The lines of the legend: each once, however many panels have it."""
-    found = [line for stack in figure.stacks for panel in stack for line in labelled(panel)]
-    return list({(line.label, line.colour, line.marker, tuple(line.dash)): line for line in found}.values())
-
-
 def draw_panel(panel: Panel, ax: Any, lowest: bool, points: float) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
     note = wrap(panel.note, points)
@@ -347,12 +341,6 @@ def titles(made: Drawn, tall: float) -> "Iterator[str]":
                        f'{html.escape(printable(mark.words, chr(10)), quote=False)}</title></rect>')
 
 
-def place(paper: Any) -> None:
-    """Lay out the axes; matplotlib before 3.6 has to draw for that."""
-    engine = getattr(paper, "get_layout_engine", None)
-    engine().execute(paper) if engine else paper.draw_without_rendering()
-
-
 def saved(paper: Any, form: str, clear: bool = False) -> bytes:
     """Save reproducibly: the same figure gives the same bytes."""
     out = io.BytesIO()
@@ -365,9 +353,11 @@ def draw(figure: Figure, form: str = "svg", width: float = WIDTH, clear: bool = 
     from matplotlib.figure import Figure as Paper
     side = across(len(figure.stacks), width)
     slot = width * CM / side
-    labels = [line.label for stack in figure.stacks for panel in stack for line in labelled(panel)]
-    direct = bool(labels) and not figure.stacks[0][0].rows and (LEADER + max(map(wide, labels))) * POINT <= 0.33 * slot
-    named = [] if direct else below(figure)
+    every = [line for stack in figure.stacks for panel in stack for line in labelled(panel)]
+    direct = bool(every) and not figure.stacks[0][0].rows and (
+        LEADER + max(wide(line.label) for line in every)) * POINT <= 0.33 * slot
+    once = {(line.label, line.colour, line.marker, tuple(line.dash)): line for line in every}   # of several panels
+    named = [] if direct else list(once.values())
     points = width * CM / POINT - 12
     title, words = wrap(figure.title, points, 12), wrap(figure.words, points)
     tall = heights(figure, slot, direct)
@@ -392,7 +382,8 @@ def draw(figure: Figure, form: str = "svg", width: float = WIDTH, clear: bool = 
         if named:
             legend(paper, made, named, keys, room)
         beside = [(end_labels(panel, ax), ax) for panel, ax, _ in made if direct]
-        place(paper)
+        engine = getattr(paper, "get_layout_engine", None)     # before 3.6, matplotlib has to draw to lay out the axes
+        engine().execute(paper) if engine else paper.draw_without_rendering()
         for panel, ax, lowest in made:
             if panel.x and lowest:
                 name_ticks(panel.x, ax)

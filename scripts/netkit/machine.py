@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence
 
 from netkit import Fault, Interrupted, files, progress
 
@@ -62,18 +62,18 @@ def check() -> None:
     pause(0)
 
 
-def came(got: Any, heeded: Sequence[int]) -> bool:
-    """Whether one of these signals came. A time-out while stopped (^Z) leaves sigtimedwait()'s result undefined."""
-    return bool(got) and got.si_signo in heeded and got.si_code in SENT
+def await_signal(numbers: "Iterable[int]", seconds: float, heeded: "Iterable[int]") -> None:
+    """Wait for a signal. A time-out while stopped (^Z) leaves sigtimedwait()'s result undefined."""
+    got: Any = signal.sigtimedwait(numbers, min(seconds, progress.EVERY))
+    if got and got.si_signo in heeded and got.si_code in SENT:
+        raise Interrupted(got.si_signo)
+    progress.tick()
 
 
 def pause(seconds: float) -> None:
     end = time.monotonic() + seconds
     while True:
-        got = signal.sigtimedwait(ENDS, min(progress.EVERY, max(0.0, end - time.monotonic())))
-        if came(got, ENDS):
-            raise Interrupted(got.si_signo)
-        progress.tick()
+        await_signal(ENDS, max(0.0, end - time.monotonic()), ENDS)
         if time.monotonic() >= end:
             return
 
@@ -220,10 +220,7 @@ def wait(running: "Sequence[Process]", end: float, heeded: "Sequence[int]" = END
             left = end - time.monotonic()
             if left <= 0:
                 return
-            got = signal.sigtimedwait({*heeded, signal.SIGCHLD}, min(left, progress.EVERY))
-            if came(got, heeded):
-                raise Interrupted(got.si_signo)
-            progress.tick()
+            await_signal({*heeded, signal.SIGCHLD}, left, heeded)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     if any(-(process.popen.returncode or 0) in heeded for process in running):

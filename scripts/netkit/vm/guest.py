@@ -103,20 +103,15 @@ class Guest:
 
     def __enter__(self) -> "Guest":
         self.qemu, self.kinds = program(), self.accelerators()
-        self.archive, self.kernel = (os.fdopen(os.memfd_create(name), "w+b") for name in ("initramfs", "kernel"))
-        try:
+        with contextlib.ExitStack() as opened:
+            self.archive, self.kernel = (opened.enter_context(os.fdopen(os.memfd_create(name), "w+b"))
+                                         for name in ("initramfs", "kernel"))
             self.image.write(self.archive)
             self.kernel.write(unpacked(self.image.kernel.image))
             self.kernel.flush()
             self.launch()
-        except BaseException:
-            self.close()
-            raise
+            self.files = opened.pop_all()
         return self
-
-    def close(self) -> None:
-        self.archive.close()
-        self.kernel.close()
 
     def accelerators(self) -> "List[str]":
         if self.counted:
@@ -158,7 +153,7 @@ class Guest:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-        self.close()
+        self.files.close()
 
     def kill(self) -> None:
         """Kill it, from another thread, or before it has started."""
