@@ -30,11 +30,17 @@ class Planted(PermissionError):
 
 
 class Spot(NamedTuple):
-    """Where a path leads after following links. The caller closes the directory's descriptor."""
+    """Where a path leads after following links. As a context manager, it closes the directory's descriptor."""
     directory: int
     name: str
     seen: "Optional[os.stat_result]"    # what exists there
     is_kernels: bool                    # below /proc, where links are not files: /proc/self/fd/3
+
+    def __enter__(self) -> "Spot":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.directory)
 
     def open(self, flags: int) -> int:
         return os.open(self.name, flags | (0 if self.is_kernels else os.O_NOFOLLOW), 0o666, dir_fd=self.directory)
@@ -109,14 +115,11 @@ def find(path: str, check: "Callable[[str, os.stat_result, os.stat_result], None
 
 def opener(path: str, flags: int) -> int:
     """An opener for open(): the file that is written is the one that was checked, or is newly created."""
-    spot = find(path)
-    try:
+    with find(path) as spot:
         if spot.seen and flags & os.O_EXCL:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
         fd = spot.open(flags & ~os.O_TRUNC & ~os.O_CREAT if spot.seen else
                        flags | (os.O_EXCL if flags & os.O_CREAT else 0))
-    finally:
-        os.close(spot.directory)
     st = os.fstat(fd)
     if spot.seen and not os.path.samestat(st, spot.seen):
         os.close(fd)
@@ -128,8 +131,7 @@ def opener(path: str, flags: int) -> int:
 
 def write(path: str, data: bytes) -> None:
     """Replace a file atomically; pipes and devices are written to. Raises OSError."""
-    spot = find(path)
-    try:
+    with find(path) as spot:
         if spot.seen and (spot.is_kernels or not stat.S_ISREG(spot.seen.st_mode)):
             with open(path, "wb", opener=opener) as file:
                 file.write(data)
@@ -145,8 +147,6 @@ def write(path: str, data: bytes) -> None:
         except BaseException:
             os.unlink(beside.name, dir_fd=spot.directory)
             raise
-    finally:
-        os.close(spot.directory)
 
 
 class Lines(contextlib.AbstractContextManager):     # type: ignore[type-arg]
@@ -212,13 +212,9 @@ def must_be_ours(path: str) -> None:
 
 def own_folder(path: str) -> None:
     """Create a directory of mode 700 unless it exists. Raises OSError if another user can write to it."""
-    with contextlib.suppress(IsADirectoryError):
-        spot = find(path)
-        try:
-            if not spot.seen:
-                os.mkdir(spot.name, 0o700, dir_fd=spot.directory)
-        finally:
-            os.close(spot.directory)
+    with contextlib.suppress(IsADirectoryError), find(path) as spot:
+        if not spot.seen:
+            os.mkdir(spot.name, 0o700, dir_fd=spot.directory)
     st = os.lstat(path)
     if not stat.S_ISDIR(st.st_mode) or st.st_uid != os.geteuid() or st.st_mode & 0o022:
         raise Planted("not a folder that only this user writes (remove it)")
