@@ -180,17 +180,14 @@ class Comparison:
             rest = [name for name in side.points() if name not in there]
             if rest:
                 yield f"only in {side.path}: {some(rest)}"
-        yield from (f"differs: {line}" for line in self._differing())
-
-    def _differing(self) -> "Iterator[str]":
         old, new = (side.parts[-1].header for side in (self.a, self.b))
         sides = [{**one.constants, **{axis.name: axis.values[0] for axis in one.axes if len(axis.values) == 1}} for one in (old, new)]
         named = {*self.a.axes(), *self.b.axes()}        # part of the points' names
         for name in dict.fromkeys([*sides[0], *sides[1]]):
             values = [show_value(known.get(name)) for known in sides]
             if values[0] != values[1] and name not in named:
-                yield f"{name}: {values[0]} -> {values[1]}"
-        yield from (line for part in past.differing(old.environment, new.environment) for line in part)
+                yield f"differs: {name}: {values[0]} -> {values[1]}"
+        yield from (f"differs: {line}" for part in past.differing(old.environment, new.environment) for line in part)
 
     def figure(self, title: "str | None") -> plots.Figure:
         shown = [one for one in self.judged if one.change is not None]

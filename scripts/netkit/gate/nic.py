@@ -150,7 +150,12 @@ def ends_of(args: Namespace, netlab: str) -> Ends:
         place = machine.LabPlace(netlab, args.netserver or machine.netserver_beside(args.netperf))
         return both.of_lab(place, options.words(args.lab, {}))
     if args.host:
-        return of_host(args.host, args.port or machine.LAB_PORT)
+        port = args.port or machine.LAB_PORT
+        with files.raising(UsageError, f"--host {args.host}"):
+            rows = socket.getaddrinfo(args.host, port, type=socket.SOCK_STREAM)
+        remote = {6 if row[0] == socket.AF_INET6 else 4: str(row[4][0]) for row in reversed(rows)}
+        device = both.device_towards([], next(iter(remote.values())))
+        return Ends(machine.Place(), dict(sorted(remote.items())), port, device=device)     # no commands run there
     there = both.find(os.environ, [os.getcwd(), os.path.dirname(os.path.abspath(sys.argv[0]))], args.netperf,
                       netlab, args.netserver or "", args.port or 0)
     if there.lab is not None:
@@ -158,12 +163,3 @@ def ends_of(args: Namespace, netlab: str) -> Ends:
     else:
         args.host, args.port = next(iter(there.hosts.values())), there.port
     return there
-
-
-def of_host(host: str, port: int) -> Ends:
-    """A far end with a netserver but without a way to run commands."""
-    with files.raising(UsageError, f"--host {host}"):
-        rows = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    remote = {6 if row[0] == socket.AF_INET6 else 4: str(row[4][0]) for row in reversed(rows)}
-    first = next(iter(remote.values()))
-    return Ends(machine.Place(), dict(sorted(remote.items())), port, device=both.device_towards([], first))
