@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/engine/engine.h"
+#include "bench/ids.h"
 #include "bench/ramp.h"
 #include "net/race.h"
 #include "run/gate.h"
@@ -358,6 +359,13 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	}
 	t->out->measured |= t->run.cut; /* it sent, but nothing may have arrived */
 	tell_none_arrived(c, t);
+	if (near.lost > 0 && np_ids_useful(p) && t->run.worker->depth > 1 &&
+	    t->run.worker->id.width == 0) {
+		np_client_tell(c,
+			       "%s: %" PRIu64 " requests or responses were lost, and later "
+			       "responses taken for theirs: latencies are too long (%s)",
+			       p->bench->name, near.lost, np_ids_why_none(p));
+	}
 	/* The far end sent the whole count, then results (NP_BY_CONTROL): the rest was lost. */
 	if (d->cause == NP_BY_CONTROL && p->role == NP_FOLLOW && !p->pattern->transactions &&
 	    np_delivers(p->transport) && p->length < 0 && near.received < (uint64_t)-p->length) {

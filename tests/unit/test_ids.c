@@ -400,6 +400,30 @@ TEST(without_ids_a_surplus_is_told)
 	assert_int_equal(np_get(&c->duplicated), 0);
 }
 
+/* The oldest request gets each response: the last one has none. */
+TEST(without_ids_a_loss_is_told)
+{
+	struct responder r = { .answers = none_at_ten };
+	FREED_BY(end_free) struct end e = { .rc = -1 };
+	struct np_addr at;
+
+	r.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
+	assert_int_equal(pthread_create(&r.thread, NULL, play_responder, &r), 0);
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
+	e.plan.burst = 3;
+	e.plan.timeout_ms = 60000;
+	end_open(&e);
+	e.drive.length_ns = 900 * NP_MSEC;
+	end_aim(&e, &at);
+	end_start(&e);
+	end_join(&e);
+	pthread_join(r.thread, NULL);
+	close(r.fd);
+	e.run.side->drain(e.run.worker);
+	assert_int_equal(np_get(&e.run.worker->count->lost), 1);
+	assert_int_equal(np_get(&e.run.worker->count->surplus), 0);
+}
+
 /* A busy machine may delay others beyond the time-out, too. */
 TEST(what_is_lost_is_given_up)
 {
