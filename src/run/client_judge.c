@@ -344,7 +344,8 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	const struct np_plan *p = t->run.plan;
 	struct np_counts near = np_counts_of(&t->run);
 	uint64_t copied = 0, given = 0, sent = near.sent;
-	bool is_empty = is_unanswered(&t->run);
+	bool is_empty = is_unanswered(&t->run), counts = p->pattern->transactions;
+	uint64_t work = counts ? near.transactions : near.received;
 
 	t->out->unanswered = is_empty && (d->cause == NP_BY_SIGNAL || d->cause == NP_BY_CLOCK);
 	if (is_empty && d->cause == NP_BY_CLOCK) {
@@ -366,14 +367,18 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			       "responses taken for theirs: latencies are too long (%s)",
 			       p->bench->name, near.lost, np_ids_why_none(p));
 	}
-	/* The far end sent the whole count, then results (NP_BY_CONTROL): the rest was lost. */
-	if (d->cause == NP_BY_CONTROL && p->role == NP_FOLLOW && !p->pattern->transactions &&
-	    np_delivers(p->transport) && p->length < 0 && near.received < (uint64_t)-p->length) {
+	/*
+	 * The far end sent the whole count, then results (NP_BY_CONTROL): the rest was lost. To
+	 * netperf's daemon a response that was lost counts, too.
+	 */
+	if (d->cause == NP_BY_CONTROL && p->length < 0 && work < (uint64_t)-p->length &&
+	    (counts ? !np_delivers(p->transport)
+		    : p->role == NP_FOLLOW && np_delivers(p->transport))) {
 		np_client_tell(c,
 			       "%s: %" PRIu64 " of %" PRIi64
-			       " bytes have arrived from %s, and no more for %d s",
-			       p->bench->name, near.received, -p->length,
-			       NP_ADDR_STR(&t->run.end.peer), NP_STALL_S);
+			       " %s have arrived from %s, which has ended the test",
+			       p->bench->name, work, -p->length, counts ? "responses" : "bytes",
+			       NP_ADDR_STR(&t->run.end.peer));
 	}
 	/* LLC2: a close drops data in flight, and the kernel loses some. Without a warm-up, both
 	 * ends count the same data. */
