@@ -301,7 +301,9 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 		np_progress_iteration(s->progress, repeat->done + 1);
 		rc = run_trial(s, r, err);
 		if (rc != NP_OK && !r->out.measured) {
-			return rc;
+			/* A signal leaves the whole iterations before it. */
+			repeat->cut = signals_taken > 0 && repeat->done > 0;
+			return repeat->cut ? NP_OK : rc;
 		}
 		*one = r;
 		np_progress_pause(s->progress, stderr);
@@ -342,7 +344,8 @@ measure(struct session *s, struct np_err *err)
 		tell_result(s, &repeat, &one->out, &one->record);
 		fflush(stdout);
 		/* of a single iteration the result has the seconds, of --clean a line below */
-		if (rc == NP_OK && repeat.cut && repeat.done > 1 && repeat.plan.clean_s == 0) {
+		if (rc == NP_OK && repeat.cut && (repeat.done > 1 || newest != one) &&
+		    repeat.plan.clean_s == 0) {
 			char text[sizeof(s->partial)];
 
 			np_show_partial(text, sizeof(text), &newest->out, &cli->plan, repeat.done);

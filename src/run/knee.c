@@ -230,5 +230,6 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 	k->good = s != NULL && s->arrived < 1 ? floor(s->rate * s->arrived) : k->good;
 	np_trial_result_free(&one);
 	free(all);
-	return rc;
+	/* A signal leaves the steps before it. */
+	return r->out.measured && np_signalled(&t->client->signals) > 0 ? NP_OK : rc;
 }

@@ -200,6 +200,33 @@ def later_iteration(bed: Bed) -> str:
     return lib.error_line(got, "netperf", "it covers 1 whole iteration")
 
 
+class RelayHolding(RelayOneTest):
+    """Does not forward a second request until it is released."""
+
+    def __init__(self, port: int) -> None:
+        self.held, self.released = threading.Event(), threading.Event()
+        super().__init__(port)
+
+    def passes(self, data: bytes, from_client: bool) -> bool:
+        if super().passes(data, from_client):
+            return True
+        self.held.set()
+        self.released.wait(60)
+        return False
+
+
+def later_signal(bed: Bed) -> str:
+    """A signal before the second iteration has figures: the first one is a result."""
+    with RelayHolding(bed.port) as relay, lib.Started(bed.client(
+            "-l", "2", "-P", "0", "-i", "3,3", "--", "-k", "CONFIDENCE_ITERATION", port=relay.port)) as client:
+        assert relay.held.wait(60), client.said()
+        client.signal(signal.SIGTERM)
+        got = client.finish(60)
+        relay.released.set()
+    assert got.rc == 128 + signal.SIGTERM and got.out == "CONFIDENCE_ITERATION=1\n", got
+    return got.err
+
+
 def search_fails(bed: Bed) -> str:
     """A step of a search fails: it is no step, and the last one before it is no knee."""
     with RelayOneTest(bed.port) as relay:
@@ -709,6 +736,7 @@ def patient(bed: Bed) -> Iterator[Case]:
     yield "-N: a service that does not read", partial(without_close, "TCP_STREAM", False)
     yield "peer: silent, interrupted", partial(interrupt_waiting, bed)
     yield "a later iteration fails", partial(later_iteration, bed)
+    yield "a signal before a later iteration has figures", partial(later_signal, bed)
     yield "a search fails", partial(search_fails, bed)
     if not lib.QUICK:
         yield "peer: silent, but in its queue", partial(wait_in_line, bed)
