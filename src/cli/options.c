@@ -337,17 +337,20 @@ set_data_name(const struct np_setting *set)
 	struct np_name *name = set->to;
 	struct np_sock_plan *end =
 	    name == &cli->data.local ? &cli->plan.near.sock : &cli->plan.far.sock;
+	/* Else it is that of --bind-device, which stays; not if both have named the same one. */
+	bool is_ours = strcmp(end->device, name->device) == 0;
 	char *slash;
 	int64_t bits;
 
 	if (set_local_name(set) != NP_OK) {
 		return set->err->code;
 	}
-	if (name->device[0] != '\0') {
+	if (is_ours || name->device[0] != '\0') {
 		snprintf(end->device, sizeof(end->device), "%s", name->device);
 	}
 	slash = strchr(name->text, '/');
 	if (slash == NULL) {
+		end->mask = set->arg[0] == ',' ? end->mask : -1; /* an earlier option's */
 		return NP_OK;
 	}
 	if (np_parse_count(slash + 1, &bits) != 0 || bits < 0 || bits > 128) {

@@ -309,6 +309,16 @@ TEST(a_host_may_name_its_family)
 	assert_int_equal(parsed("-4 -H example,6")->target.host.family, AF_INET6);
 }
 
+TEST(a_later_data_name_replaces_the_network_and_the_device)
+{
+	assert_int_equal(parsed("-- -H 127.0.0.0/8 -H ,4")->plan.far.sock.mask, 8);
+	assert_int_equal(parsed("-- -H 127.0.0.0/8 -H 127.0.0.1")->plan.far.sock.mask, -1);
+	assert_int_equal(parsed("-- -L 127.0.0.0/8 -L 127.0.0.1")->plan.near.sock.mask, -1);
+	assert_string_equal(parsed("-- -L ::1%lo -L ,6")->plan.near.sock.device, "lo");
+	assert_string_equal(parsed("-- -L ::1%lo -L ::1")->plan.near.sock.device, "");
+	assert_string_equal(parsed("-- --bind-device lo -L ::1")->plan.near.sock.device, "lo");
+}
+
 TEST(ports_come_in_pairs)
 {
 	const struct np_cli *cli = parsed("-p 99");
