@@ -1,5 +1,6 @@
 #include "run/trial.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -66,7 +67,7 @@ struct group {
 	uint64_t since_ns;      /* when they began to connect */
 	uint64_t began_ns;      /* when the windows opened; 0: no session has looked yet */
 	struct session *failed; /* the first one that failed; NULL: none */
-	bool waiting_told;
+	char told[4096]; /* texts of tell_once() without digits and dots, one after another */
 };
 
 /* ---- The plans ---- */
@@ -268,17 +269,29 @@ await_grants(void *ctx, const struct np_run *run)
 	}
 }
 
-/* np_client_hooks.tell. All sessions may wait for the daemon: only the first one tells the user. */
+/*
+ * np_client_hooks.tell. Sessions tell much the same: of texts that differ in numbers only (ports,
+ * seconds, bytes) the user sees the first one. Once g->told is full, nothing more is told.
+ */
 static void
-tell_waiting(void *ctx, const char *text)
+tell_once(void *ctx, const char *text)
 {
 	const struct session *s = ctx;
 	struct group *g = s->group;
+	char *kind, *end;
 
 	pthread_mutex_lock(&g->lock);
-	if (!g->waiting_told) {
+	kind = end = g->told + strlen(g->told);
+	for (const char *c = text; *c != '\0' && end < g->told + sizeof(g->told) - 1; c++) {
+		if (!isdigit((unsigned char)*c) && *c != '.') {
+			*end++ = *c;
+		}
+	}
+	*end = '\0';
+	if (strstr(g->told, kind) == kind) {
 		g->was.hooks.tell(g->was.hooks.ctx, text);
-		g->waiting_told = true;
+	} else {
+		*kind = '\0';
 	}
 	pthread_mutex_unlock(&g->lock);
 }
@@ -403,7 +416,7 @@ make_session(struct group *g, uint32_t i)
 	c->hooks = (struct np_client_hooks){
 		.ctx = s,
 		.agreed = await_grants,
-		.tell = g->was.hooks.tell != NULL ? tell_waiting : NULL,
+		.tell = g->was.hooks.tell != NULL ? tell_once : NULL,
 		.tell_after_ns = g->was.hooks.tell_after_ns,
 	};
 	c->signals = (struct np_signals){ .let_in = &g->let_in, .received = &g->passed };

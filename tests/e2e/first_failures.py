@@ -111,6 +111,15 @@ def nothing_comes(port: int) -> str:
     return lib.error_line(got, "netperf", "nothing of what was sent has arrived from", HINT)
 
 
+def nothing_passes(port: int) -> None:
+    """Four sessions: a line for each way, whichever session has it to tell."""
+    with Wall(CLIENT, "prerouting", f"{UDP} udp length > 100 drop"), Wall(SERVER, "prerouting", f"{UDP} udp length > 100 drop"):
+        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "UDP_STREAM", "--both",
+                       "--flows", "2", "--", "-m", "1000"], 60)
+    said = sorted(line.split(IPV4)[0] for line in lib.without_phrases(got.err, lib.STDERR_PHRASES))
+    assert said == [f"netperf: UDP_STREAM: nothing of what was sent has arrived {way} " for way in ("at", "from")], got
+
+
 def a_late_handshake_is_no_long_path(port: int) -> str:
     """The SYN-ACK is lost: the first RTT sample is a second."""
     try:
@@ -386,6 +395,7 @@ def suite(report: lib.Report) -> None:
                 report.case(f"TCP_STREAM --flows 3 {ramp}: interrupted", partial(interrupted, daemon.port, ramp, f"interrupted {says}"))
             report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port, UDP, 1472, 1))
             report.case("OMNI: nothing comes", partial(nothing_comes, daemon.port))
+            report.case("UDP_STREAM --both: nothing passes", partial(nothing_passes, daemon.port))
             report.case("UDP_STREAM: nothing arrives, behind a late handshake", partial(a_late_handshake_is_no_long_path, daemon.port))
             report.case("UDP_STREAM: no fragment arrives", partial(nothing_arrives, daemon.port, "ip frag-off & 0x1fff != 0", 65507, 45))
             report.case("TCP_MAERTS: the handshake loses its last segment", partial(handshake_loses_its_last_segment, daemon.port))
