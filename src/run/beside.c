@@ -160,7 +160,7 @@ start_probe(struct np_beside *b, const struct np_trial *load, struct np_err *err
 {
 	struct np_plan *p = b->probe.plan;
 	uint32_t sessions;
-	sigset_t block, before;
+	sigset_t block;
 	int failed;
 
 	if (np_trial_sessions(load, &sessions, err) != NP_OK) {
@@ -176,8 +176,7 @@ start_probe(struct np_beside *b, const struct np_trial *load, struct np_err *err
 	/* The thread starts with the signal blocked: it may interrupt only waits. */
 	sigemptyset(&block);
 	sigaddset(&block, NP_PASS_SIGNAL);
-	pthread_sigmask(SIG_BLOCK, &block, &before);
-	b->let_in = before;
+	pthread_sigmask(SIG_BLOCK, &block, &b->let_in);
 	b->passed = 0;
 	b->probe.client->signals =
 	    (struct np_signals){ .let_in = &b->let_in, .received = &b->passed };
@@ -185,7 +184,7 @@ start_probe(struct np_beside *b, const struct np_trial *load, struct np_err *err
 	/* Once connected, its daemon sends, and does not wait for the gate. */
 	load->client->awaits = sessions == 1 && load->plan->role == NP_FOLLOW;
 	failed = pthread_create(&b->thread, NULL, run_probe, b);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &b->let_in, NULL);
 	return failed == 0 ? NP_OK : np_fail(err, NP_ESYS, failed, "--beside: start a thread");
 }
 

@@ -80,14 +80,15 @@ void
 np_drive_prepare(void)
 {
 	const struct sigaction sa = { .sa_handler = wake_up };
-	sigset_t kicks;
+	sigset_t ours;
 
 	sigaction(NP_PASS_SIGNAL, &sa, NULL);
 	sigaction(NP_KICK_SIGNAL, &sa, NULL);
-	/* The parent process may have blocked this one. */
-	sigemptyset(&kicks);
-	sigaddset(&kicks, NP_KICK_SIGNAL);
-	sigprocmask(SIG_UNBLOCK, &kicks, NULL);
+	/* The parent process may have blocked them. */
+	sigemptyset(&ours);
+	sigaddset(&ours, NP_PASS_SIGNAL);
+	sigaddset(&ours, NP_KICK_SIGNAL);
+	sigprocmask(SIG_UNBLOCK, &ours, NULL);
 	signal(SIGPIPE, SIG_IGN);
 }
 

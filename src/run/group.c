@@ -624,7 +624,7 @@ int
 np_group_run(const struct np_trial *t, struct np_outcome *out, struct np_err *err)
 {
 	struct group g;
-	sigset_t block, before;
+	sigset_t block;
 	int rc;
 
 	memset(out, 0, sizeof(*out));
@@ -635,9 +635,7 @@ np_group_run(const struct np_trial *t, struct np_outcome *out, struct np_err *er
 	/* Block the signal here and in all threads: it must interrupt only a session's waits. */
 	sigemptyset(&block);
 	sigaddset(&block, NP_PASS_SIGNAL);
-	pthread_sigmask(SIG_BLOCK, &block, &before);
-	g.let_in = before;
-	sigdelset(&g.let_in, NP_PASS_SIGNAL);
+	pthread_sigmask(SIG_BLOCK, &block, &g.let_in);
 	for (uint32_t i = 0; i < g.count; i++) {
 		struct session *s = &g.session[i];
 		int failed = pthread_create(&s->thread, NULL, run_session, s);
@@ -649,7 +647,7 @@ np_group_run(const struct np_trial *t, struct np_outcome *out, struct np_err *er
 		}
 	}
 	watch_over(&g);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_sigmask(SIG_SETMASK, &g.let_in, NULL);
 	rc = sum_up(&g, out, err);
 	end_group(&g);
 	return rc;

@@ -341,6 +341,18 @@ TEST(a_signal_ends_all)
 	pthread_sigmask(SIG_UNBLOCK, &block, NULL);
 }
 
+TEST(a_signal_that_the_parent_blocked_interrupts_waits)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, NP_PASS_SIGNAL);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	np_drive_prepare();
+	pthread_sigmask(SIG_BLOCK, NULL, &set);
+	assert_false(sigismember(&set, NP_PASS_SIGNAL));
+}
+
 /* ---- What takes how many ---- */
 
 static uint32_t
