@@ -324,9 +324,12 @@ settle_collecting(struct np_cli *cli)
 	    (p->warm_up_ms > 0 && p->pattern->sequence)) {
 		cli->evidence.caps |= NP_CAP_SEQUENCE;
 	}
-	if (cli->beside != NULL || o->selection.evidence || cli->evidence.cycles ||
-	    cli->knee_times > 0) { /* figures of these are in the evidence */
+	if (o->selection.evidence || cli->evidence.cycles || cli->knee_times > 0) {
+		cli->evidence.caps |= NP_CAP_TEST; /* figures of these are in the evidence */
+	}
+	if (cli->beside != NULL && (cli->evidence.caps & NP_CAP_TEST) == 0) {
 		cli->evidence.caps |= NP_CAP_TEST;
+		cli->evidence.for_beside = true;
 	}
 	if (cli->evidence.explain && cli->evidence.sample_ms == 0) {
 		cli->evidence.sample_ms = EXPLAIN_MS;

@@ -116,6 +116,7 @@ struct np_cli_evidence {
 	double link_rate;      /* --link-rate, bits a second; 0: not given */
 	int32_t sample_ms;     /* --sample-interval; 0: not given */
 	bool cycles;           /* --cycles */
+	bool for_beside;       /* NP_CAP_TEST is for figures of --beside only */
 };
 
 struct np_cli {

@@ -305,9 +305,7 @@ np_cli_tell_evidence(const struct np_cli *cli, const struct np_outcome *out, uns
 	if (cli->evidence.explain || cli->evidence.wire || cli->output.json_file != NULL) {
 		np_datagrams_print(to, &d);
 	}
-	/* Not if it is only collected for --beside (NP_CAP_TEST), not asked for. */
-	if (out->far_lacks[0] != '\0' && whole &&
-	    (cli->beside == NULL || (cli->evidence.caps & NP_CAP_HOST) != 0)) {
+	if (out->far_lacks[0] != '\0' && whole && !cli->evidence.for_beside) {
 		np_text_line(to, "netperf: evidence of this end only: %s", out->far_lacks);
 	}
 }

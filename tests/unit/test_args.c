@@ -319,6 +319,17 @@ TEST(a_later_data_name_replaces_the_network_and_the_device)
 	assert_string_equal(parsed("-- --bind-device lo -L ::1")->plan.near.sock.device, "lo");
 }
 
+/* Then no line says that the far end has none. */
+TEST(evidence_may_be_for_beside_only)
+{
+	assert_true(settled("--beside TCP_RR:1")->evidence.for_beside);
+	assert_true(settled("--beside TCP_RR:1 -T ,0")->evidence.for_beside);
+	assert_false(settled("--beside TCP_RR:1 --wire")->evidence.for_beside);
+	assert_false(settled("--beside TCP_RR:1 --cycles")->evidence.for_beside);
+	assert_false(settled("--beside TCP_RR:1 --clean 1")->evidence.for_beside);
+	assert_false(settled("--cycles")->evidence.for_beside);
+}
+
 TEST(ports_come_in_pairs)
 {
 	const struct np_cli *cli = parsed("-p 99");
