@@ -31,7 +31,6 @@
 enum {
 	NOBODY = 65534,    /* if there is no user of that name */
 	DESCRIPTORS = 128, /* of a session beside data connections: about 10, with evidence 86 */
-	THREAD_FDS = 8,    /* descriptors of a thread: of epoll, pipes, samples */
 	STACK = 512 << 10, /* of a worker's thread, which uses some 10 KiB */
 	BESIDE = 2 << 20,  /* memory for that stack, and for libc */
 	MAIN_STACK = 1 << 20,
@@ -363,7 +362,7 @@ ns_confine_descriptors(pid_t session, uint64_t threads, uint64_t flows)
 	struct rlimit l;
 
 	if (prlimit(session, RLIMIT_NOFILE, NULL, &l) == 0) {
-		l.rlim_cur = np_min(l.rlim_max, DESCRIPTORS + THREAD_FDS * threads + flows);
+		l.rlim_cur = np_min(l.rlim_max, DESCRIPTORS + NS_THREAD_FDS * threads + flows);
 		(void)prlimit(session, RLIMIT_NOFILE, &l, NULL); /* it may have ended */
 	}
 }
@@ -379,8 +378,8 @@ limit_session(const struct ns_sandbox *s, struct np_err *err)
 	bool can_filter = NP_SANITIZED || ns_filter_lacks() == NULL;
 	uint64_t flows = s->flows != 0 ? s->flows : NP_FLOWS_MAX;
 
-	if (limit(RLIMIT_NOFILE, "descriptors", DESCRIPTORS + NP_THREADS_MAX + s->urings + flows,
-		  err) != NP_OK ||
+	if (limit(RLIMIT_NOFILE, "descriptors",
+		  DESCRIPTORS + NS_THREAD_FDS * NP_THREADS_MAX + s->urings + flows, err) != NP_OK ||
 	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK ||
 	    (s->bytes != 0 && !NP_SANITIZED && limit_memory(s->bytes, err) != NP_OK) ||
 	    (!can_filter && limit_capabilities(0, false, err) != NP_OK)) {

@@ -17,6 +17,8 @@
 
 struct np_limits;
 
+enum { NS_THREAD_FDS = 8 }; /* descriptors of a thread: of epoll, pipes, samples */
+
 /*
  * Confine the daemon, once its listeners and files are open. If started as root, become `user`
  * ("name", "name:group", numbers; NULL: nobody) for good, without root's groups; "root" stays root.

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "net/addr.h"
 #include "net/sock.h"
+#include "netserver/confine.h"
 #include "netserver/front.h"
 #include "netserver/launch.h"
 #include "netserver/notify.h"
@@ -183,7 +184,8 @@ ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err)
 	struct rlimit has;
 
 	/* As many as the limits may need. Sessions inherit this. */
-	wanted = np_max(wanted, NP_THREADS_MAX + (flows != 0 ? flows : NP_FLOWS_MAX));
+	wanted =
+	    np_max(wanted, NS_THREAD_FDS * NP_THREADS_MAX + (flows != 0 ? flows : NP_FLOWS_MAX));
 	(void)np_fds_raise_limit(unlimited ? UINT_MAX : (unsigned)np_min(wanted, UINT_MAX));
 	if (getrlimit(RLIMIT_NOFILE, &has) != 0 || has.rlim_cur >= ENOUGH_FDS) {
 		return NP_OK;
