@@ -220,9 +220,6 @@ struct np_transport {
 	/* Put the kernel's figures into the evidence. Not for connection tests. May be NULL. */
 	void (*put_kernel)(const struct np_run *run, int fd, struct np_bag *bag);
 
-	/* Make the far end's accept(2) return, by a connection reset at once. May be NULL. */
-	void (*knock)(struct np_run *run);
-
 	/* How its data connections end. */
 	struct {
 		bool closes_whole; /* a half-close of either end stops both */

@@ -71,14 +71,11 @@ static int
 await_results(struct np_client *c, struct np_client_test *t, uint64_t deadline, struct np_err *err)
 {
 	struct np_run *run = &t->run;
-	/* A connection test that gets a second end mark fails instead of reporting. */
-	bool may_nudge =
-	    run->side->nudge != NULL && (can_spare(c, t) || !run->plan->pattern->connection_test);
 	int rc;
 
 	for (;;) {
 		uint64_t next = np_client_deadline(NUDGE_MS);
-		bool nudge = may_nudge && next < deadline;
+		bool nudge = run->side->nudge != NULL && next < deadline;
 
 		rc = np_client_receive(c, "the test's results", nudge ? next : deadline, err);
 		if (rc != NP_ETIME || err->sys == EINTR || !nudge) {

@@ -468,7 +468,15 @@ def long() -> List[Cell]:
     ]
 
 
+def serves_one_by_one() -> None:
+    """Without processes of its own for tests (-f), the real netserver ends at a connection that is reset."""
+    with lib.Daemon(program=str(lib.real_netperf() / "netserver"), args=["-f"], grace=None) as daemon:
+        for test in "TCP_CRR", "TCP_RR":
+            interop.need_success(lib.run(lib.command(daemon.port, "-t", test, "-l", "1"), 60))
+
+
 def suite(report: lib.Report) -> None:
+    report.case("netperf's netserver -f", serves_one_by_one)
     if lib.LONG or "--every" in sys.argv:
         interop.run_table(report, long() if lib.LONG else middle())
     else:

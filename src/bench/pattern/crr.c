@@ -22,9 +22,8 @@
 #include "net/tcpinfo.h"
 
 enum {
-	NUDGES_BEFORE_RESET = 6, /* calls of connect_nudge(), while results are awaited */
-	PORT_S = 10,             /* wait for a free port */
-	FAST_ROUNDS = 16         /* through all ports without a pause */
+	PORT_S = 10,     /* wait for a free port */
+	FAST_ROUNDS = 16 /* through all ports without a pause */
 };
 
 /* State of a worker. A follower uses only `reads_info`, `has_last` and min_rtt_us. */
@@ -42,7 +41,6 @@ struct connector {
 	size_t token;                /* bytes of a token before each request */
 	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
 	uint64_t elsewhere_at;       /* after that many transactions */
-	unsigned nudges;             /* calls of connect_nudge() */
 };
 
 /* Take the next local port, in a circle. */
@@ -497,18 +495,6 @@ connect_setup(struct np_worker *w, struct np_err *err)
 			  run->plan->response, err);
 }
 
-/* netperf's daemon waits in accept() for 4 more seconds; a reset connection makes it give up. */
-static void
-connect_nudge(struct np_run *run)
-{
-	const struct np_transport *t = run->plan->transport;
-	struct connector *c = run->worker->state;
-
-	if (run->plan->pattern->sized && ++c->nudges == NUDGES_BEFORE_RESET && t->knock != NULL) {
-		t->knock(run);
-	}
-}
-
 /* np_steps.open of the follower. */
 static int
 accept_next(struct np_worker *w, int flags)
@@ -664,7 +650,6 @@ static const struct np_side connect_side = {
 	.sync = connect_sync,
 	.settle = connect_settle,
 	.leave = connect_leave,
-	.nudge = connect_nudge,
 };
 
 static const struct np_side accept_side = {

@@ -5,7 +5,6 @@
 
 #include "base/units.h"
 #include "bench/bench.h"
-#include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/tcp.h"
@@ -87,24 +86,6 @@ void
 np_tcp_read_closing_first(struct np_run *run, int fd)
 {
 	run->closing.mss = np_sock_int(fd, IPPROTO_TCP, TCP_MAXSEG);
-}
-
-/* Connect and reset at once, so that netperf's daemon leaves accept(2), see connect_nudge(). */
-void
-np_tcp_knock(struct np_run *run)
-{
-	static const int off = 0;
-	const struct np_plan *p = run->plan;
-	struct np_err err;
-	int fd = np_sock_open(p->family, SOCK_STREAM | SOCK_NONBLOCK, p->transport->protocol,
-			      &run->end.opts, NULL, &err);
-
-	if (fd >= 0) {
-		/* No Fast Open: connect(2) would wait for data, and none are sent. */
-		setsockopt(fd, IPPROTO_TCP, TCP_FASTOPEN_CONNECT, &off, sizeof(off));
-		np_sys_connect(fd, &run->end.peer.sa, run->end.peer.len);
-		np_sock_reset(fd);
-	}
 }
 
 const struct np_transport np_transport_tcp = {
