@@ -271,9 +271,21 @@ def counters_of_the_window(lab: Lab, port: int) -> str:
     return f"{told}"
 
 
+def connections_begun_again(lab: Lab, port: int) -> str:
+    """Every fourth SYN is lost: TCP_INFO of each connection tells, not only that of the first one of a flow."""
+    lab.drop(lab.server, f"tcp dport != {port} tcp flags & (syn | ack) == syn numgen inc mod 4 == 3")
+    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "TCP_CC", "--engine", "epoll", "--flows", "2",
+                   "-l", "-20", "--json"], 40)
+    lab.heal()
+    counted = lib.document(got.out)["final"]["LOCAL_TRANSPORT_RETRANS"]
+    assert counted >= 4, counted
+    return f"{counted}"
+
+
 def loss(report: lib.Report, lab: Lab) -> None:
     with lib.Daemon(lab.server) as daemon:
         report.case("the machine's counters behind a warm-up", partial(counters_of_the_window, lab, daemon.port))
+        report.case("TCP_CC: SYNs sent again", partial(connections_begun_again, lab, daemon.port))
         lab.drop(lab.server, "meta l4proto tcp meta length > 1000 numgen inc mod 20 == 19")
         for flows in (1, 2):
             report.case(f"sent again in the window, {flows} flows",

@@ -142,7 +142,8 @@ hold_back(struct loop *l, struct np_conn *c, int calls)
 
 /*
  * Make or accept the next connection; called again once connected. False: wait for that: with no
- * request the step half-closes (-N), or reads the first one's MSS. True: go on, also after errors.
+ * request the step half-closes (-N), or reads the first one's MSS, or TCP_INFO for evidence. True:
+ * go on, also after errors.
  */
 static bool
 open_next(struct loop *l, struct np_conn *c)
@@ -176,7 +177,7 @@ open_next(struct loop *l, struct np_conn *c)
 		l->open++;
 	}
 	if (is_new && l->leads_with == NP_OPEN && w->send_size == 0 &&
-	    (c->transactions == 0 || w->run->plan->no_control)) {
+	    (c->transactions == 0 || w->run->plan->no_control || w->run->plan->sequence)) {
 		return false;
 	}
 	if (w->steps->open == NULL) { /* accepted for a ramp */
