@@ -363,8 +363,8 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	if (near.lost > 0 && np_ids_useful(p) && t->run.worker->depth > 1 &&
 	    t->run.worker->id.width == 0) {
 		np_client_tell(c,
-			       "%s: %" PRIu64 " requests or responses were lost, and later "
-			       "responses taken for theirs: latencies are too long (%s)",
+			       "%s: lost requests or responses: %" PRIu64 "; later responses may "
+			       "have been taken for theirs, so latencies may be too long (%s)",
 			       p->bench->name, near.lost, np_ids_why_none(p));
 	}
 	/*

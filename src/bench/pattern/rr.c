@@ -363,7 +363,8 @@ request_settle(struct np_worker *w)
 		if (w->depth > 1) {
 			continue;
 		}
-		/* All but the last were answered or given up. The drain may get its answer. */
+		/* All but the last, in flight, were answered or given up; the drain needs its
+		 * number. */
 		sends += c->number - c->before;
 		c->transactions = c->number - c->before - c->lost - is_in_flight;
 		if (c->ids != NULL) {
@@ -444,6 +445,30 @@ request_granted(struct np_worker *w, bool ids)
 	}
 }
 
+/* Read the responses that are in the sockets. Returns how many. */
+static uint64_t
+read_left(struct np_worker *w, uint64_t until)
+{
+	uint64_t responses = 0;
+
+	for (uint32_t i = 0; i < w->conns; i++) {
+		struct np_conn *c = &w->conn[i];
+		uint64_t sent_ns;
+		char *buf;
+		ssize_t n;
+
+		/* 0 bytes: a connection is closed; a datagram is an end mark. */
+		while (np_now() < until && (n = np_io_left(w, c, &buf)) >= 0 &&
+		       (n > 0 || !w->run->plan->transport->connected)) {
+			if (n > 0 && w->id.width > 0) {
+				np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
+			}
+			responses += n > 0;
+		}
+	}
+	return responses;
+}
+
 /*
  * Count surplus responses that are still in the sockets. The far end has sent its results, so it
  * has sent all its responses; those to requests in flight at the end are not surplus. Without ids
@@ -456,7 +481,7 @@ request_drain(struct np_worker *w)
 	const struct np_run *run = w->run;
 	uint64_t done = np_get(&count->transactions), ms = 0;
 	uint64_t in_flight = np_get(&count->sends) - done - np_get(&count->lost);
-	uint64_t responses = np_get(&count->surplus), until = np_deadline(DRAIN_MS * NP_MSEC);
+	uint64_t responses = np_get(&count->surplus);
 	struct pollfd more = { .fd = w->conn->fd, .events = POLLIN };
 	bool guesses =
 	    w->id.width == 0 && w->depth > 1 && !run->plan->no_control && !np_abandoned(&w->stop);
@@ -470,22 +495,11 @@ request_drain(struct np_worker *w)
 		    np_min(2 * (run->window.ended_ns - run->window.started_ns) / done / NP_MSEC + 1,
 			   DRAIN_MS);
 	}
-	/* The last responses may come a little behind the results. */
-	poll(&more, !guesses, guesses ? DRAIN_MS / 2 : (int)ms);
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct np_conn *c = &w->conn[i];
-		uint64_t sent_ns;
-		char *buf;
-		ssize_t n;
-
-		/* 0 bytes: a connection is closed; a datagram is an end mark. */
-		while (np_now() < until && (n = np_io_left(w, c, &buf)) >= 0 &&
-		       (n > 0 || !run->plan->transport->connected)) {
-			if (n > 0 && w->id.width > 0) {
-				np_ids_answers(c->ids, buf, (size_t)n, &sent_ns);
-			}
-			responses += n > 0;
-		}
+	poll(&more, 1, (int)ms);
+	responses += read_left(w, np_deadline(DRAIN_MS * NP_MSEC));
+	if (guesses && responses < in_flight) { /* the last may come a little behind the results */
+		poll(NULL, 0, DRAIN_MS / 2);
+		responses += read_left(w, np_deadline(DRAIN_MS * NP_MSEC));
 	}
 	if (w->id.width == 0) {
 		np_set(&count->surplus, np_excess(responses, in_flight));
