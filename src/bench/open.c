@@ -226,7 +226,7 @@ np_open_answered(struct np_worker *w, struct np_conn *c, uint64_t due_ns, uint64
 		return counts;
 	}
 	if (w->id.width > 0 && ids->answered_plus_1 > ids->last_plus_1 + 1) { /* with a gap */
-		/* Lost until this one was due; or sent, if it was held while all in flight were. */
+		/* The outage ended when this was due; or sent, if it was held as all were lost. */
 		keep_outage(w, c, due_ns > w->open->held_ns ? due_ns : ids->departed_ns, now_ns);
 	}
 	ids->last_plus_1 = ids->answered_plus_1;

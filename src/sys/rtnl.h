@@ -59,7 +59,8 @@ struct np_rtnl_address {
 	uint8_t bytes[16];
 };
 
-/* Ask for the route of packets between two addresses. 0 or a negative errno; -ENOENT: none. */
+/* Ask for the route of packets between two addresses. 0 or a negative errno; -ENOENT: handle
+ * used no answer. */
 int np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
 		  np_rtnl_handler *handle, void *ctx);
 

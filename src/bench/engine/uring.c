@@ -60,7 +60,7 @@ struct uring {
 	bool leaving;       /* received bytes wait until the loop continues */
 
 	struct io_uring_buf_ring *pool; /* of buffers that the kernel fills */
-	char *shared; /* all buffers in one place, if the data are not read; NULL: recv_ring's */
+	char *shared; /* the buffer of all entries, if data are not read; NULL: recv_ring's */
 	size_t buffer_size;
 	uint32_t count;  /* buffers in the pool */
 	uint32_t filled; /* of those, put back but not yet announced to the kernel */

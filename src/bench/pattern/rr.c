@@ -363,8 +363,7 @@ request_settle(struct np_worker *w)
 		if (w->depth > 1) {
 			continue;
 		}
-		/* All but the last, in flight, were answered or given up; the drain needs its
-		 * number. */
+		/* All but the last are answered or given up; the drain needs its number. */
 		sends += c->number - c->before;
 		c->transactions = c->number - c->before - c->lost - is_in_flight;
 		if (c->ids != NULL) {

@@ -407,7 +407,7 @@ np_stream_transmit_finish(struct np_worker *w)
 			send_end_mark(w, 0);
 		}
 	} else if (p->active && p->transport->ends.shut_drops) {
-		/* Then leave the far end time to read: a shutdown drops what it has not read. */
+		/* A shutdown drops what the far end has not read: leave it time, too. */
 		(void)was_in_time(w, await_empty(w),
 				  "the far end did not acknowledge the end of the data");
 		end_window(w);

@@ -10,7 +10,7 @@
 struct np_run;
 struct pollfd;
 
-/* np_transport.establish for datagram sockets handed over by the daemon, or until np_stopped(). */
+/* np_transport.establish for datagram sockets handed over by the daemon. */
 int np_handed_establish(struct np_run *run, struct np_err *err);
 /* For np_many_wait() after that: wait for the first data on any socket, or until np_stopped(). */
 int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err);
