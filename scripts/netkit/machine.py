@@ -166,7 +166,9 @@ def ask(command: Sequence[str], limit: float, data: bytes = b"", **options: Any)
         given.seek(0)
         process = subprocess.Popen(command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **options)
     assert process.stdout and process.stderr
-    with process, selectors.DefaultSelector() as selector:
+    with process, contextlib.ExitStack() as ended:
+        ended.callback(process.kill)
+        selector = ended.enter_context(selectors.DefaultSelector())
         selector.register(process.stdout, selectors.EVENT_READ, out)
         selector.register(process.stderr, selectors.EVENT_READ, err)
         try:
@@ -185,8 +187,6 @@ def ask(command: Sequence[str], limit: float, data: bytes = b"", **options: Any)
                 process.wait(max(0.1, since + limit - time.monotonic()))
         except subprocess.TimeoutExpired:
             reason = f"no end within {limit:g} s"
-        finally:
-            process.kill()
     texts = [said.decode("utf-8", "replace") for said in (out, err)]
     return Done(None if reason else process.returncode, texts[0], texts[1], round(time.monotonic() - since, 3), reason)
 

@@ -366,7 +366,7 @@ def parse(file: BinaryIO, path: str, figures: "Collection[str] | None" = None) -
 
 
 class RunReader:
-    """Parses the lines of runs. Equal points and words of commands are stored once; usual lines are not validated again."""
+    """Parses the lines of runs. Equal points, and a command equal to the last one of its point, are stored once; usual lines are not validated again."""
     TYPES = {"schema": str, "point": dict, "repetition": int, "number": int, "started": str, "seconds": float, "command": list,
              "before": list, "status": str, "exit": int, "stdout": str, "stderr": str, "result": dict}
     members = operator.itemgetter(*TYPES)
@@ -374,14 +374,14 @@ class RunReader:
 
     def __init__(self, path: str, header: Header, figures: "Collection[str] | None") -> None:
         self._path, self._header, self._figures = path, header, figures
-        self._points: "Dict[str, Tuple[Dict[str, Any], str]]" = {}
+        self._points: "Dict[str, Tuple[Dict[str, Any], str, List[str]]]" = {}   # with the place and the last command
 
     def read(self, line: "Dict[str, Any]", number: int) -> Run:
         """Parse a line. netperf's output is not kept. Raises ResultsError."""
         run = self._plain(line)
         if not run:
             run = make_run(line, f"{self._path}: line {number}")
-            run.point, run.place = self._points.setdefault(repr(run.point), (run.point, run.place))
+            run.point, run.place, run.command = self._shared(run.point, run.command)
             run.header, run.stdout = self._header, ""
         if self._figures is not None:
             run.result = {name: run.result[name] for name in self._figures if name in run.result}
@@ -393,8 +393,7 @@ class RunReader:
         try:
             values = self.members(line)
             schema, point, repetition, number, started, seconds, command, before, status, code, _, stderr, result = values
-            point, place = self._points.get(name := repr(point)) or self._points.setdefault(name, (point, point_key(point)))
-            command = list(map(sys.intern, command))
+            point, place, command = self._shared(point, command)
         except (KeyError, TypeError):
             return None
         if tuple(map(type, values)) != self.types or schema != RUN_SCHEMA or status not in STATUSES or before or "interim" in line:
@@ -404,6 +403,13 @@ class RunReader:
                    self._header)
         made.place = place
         return made
+
+    def _shared(self, point: "Dict[str, Any]", command: "List[str]") -> "Tuple[Dict[str, Any], str, List[str]]":
+        known = self._points.get(name := repr(point))
+        if not known or known[2] != command:
+            words = list(map(sys.intern, command))
+            known = self._points[name] = (known[0], known[1], words) if known else (point, point_key(point), words)
+        return known
 
 
 def lines_of(file: BinaryIO, found: Results) -> "Iterator[Tuple[int, Dict[str, Any]]]":

@@ -66,6 +66,7 @@ class Cell:
         return [ceiling.in_unit(value, ceiling.unit_of(figure, str(run.result.get("THROUGHPUT_UNITS") or "")))
                 if figure in THROUGHPUTS else value for value, run in found if value is not None]
 
+    @functools.lru_cache(maxsize=None)
     def disturbed(self) -> str:
         return disturbed_runs(self.good())
 

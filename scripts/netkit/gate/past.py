@@ -177,7 +177,7 @@ def read(path: str, side: str) -> "Tuple[List[Session], List[str]]":
 
 
 def accepted_file(path: str) -> str:
-    return os.path.join(path if os.path.isdir(path) else os.path.dirname(path), ACCEPTED)     # of a file, that of its directory
+    return os.path.join(path if os.path.isdir(path) else os.path.dirname(path), ACCEPTED)     # the one beside a file
 
 
 def accepted(path: str) -> "Dict[str, Dict[str, str]]":
