@@ -105,12 +105,12 @@ discard(unsigned char *ctx, const struct pcap_pkthdr *head, const unsigned char 
 {
 }
 
-/* Pass packets of these hosts and, unless protocol is 0, ports. An address of len 0 matches any. */
+/* Pass packets of these hosts and, if TCP or UDP, ports. An address of len 0 matches any. */
 static int
 set_filter(struct np_capture *c, const struct np_addr *near, const struct np_addr *far,
 	   int protocol, struct np_err *err)
 {
-	const char *name = protocol == IPPROTO_UDP ? "udp" : "tcp";
+	const char *name = protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : NULL;
 	unsigned ports[] = { near->len != 0 ? np_addr_port(near) : 0,
 			     far->len != 0 ? np_addr_port(far) : 0 };
 	char text[800] = "";
@@ -123,7 +123,7 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 	 * which fragments are not ours. */
 	len += (size_t)(is_wildcard(near) ? 0 : add_host(text, sizeof(text), len, near));
 	len += (size_t)(is_wildcard(far) ? 0 : add_host(text, sizeof(text), len, far));
-	for (int i = 0; i < 2 && protocol != 0; i++) {
+	for (int i = 0; i < 2 && name != NULL; i++) {
 		if (ports[i] != 0) {
 			len += (size_t)snprintf(
 			    text + len, sizeof(text) - len,

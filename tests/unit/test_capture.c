@@ -20,7 +20,7 @@ struct pair {
 
 /* At a loopback address of this process: what others send to 127.0.0.1 may fill the buffer. */
 static struct pair
-make_pair(void)
+make_pair(int protocol)
 {
 	const uint32_t pid = (uint32_t)getpid();
 	const uint8_t host[] = { 127, (uint8_t)(pid >> 14 | 128), (uint8_t)(pid >> 7 & 127),
@@ -28,8 +28,8 @@ make_pair(void)
 	struct pair p;
 
 	np_addr_make(&p.far, AF_INET, host, 0);
-	p.from = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	p.to = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	p.from = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, protocol);
+	p.to = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, protocol);
 	assert_true(p.from >= 0 && p.to >= 0);
 	assert_int_equal(bind(p.to, (const struct sockaddr *)&p.far.sa, p.far.len), 0);
 	assert_int_equal(getsockname(p.to, (struct sockaddr *)&p.far.sa, &p.far.len), 0);
@@ -85,10 +85,15 @@ value(const struct np_bag *b, const char *name)
 /* Twice; datagrams before, between and after do not count, nor do those to another port. */
 TEST(a_flow_is_heard_from_start_to_stop)
 {
-	for (int lock = 0; lock < 2; lock++) {
-		FREED_BY(close_pair) struct pair p = make_pair(), other = make_pair();
-		struct np_capture *c = open_capture(&p, lock);
-		const struct np_ledger_flow flow = { .far = p.far, .protocol = IPPROTO_UDP };
+	int lite = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, IPPROTO_UDPLITE);
+
+	close(lite);
+	for (int way = 0; way < (lite >= 0 ? 4 : 2); way++) { /* not every kernel has UDP-Lite */
+		int protocol = way < 2 ? IPPROTO_UDP : IPPROTO_UDPLITE;
+		FREED_BY(close_pair)
+		struct pair p = make_pair(protocol), other = make_pair(protocol);
+		struct np_capture *c = open_capture(&p, way % 2 == 0);
+		const struct np_ledger_flow flow = { .far = p.far, .protocol = protocol };
 
 		for (int i = 0; i < 2; i++) {
 			FREED_BY(free_bag) struct np_bag *b = np_bag_new();
@@ -114,7 +119,7 @@ TEST(a_flow_is_heard_from_start_to_stop)
 /* Whether packets follow in the window or not. */
 TEST(after_a_warm_up_only_the_window_is_counted)
 {
-	FREED_BY(close_pair) struct pair p = make_pair();
+	FREED_BY(close_pair) struct pair p = make_pair(IPPROTO_UDP);
 	struct np_capture *c = open_capture(&p, false);
 	const struct np_ledger_flow flow = { .far = p.far, .protocol = IPPROTO_UDP };
 
@@ -138,7 +143,7 @@ TEST(after_a_warm_up_only_the_window_is_counted)
 
 TEST(another_hosts_flow_is_refused)
 {
-	FREED_BY(close_pair) struct pair p = make_pair();
+	FREED_BY(close_pair) struct pair p = make_pair(IPPROTO_UDP);
 	struct np_capture *c = open_capture(&p, true);
 	struct np_ledger_flow flow = { .protocol = IPPROTO_UDP };
 	struct np_err err;
