@@ -248,7 +248,10 @@ def without_permission(lab: netns.Lab, port: int) -> str:
     return lines[0]
 
 
-def nothing_in_the_unix_domain() -> str:
+def nothing_in_other_protocols() -> str:
+    for test in ("SCTP_STREAM", "DCCP_RR"):
+        got = lib.run([lib.netperf(), "-H", IPV4, "-t", test, "--wire", "--dry-run"], 20)
+        assert f"--wire: packets of {test[:4]} are not read" in got.err, got
     with lib.Daemon() as daemon:
         got = lib.run(lib.command(daemon.port, "-l", "-100", "-t", "DG_RR", "--wire"), 20)
     assert got.rc == 0, got.err
@@ -347,7 +350,7 @@ def suite(report: lib.Report) -> None:
         report.case("one machine", lambda: at_the_daemons_own_machine(lab))
         report.case("no --allow-raw", lambda: not_allowed(lab))
         report.case("netperf's netserver", lambda: stock(lab))
-        report.case("UNIX domain", nothing_in_the_unix_domain)
+        report.case("other protocols", nothing_in_other_protocols)
         with lib.Daemon(lab.server, ["--allow-raw"]) as daemon:
             report.case("super-packets", lambda: super_packets(lab, daemon.port))
             for test, size, *more in (("UDP_STREAM", 700, "-m", "700"), ("UDP_RR", 100, "-b", "19", "-r", "100")):

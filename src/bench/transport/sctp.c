@@ -289,6 +289,7 @@ const struct np_transport np_transport_sctp = {
 	.ip_protocol = IPPROTO_SCTP,
 	.kernel.module = "sctp",
 	.kernel.option = "CONFIG_IP_SCTP",
+	.packets.no_capture = "packets of SCTP are not read",
 	.no_control = "The SCTP tests do not know how to deal with no control tests",
 	.scanner = NP_SCAN_SCTP,
 	.options = sctp_options,
