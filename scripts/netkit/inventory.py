@@ -68,9 +68,9 @@ def read(source: str, pattern: Optional[str] = None) -> "Tuple[Hosts, Dict[str, 
     if not machine.find("ansible-inventory"):
         raise Fault("no ansible-inventory here, which reads inventories: apt-get install ansible-core, or give HOST,HOST")
     os.environ.update(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED="1", ANSIBLE_INVENTORY_UNPARSED_FAILED="1")
-    listed = parsed(dict, "ansible-inventory", "--inventory", source, "--list", limit=LIMIT)
+    listed, known = parsed(lambda found: ({**found}, found.get("_meta", {}).get("hostvars", {})),     # a list is no mapping
+                           "ansible-inventory", "--inventory", source, "--list", limit=LIMIT)
     names = answer("ansible", pattern or "all", "--inventory", source, "--list-hosts", limit=LIMIT).splitlines()[1:]
-    known = listed.get("_meta", {}).get("hostvars", {})
     groups = {group: members(listed, group) for group in listed if group not in ("_meta", *ALL)}
     return {name: known.get(name, {}) for name in map(str.strip, names) if name}, groups
 

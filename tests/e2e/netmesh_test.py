@@ -290,12 +290,14 @@ class Asking(unittest.TestCase):
         self.assertEqual((got.rc, got.err), (130, "netmesh: interrupted: nothing was run\n"))
 
     def test_answers_that_are_not_json(self):
-        """Or of another type; the same for kubectl and podman."""
-        for text in ("", "[WARNING]: x\n{}", "[]"):
+        """Or of another type, or without a member; the same for kubectl and podman."""
+        for text in ("", "[WARNING]: x\n{}", "[]", "{}"):
             with tempfile.TemporaryDirectory() as place, mock.patch.dict(os.environ, PATH=f"{place}:{os.environ['PATH']}"):
                 for name, asks in (("ansible-inventory", lambda: inventory.read("a b")), ("kubectl", lambda: inventory.mesh("kubectl:x", None, {})),
-                                   ("podman", lambda: engines.ROWS["podman"].address("c"))):
-                    Path(place, name).write_text(f"#!/bin/sh\ncat <<'X'\n{text if name != 'podman' else '{}'}\nX\n")
+                                   ("kubectl", lambda: engines.ROWS["kubectl"].trouble("p")), ("podman", lambda: engines.ROWS["podman"].address("c"))):
+                    if (name, text) == ("ansible-inventory", "{}"):
+                        continue
+                    Path(place, name).write_text(f"#!/bin/sh\ncat <<'X'\n{text}\nX\n")
                     Path(place, name).chmod(0o755)
                     with self.assertRaisesRegex(machine.MachineError, f"^{name}: its output is not the expected JSON "):
                         asks()

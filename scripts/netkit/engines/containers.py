@@ -16,10 +16,10 @@ class Podman(Engine):
 
     @functools.lru_cache(maxsize=None)
     def address(self, name: str) -> str:
-        (found,) = parsed(list, self.KIND, "inspect", "--type=container", name)
-        networks: "Dict[str, Any]" = (found.get("NetworkSettings") or {}).get("Networks") or {}
-        addresses = [one.get("IPAddress") or one.get("GlobalIPv6Address") for one in networks.values()]
-        return next(filter(None, addresses), "")
+        def addresses(found: "List[Dict[str, Any]]") -> "List[Any]":
+            networks: "Dict[str, Any]" = (found[0].get("NetworkSettings") or {}).get("Networks") or {}
+            return [one.get("IPAddress") or one.get("GlobalIPv6Address") for one in networks.values()]
+        return next(filter(None, parsed(addresses, self.KIND, "inspect", "--type=container", name)), "")
 
     def trouble(self, name: str) -> str:
         state = answer(self.KIND, "inspect", "--type=container", "--format={{.State.Status}}", name).strip()

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import shlex
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple, TypeVar
 
 from netkit import machine
 
@@ -65,9 +65,8 @@ def answer(*command: str, limit: float = LIMIT) -> str:
     return done.stdout
 
 
-def parsed(kind: "Type[Kind]", *command: str, limit: float = LIMIT) -> Kind:
-    """The output as JSON of this type. Raises MachineError."""
-    with contextlib.suppress(ValueError, RecursionError):
-        if isinstance(found := json.loads(answer(*command, limit=limit)), kind):
-            return found
+def parsed(taken: "Callable[[Any], Kind]", *command: str, limit: float = LIMIT) -> Kind:
+    """What is taken from the output, which is JSON. Raises MachineError."""
+    with contextlib.suppress(ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        return taken(json.loads(answer(*command, limit=limit)))
     raise machine.MachineError(f"{command[0]}: its output is not the expected JSON ({shlex.join(command)} shows it)")

@@ -1,7 +1,7 @@
 """Pods, by kubectl: kubectl:[[CONTEXT/]NAMESPACE/]POD is a single one, kubectl:SELECTOR those with matching labels."""
 
 import functools
-from typing import Any, Dict, List
+from typing import Any, Callable, Dict, List
 
 from netkit import machine
 from netkit.engines.engine import Engine, Host, parsed
@@ -16,9 +16,9 @@ def call(name: str) -> "List[str]":
     return ["kubectl", *([f"--context={where}"] if where else []), *([f"--namespace={namespace}"] if namespace else [])]
 
 
-def pod(name: str) -> "Dict[str, Any]":
-    """The pod's description by the cluster. Raises MachineError."""
-    return parsed(dict, *call(name), "get", "pod", name.rpartition("/")[2], "--output=json")
+def of_pod(name: str, taken: "Callable[[Any], str]") -> str:
+    """What is taken from the pod's description by the cluster. Raises MachineError."""
+    return parsed(taken, *call(name), "get", "pod", name.rpartition("/")[2], "--output=json")
 
 
 class Kubectl(Engine):
@@ -29,11 +29,11 @@ class Kubectl(Engine):
 
     @functools.lru_cache(maxsize=None)
     def address(self, name: str) -> str:
-        return str((pod(name).get("status") or {}).get("podIP") or "")
+        return of_pod(name, lambda pod: str((pod.get("status") or {}).get("podIP") or ""))
 
     def trouble(self, name: str) -> str:
-        found = pod(name)
-        phase = "being deleted" if found["metadata"].get("deletionTimestamp") else (found.get("status") or {}).get("phase")
+        phase = of_pod(name, lambda pod: "being deleted" if pod["metadata"].get("deletionTimestamp") else
+                       str((pod.get("status") or {}).get("phase")))
         return "" if phase == "Running" else f"the pod is {phase}"
 
     def listed(self, what: str, options: "Dict[str, str]") -> "List[Host]":
@@ -41,25 +41,25 @@ class Kubectl(Engine):
         if options.get("context") and not options.get("namespace"):
             where.append("default")
         asked = [*call("/".join([*where, ""])), "get", "--output=json"]
-        pods = [pod for pod in parsed(dict, *asked, "pods", f"--selector={what}")["items"]
-                if (pod.get("status") or {}).get("phase") == "Running"]
-        if not pods:
+
+        def host(pod: "Dict[str, Any]") -> Host:
+            name = "/".join([*where[:-1], pod["metadata"].get("namespace") or "default", pod["metadata"]["name"]])
+            return Host(name, node=str(pod["spec"].get("nodeName") or ""), address=str(pod["status"].get("podIP") or ""))
+
+        hosts = parsed(lambda found: [host(pod) for pod in found["items"] if (pod.get("status") or {}).get("phase") == "Running"],
+                       *asked, "pods", f"--selector={what}")
+        if not hosts:
             raise machine.MachineError(f"kubectl: no pod runs with {what} (--namespace, --context?)")
         zones = self.zones(asked)
-        hosts = []
-        for pod in sorted(pods, key=lambda one: str(one["metadata"]["name"])):
-            node = str(pod["spec"].get("nodeName") or "")
-            name = "/".join([*where[:-1], pod["metadata"].get("namespace") or "default", pod["metadata"]["name"]])
-            hosts.append(Host(name, tuple(filter(None, [zones.get(node)])), node, str(pod["status"].get("podIP") or "")))
-        return hosts
+        return [one._replace(groups=tuple(filter(None, [zones.get(one.node)]))) for one in sorted(hosts)]
 
     def zones(self, asked: "List[str]") -> "Dict[str, str]":
         """The zones of nodes; empty without the permission to ask."""
         try:
-            nodes: "List[Dict[str, Any]]" = parsed(dict, *asked, "nodes")["items"]
+            return parsed(lambda found: {node["metadata"]["name"]: f"zone {labels[ZONE]}" for node in found["items"]
+                                         if ZONE in (labels := node["metadata"].get("labels") or {})}, *asked, "nodes")
         except machine.MachineError:
             return {}
-        return {node["metadata"]["name"]: f"zone {labels[ZONE]}" for node in nodes if ZONE in (labels := node["metadata"].get("labels") or {})}
 
     def of_inventory(self, name: str, known: "Dict[str, Any]") -> str:
         parts = [known.get(f"ansible_kubectl_{one}") for one in ("context", "namespace", "pod")]
