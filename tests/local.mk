@@ -276,6 +276,8 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	src/cli/progress.c src/cli/progress_text.c src/cli/show.c src/cli/stray.c src/cli/tests.c
 # A session does what the test says.
 %C%_unit_test_taken_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=np_server_serve -Wl,--wrap=getrandom
+# Sleeps are counted.
+%C%_unit_test_loops_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=nanosleep
 # netlab is a program apart.
 %C%_unit_test_line_LDADD = tests/link/libnetlab.a $(LDADD)
 %C%_unit_test_doc_SOURCES = %D%/unit/test_doc.c src/cli/options.c

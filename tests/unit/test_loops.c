@@ -432,6 +432,51 @@ TEST(a_mark_drops_no_answer)
 	assert_int_equal(np_get(&w->count->transactions), marked.fetched);
 }
 
+static int naps;
+
+int __real_nanosleep(const struct timespec *length, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *length, struct timespec *left);
+
+int
+__wrap_nanosleep(const struct timespec *length, struct timespec *left)
+{
+	naps++;
+	return __real_nanosleep(length, left);
+}
+
+TEST(a_reader_waits_for_more_only_if_it_emptied_its_socket)
+{
+	struct np_plan client;
+	FREED_BY(end_free) struct end e = { .rc = -1 };
+	struct np_worker *w;
+	struct np_batch *b;
+	struct np_addr at;
+	int fd;
+
+	client_params(&client, np_bench_find("UDP_STREAM"), AF_INET, 1);
+	server_params(&e.plan, &client);
+	e.plan.near.place.engine = &np_engine_batch;
+	e.plan.near.call.interval_burst = 8;
+	e.plan.near.call.interval_us = 1000;
+	end_open(&e);
+	w = e.run.worker;
+	b = w->engine.state;
+	w->load.allowed = 7;
+	naps = 0;
+	at = loopback(AF_INET, np_addr_port(&e.run.end.local));
+	fd = connected_to_by(&at, SOCK_DGRAM, 0);
+	for (int i = 0; i < 13; i++) {
+		assert_int_equal(send(fd, "", 1, 0), 1);
+	}
+	assert_int_equal(b->calls->fetch(w, w->conn, 0), 8);
+	assert_int_equal(b->calls->fetch(w, w->conn, 0), 5);
+	assert_int_equal(naps, 0);
+	assert_int_equal(send(fd, "", 1, 0), 1);
+	assert_int_equal(b->calls->fetch(w, w->conn, 0), 1);
+	assert_int_equal(naps, 1);
+	close(fd);
+}
+
 /*
  * After a warm-up that could not send for a while, no more is due than in the window. The warm-up
  * does not send what is due at its end: the window may begin late, and its first message is due

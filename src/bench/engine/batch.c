@@ -50,7 +50,7 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 	 * datagrams arrive fast, sleep for a moment instead of blocking. Only if the last call
 	 * emptied the socket: in that moment its buffer does not fill up.
 	 */
-	if (flags == 0 && b->moderates && b->last >= FAST && b->last < (int)b->base.most_in) {
+	if (flags == 0 && b->moderates && b->last >= FAST && !b->base.may_be_more) {
 		nanosleep(&moment, NULL);
 	}
 	count = recvmmsg(c->fd, b->in, most, flags | MSG_WAITFORONE, NULL);
