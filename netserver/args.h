@@ -34,7 +34,7 @@ struct ns_args {
 	const char *access_file, *user, *metrics_file;
 	bool no_sandbox;
 	bool allow_raw;
-	int32_t uring;       /* rings of a session */
+	int32_t uring;       /* rings of a session, 0 or more */
 	uint32_t transports; /* to load at the start: bit i for np_transport_at(i) */
 	bool no_evidence;
 	bool no_status;

@@ -226,7 +226,7 @@ start_serving(struct ns_daemon *d, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
 	}
 	d->limits.each.one_port = d->args.one_port;
-	ns_handovers_set_listeners(d); /* sets d->accepts also without --one-port */
+	ns_handovers_set_listeners(d); /* also without --one-port: flags of accept4(2) */
 	if (d->args.one_port) {
 		ns_handovers_begin(d);
 		ns_datagrams_open(d);

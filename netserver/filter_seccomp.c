@@ -308,7 +308,7 @@ add(scmp_filter_ctx ctx, uint32_t action, const struct rule *r)
 	return rc == -EDOM || rc == -EINVAL ? 0 : rc;
 }
 
-/* Allow a call with the seal; forks: and NS_FORK. By number: libseccomp may not know its name. */
+/* Allow a call with the seal; if it forks, only with NS_FORK. By number: names may be unknown. */
 static int
 add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 {

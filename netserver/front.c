@@ -137,7 +137,7 @@ is_proxy(const struct ns_daemon *d, const struct np_addr *peer)
 	return d->args.proxies.allows > 0 && ns_access_admits(&d->args.proxies, peer);
 }
 
-/* Set the client's address, and what follows from it. */
+/* Set the client's address, its text, and the groups that share limits with it. */
 static void
 note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *peer)
 {

@@ -227,7 +227,7 @@ struct ns_session {
 	uint64_t test_ns;       /* when its test was granted; 0: it has none */
 	uint64_t waiting_ns;    /* since when it waits for its turn (--exclusive); 0: it does not */
 	uint64_t room_until_ns; /* until when its test waits for resources; 0: it does not */
-	uint64_t lacks_ns;      /* since when, if a resource is lacking */
+	uint64_t lacks_ns;      /* since when a resource is lacking: since the first attempt */
 	uint64_t room_tried;    /* 1 + ns_daemon.freed at the last attempt */
 	uint64_t room_again_ns; /* when to try again even if nothing is freed */
 	uint64_t moved_ns;      /* when it last moved data, or began or ended a test */

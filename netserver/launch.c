@@ -107,7 +107,7 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *reques
 	return NP_OK;
 }
 
-/* Do sessions have a filter of system calls? Then most of them inherit it from a fork server. */
+/* Do sessions have a filter of system calls? Most inherit it from a fork server; others make it. */
 static bool
 has_filter(const struct ns_daemon *d)
 {

@@ -70,7 +70,7 @@ ns_handovers_begin(struct ns_daemon *d)
 	close(pair[1]);
 }
 
-/* Account for `count` descriptors that the session has not received yet. */
+/* Set how many of the descriptors passed to the session it has not received yet. */
 static void
 set_in_flight(struct ns_daemon *d, struct ns_session *s, uint64_t count)
 {
@@ -182,7 +182,7 @@ ns_handover_open(struct ns_session *s, const struct np_handover *asked, int *the
 	return NP_OK;
 }
 
-/* Close the socket for a port that the client did not name, if one is held. */
+/* Close the socket for datagrams from a port that the client did not name, passed on or not. */
 static void
 drop_other(struct ns_session *s)
 {

@@ -32,7 +32,7 @@ ns_passed_begin(void)
 	sigprocmask(SIG_UNBLOCK, &alarm_only, NULL);
 }
 
-/* Send SIGALRM at intervals, to end a linger in close(2): one alone may come before the wait. */
+/* Send SIGALRM at intervals, to end a linger in close(2): a single one may come too early. */
 static void
 interrupt_linger(bool on)
 {

@@ -49,7 +49,7 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 	struct ns_message m = { .type = NS_ASK, .wish = *wish };
 	struct pollfd p[2] = { { .fd = to->fd, .events = POLLIN },
 			       { .fd = control_fd, .events = POLLRDHUP } };
-	int data_fd;
+	int data_fd; /* -1: the daemon passed none */
 
 	if (!send_message(to, &m, 0)) {
 		return fail_waiting(errno, err);

@@ -209,7 +209,7 @@ refuse_test(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, cons
 	}
 }
 
-/* Too little is free: let the test wait, if it may (else false). With --exclusive it has waited. */
+/* Too little is free: let the test wait, if it may (else false). --exclusive: it waited already. */
 static bool
 wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 {
@@ -219,10 +219,10 @@ wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 	    (s->room_until_ns != 0 && now >= s->room_until_ns)) {
 		return false;
 	}
-	s->lacks_ns = s->room_until_ns == 0 ? now : s->lacks_ns;
+	s->lacks_ns = s->room_until_ns == 0 ? now : s->lacks_ns; /* since the first attempt */
 	s->room_until_ns =
 	    np_max(s->room_until_ns, s->lacks_ns + ns_sessions_make_room(d, &s->peer, what));
-	s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC;
+	s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC; /* the session outlives the wait */
 	s->room_tried = d->freed + 1;
 	s->room_again_ns = s->room_until_ns;
 	return true;
@@ -461,7 +461,7 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 		s->room_until_ns = 0;
 		d->stats.tests_failed += s->test_ns != 0;
 		end_test(d, s);
-		s->end_ns = np_now() + TERM_MS * NP_MSEC; /* if it still runs then: overrun() */
+		s->end_ns = np_now() + TERM_MS * NP_MSEC; /* if it still runs then: end_overrun() */
 		grant_next(d);
 	}
 }
@@ -543,7 +543,7 @@ ns_sessions_reap(struct ns_daemon *d)
 
 /* End a session that took too long: by SIGTERM, the next time by SIGKILL. */
 static void
-overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
+end_overrun(struct ns_daemon *d, struct ns_session *s, uint64_t now_ns)
 {
 	struct np_event e;
 
@@ -601,13 +601,13 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 		} else if (s->waiting_ns != 0 && turn_until < next) {
 			next = turn_until;
 		}
-		if (s->handover.other_ns != 0) {
+		if (s->handover.other_ns != 0) { /* a socket is held: pass it on when due */
 			uint64_t due = ns_handover_tick(d, s, now_ns);
 
 			next = due < next ? due : next;
 		}
 		if (s->end_ns != 0 && s->end_ns <= now_ns) {
-			overrun(d, s, now_ns);
+			end_overrun(d, s, now_ns);
 		}
 		if (s->end_ns != 0 && s->end_ns < next) {
 			next = s->end_ns;
