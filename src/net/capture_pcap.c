@@ -43,7 +43,7 @@ struct np_capture {
 	atomic_bool stop;
 	struct np_ledger *ledger;
 	uint64_t begin_ns, end_ns;   /* by the clock of packets; end 0: not stopped */
-	_Atomic uint64_t restart_ns; /* by that clock; 0: there is no warm-up, or it is not over */
+	_Atomic uint64_t restart_ns; /* the end of the warm-up, by that clock; 0: none yet */
 	bool restarted;
 	bool is_after;           /* a packet was after the end */
 	uint32_t read;           /* packets read since the start */
@@ -119,8 +119,8 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 	int rc;
 
 	/* See pcap-filter(7). Fragments after the first have no ports, and after IPv6 extension
-	 * headers ports are hard to find: the ledger does that. First fragments of others tell
-	 * which fragments are not ours. */
+	 * headers ports are hard to find: the ledger does that. First fragments of others pass,
+	 * too: they tell it which later ones are not ours. */
 	len += (size_t)(is_wildcard(near) ? 0 : add_host(text, sizeof(text), len, near));
 	len += (size_t)(is_wildcard(far) ? 0 : add_host(text, sizeof(text), len, far));
 	for (int i = 0; i < 2 && name != NULL; i++) {
@@ -468,7 +468,7 @@ np_capture_stop(struct np_capture *c, struct np_bag *into)
 	atomic_store(&c->stop, true);
 	pthread_join(c->thread, NULL);
 	if (!c->restarted && c->restart_ns != 0) {
-		restart(c); /* no packet came after that */
+		restart(c); /* no packet came after the warm-up */
 	}
 	where = c->is_loopback
 		    ? "packets as they arrive; large packets (GSO) are not split into segments"

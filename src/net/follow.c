@@ -35,7 +35,7 @@ order(const struct np_follow *f, const struct np_follow_mark *a, const struct np
 	return 0;
 }
 
-/* Same packet, by time stamp and identification? */
+/* Are they copies of one packet, not sent twice, by identification and time stamp? */
 static bool
 is_same(const struct np_follow *f, const struct np_follow_mark *a, const struct np_follow_mark *b)
 {
@@ -93,7 +93,7 @@ insert_hole(struct np_follow *f, uint32_t i, const struct np_follow_hole *h)
 	f->holes++;
 }
 
-/* Fill holes in [begin, end). Returns bytes that were missing, and in *first the first hole. */
+/* Fill holes in [begin, end). Returns bytes that were missing; *first: the first hole as it was. */
 static uint64_t
 fill(struct np_follow *f, uint64_t begin, uint64_t end, struct np_follow_hole *first)
 {
@@ -120,8 +120,8 @@ fill(struct np_follow *f, uint64_t begin, uint64_t end, struct np_follow_hole *f
 		}
 		if (to < h.end) {
 			h.begin = to;
-			insert_hole(f, i, &h);
-			i = f->holes; /* it and all later ones are beyond the range */
+			insert_hole(f, i, &h); /* a full list drops its first one */
+			i = f->holes;          /* it and all later ones are beyond the range */
 		}
 	}
 	return filled;
