@@ -123,7 +123,7 @@ np_ids_next(struct np_ids *ids)
 
 /* The number that the request after `number` will have, when several are prepared for one call. */
 static inline uint64_t
-np_ids_behind(const struct np_ids *ids, uint64_t number)
+np_ids_after(const struct np_ids *ids, uint64_t number)
 {
 	do {
 		number++;

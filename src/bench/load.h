@@ -53,8 +53,8 @@ struct np_load {
 	bool drains;          /* open: the test is over, and the last answers are awaited */
 	_Atomic bool waiting; /* the worker sleeps until due_ns */
 	uint64_t due_ns;
-	uint64_t held_ns;  /* since when it holds */
-	uint64_t paced_ns; /* time in the window that it held */
+	uint64_t held_ns;  /* since when operations wait */
+	uint64_t paced_ns; /* time in the window that they waited */
 
 	/* Of a paced load: */
 	uint32_t burst; /* operations per interval, of all connections of the worker */

@@ -21,10 +21,10 @@ struct shape {
 
 /*
  * The size of a call is what was asked for, but at least the transport's minimum; else the socket
- * buffer's size, within limits. As in netperf, a ring has one buffer more than fill the socket
- * buffer, at least two; an engine may need more. Unless the user asks for less, a receiver
- * truncates no datagram that the far end can send (netperf does). If an engine needs many buffers,
- * none is larger than a datagram of IP.
+ * buffer's size, within limits. A ring is as wide as -W says, else one buffer; that of a stream,
+ * as in netperf, one more than fill the socket buffer, at least two. An engine may need more. By
+ * default, a receiver truncates no datagram that the far end can send (netperf does). If an engine
+ * needs many buffers, none is larger than a datagram of IP, even if a call is.
  */
 static struct shape
 shape_of(const struct np_plan *p, const struct np_terms *terms, bool sends, int32_t asked,
@@ -33,11 +33,11 @@ shape_of(const struct np_plan *p, const struct np_terms *terms, bool sends, int3
 	const struct np_transport *t = p->transport;
 	const struct np_engine *e = np_engine_of(p);
 	uint32_t width = sends ? p->near.call.send_width : p->near.call.recv_width;
-	uint32_t least = e->width != NULL ? e->width(p) : 1;
+	uint32_t least = e->width != NULL ? e->width(p) : 1; /* buffers */
 	int32_t full = !sends && sockbuf < t->message.max ? t->message.max : sockbuf;
 	size_t call = full > 0 ? (size_t)full : 4096; /* 4096: as in netperf */
 	size_t limit = sends ? (size_t)t->message.max : 0;
-	bool many = !sends && e->width != NULL && t->bounded && t->ip_protocol != 0;
+	bool capped = !sends && e->width != NULL && t->bounded && t->ip_protocol != 0;
 
 	if (asked > 0) { /* by -m, -M, -r */
 		call = (size_t)(asked < t->message.min ? t->message.min : asked);
@@ -50,7 +50,7 @@ shape_of(const struct np_plan *p, const struct np_terms *terms, bool sends, int3
 	}
 	least = stream && least < 2 ? 2 : least;
 	return (struct shape){ .width = np_max(width, least),
-			       .size = many ? np_min(call, DATAGRAM_MAX) : call,
+			       .size = capped ? np_min(call, DATAGRAM_MAX) : call,
 			       .call = call };
 }
 

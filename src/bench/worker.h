@@ -270,7 +270,7 @@ enum { NP_PART_S = 10 }; /* how long an end waits at the end of a test while not
 int np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 int np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err);
 
-/* Add NP_HELD if none may begin or others have a turn; also after the last, as netperf does. */
+/* Take an operation; adds NP_HELD if none may begin or others have a turn, as netperf after all. */
 static inline enum np_need
 np_paced(struct np_worker *w, struct np_conn *c, enum np_need need)
 {

@@ -74,7 +74,7 @@ batch_send(struct np_worker *w, struct np_conn *c)
 	/* Messages that the call does not send are prepared again for the next one. */
 	for (uint32_t i = 0; i < count && w->codec != 0; i++) {
 		np_codec_prepare(w, b->out[i].buf, number, now);
-		number = c->ids != NULL ? np_ids_behind(c->ids, number) : number + 1;
+		number = c->ids != NULL ? np_ids_after(c->ids, number) : number + 1;
 	}
 	sent = b->calls->put(w, c, 0, count);
 	return sent >= 0 ? take_sent(w, c, sent) : failed(w, c, NP_SEND);
@@ -158,7 +158,7 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 		memcpy(w->from, m->addr, m->addr_len);
 		w->from_len = m->addr_len;
 	}
-	while (&b->in[b->next] == m && t->need != NP_OVER) {
+	while (&b->in[b->next] == m && t->need != NP_OVER) { /* next_message() goes on */
 		enum np_need need;
 		char *buf;
 		size_t n;
@@ -192,8 +192,8 @@ take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct tod
 }
 
 /*
- * Take whole trains, one step each. Leave numbered datagrams after the end mark to the drain, as
- * late (batch_left()). With several connections count them here: the drain may begin with another.
+ * Take whole trains, a step for each. Numbered datagrams after the end mark are left to the drain,
+ * which counts them as late; those of several connections are not, as it may begin with another.
  */
 static void
 take_trains(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct todo *t)

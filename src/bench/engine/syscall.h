@@ -1,7 +1,7 @@
 /*
  * System calls of the loops, without libc where possible: its wrappers are cancellation points,
  * which with threads cost some 50 instructions (glibc 2.36, by callgrind), as much as the rest of a
- * loop. Ours are only interrupted by signals. Results and errno are as in the manual pages.
+ * loop. Signals interrupt ours, not cancellation. Results and errno are as in the manual pages.
  */
 #ifndef NP_BENCH_ENGINE_SYSCALL_H
 #define NP_BENCH_ENGINE_SYSCALL_H
@@ -24,7 +24,7 @@
 #define NP_SYS_DIRECT 0
 #endif
 
-/* syscall(2), inlined as on x86-64, moves no argument: that saves 15 instructions a call. */
+/* On x86-64 inline: unlike syscall(2), that moves no argument, and saves 15 instructions a call. */
 #if defined(__x86_64__) && !defined(__ILP32__)
 /* The kernel returns -errno; turn it into -1 with errno. */
 static inline long

@@ -136,7 +136,7 @@ transmit_setup(struct np_worker *w, struct np_err *err)
 	return NP_OK;
 }
 
-/* Wait until the socket can send: that of a UNIX domain is full while the far end's queue is. */
+/* Wait until the socket can send: in the UNIX domain not while the far end's queue is full. */
 static void
 await_room(int fd, uint64_t until)
 {
@@ -665,7 +665,7 @@ receive_finish(struct np_worker *w)
 	    !w->hung_up) { /* the window was judged by time, and the client still sends */
 		drop_datagrams(w);
 	} else if (!np_delivers(p->transport)) {
-		drain_datagrams(w);
+		drain_datagrams(w); /* late ones count */
 	} else if (p->active && !w->hung_up) {
 		/* The far end ends at our half-close; nothing more counts. */
 		np_worker_read_closing(w);

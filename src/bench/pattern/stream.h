@@ -5,7 +5,7 @@
 #include "bench/run.h"
 
 extern const struct np_side np_stream_receive;
-/* A transmitter's steps, and the loop that drives them. */
+/* A transmitter's steps, and its np_side.sync with them inlined. */
 extern const struct np_steps np_stream_transmit_steps;
 int np_stream_transmit_sync(struct np_worker *w);
 

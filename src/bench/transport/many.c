@@ -20,7 +20,7 @@ peer_of(const struct np_run *run, const struct np_conn *c, struct np_addr *peer)
 	*peer = run->end.peer;
 	if (c->port != 0) {
 		np_addr_set_port(peer, c->port);
-	} else if (!t->connected && np_family(t->family)->is_here) {
+	} else if (!t->connected && np_family(t->family)->is_here) { /* UNIX domain */
 		np_unix_another(&run->end.peer, (uint32_t)(c - run->conn), peer);
 	}
 }

@@ -235,7 +235,7 @@ suite_of(const struct np_run *run)
 
 /* Record for the results which suite was used, and where it encrypted. */
 static void
-note_detail(struct np_run *run)
+note_suite(struct np_run *run)
 {
 	struct offload e = read_offload();
 
@@ -424,14 +424,14 @@ static void
 tls_read_closing(struct np_run *run, int fd)
 {
 	np_transport_tcp.read_closing(run, fd);
-	note_detail(run);
+	note_suite(run);
 }
 
 static void
 tls_read_closing_first(struct np_run *run, int fd)
 {
 	np_tcp_read_closing_first(run, fd);
-	note_detail(run);
+	note_suite(run);
 }
 
 /* np_transport.put_kernel: records are summed over all connections, alerts included. */
