@@ -16,7 +16,7 @@ static const double outlasts = 1;
 /* The intervals that an end reported, see struct np_interval. */
 struct end {
 	size_t count;
-	double end_s[NP_DISTURBED_MOST];
+	double until_s[NP_DISTURBED_MOST];
 	double work[NP_DISTURBED_MOST];
 	double waited_s[NP_DISTURBED_MOST], kept_s[NP_DISTURBED_MOST], short_s[NP_DISTURBED_MOST];
 	double used_s[NP_DISTURBED_MOST], stalled_s[NP_DISTURBED_MOST];
@@ -29,13 +29,13 @@ struct end {
 static double
 begin_of(const struct end *e, size_t i)
 {
-	return i > 0 ? e->end_s[i - 1] : 0;
+	return i > 0 ? e->until_s[i - 1] : 0;
 }
 
 static double
 length_of(const struct end *e, size_t i)
 {
-	return e->end_s[i] - begin_of(e, i);
+	return e->until_s[i] - begin_of(e, i);
 }
 
 /* Find a list of as many values as those found before; the first one decides. NULL: none. */
@@ -72,7 +72,7 @@ read_end(const struct np_bag *b, struct end *e)
 	const int64_t *cpus;
 
 	e->count = 0;
-	if (!read_list(b, "disturbed.end_us", 1e-6, e, e->end_s) ||
+	if (!read_list(b, "disturbed.end_us", 1e-6, e, e->until_s) ||
 	    !read_list(b, "disturbed.work", 1, e, e->work) ||
 	    !read_list(b, "disturbed.waited_us", 1e-6, e, e->waited_s) ||
 	    !read_list(b, "disturbed.kept_us", 1e-6, e, e->kept_s) ||
@@ -135,7 +135,7 @@ unmark_foreign(struct end *e)
 static double
 overlap(const struct end *a, size_t i, const struct end *b, size_t j)
 {
-	return fmin(a->end_s[i], b->end_s[j]) - fmax(begin_of(a, i), begin_of(b, j));
+	return fmin(a->until_s[i], b->until_s[j]) - fmax(begin_of(a, i), begin_of(b, j));
 }
 
 /* The first interval that ends after that time. */
@@ -144,7 +144,7 @@ first_after(const struct end *e, double s)
 {
 	size_t i = 0;
 
-	while (i < e->count && e->end_s[i] <= s) {
+	while (i < e->count && e->until_s[i] <= s) {
 		i++;
 	}
 	return i;
@@ -169,7 +169,7 @@ mark_waits(struct end *e, const struct end *other)
 		if (other != NULL) {
 			/* How much the other end's threads ran and waited in this interval. */
 			for (size_t j = first_after(other, begin_of(e, i));
-			     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
+			     j < other->count && begin_of(other, j) < e->until_s[i]; j++) {
 				double part = overlap(e, i, other, j) / length_of(other, j);
 
 				waited += part * other->waited_s[j];
@@ -202,7 +202,7 @@ other_share(const struct end *e, size_t i, const struct end *other, int reason)
 	double most = 0;
 
 	for (size_t j = first_after(other, begin_of(e, i));
-	     j < other->count && begin_of(other, j) < e->end_s[i]; j++) {
+	     j < other->count && begin_of(other, j) < e->until_s[i]; j++) {
 		double least = fmin(length_of(e, i), length_of(other, j));
 
 		if (overlap(e, i, other, j) > min_overlap * least) {
@@ -245,7 +245,7 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 
 	for (size_t i = first_after(e, 0); i < e->count; i++) { /* 0: see leave_out_wait() */
 		double length = length_of(e, i), others = other_share(e, i, other, NP_R_ANY);
-		double from_s = begin_of(e, i), to_s = e->end_s[i];
+		double from_s = begin_of(e, i), to_s = e->until_s[i];
 		uint32_t marks = add_reasons(c, e, other, i);
 		struct np_clean_run *last = c->runs > 0 ? &c->run[c->runs - 1] : NULL;
 
@@ -270,14 +270,14 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 static void
 leave_out_wait(const struct end *near, struct end *far)
 {
-	double more = far->end_s[far->count - 1] - near->end_s[near->count - 1], wait = 0;
+	double more = far->until_s[far->count - 1] - near->until_s[near->count - 1], wait = 0;
 
 	/* The last interval ends after `more`. */
-	for (size_t i = 0; far->work[i] <= 0 && far->end_s[i] <= more; i++) {
-		wait = far->end_s[i];
+	for (size_t i = 0; far->work[i] <= 0 && far->until_s[i] <= more; i++) {
+		wait = far->until_s[i];
 	}
 	for (size_t i = 0; i < far->count; i++) {
-		far->end_s[i] -= wait;
+		far->until_s[i] -= wait;
 	}
 }
 
@@ -288,12 +288,12 @@ judge_ends(struct np_clean *c, const struct np_bag *near, const struct np_bag *f
 {
 	const char *a = np_bag_string(near, "clock.boot"), *b = np_bag_string(far, "clock.boot");
 	bool same_machine = a != NULL && b != NULL && strcmp(a, b) == 0;
-	double ends_s = end[0].end_s[end[0].count - 1] + outlasts;
+	double ends_s = end[0].until_s[end[0].count - 1] + outlasts;
 
 	c->far_reported = read_end(far, &end[1]);
 	for (size_t i = 0; i < end[1].count; i++) {
-		if (end[1].end_s[i] >= ends_s) { /* a far end may report anything */
-			end[1].end_s[i] = ends_s;
+		if (end[1].until_s[i] >= ends_s) { /* a far end may report anything */
+			end[1].until_s[i] = ends_s;
 			end[1].count = i + 1;
 		}
 	}

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* Read the received ERROR message of ours; if it can't be read, the error is EPROTO. */
+/* Read the received ERROR message, a tagged one; if it can't be read, the number is EPROTO. */
 static void
 read_error(const struct np_client *c, struct np_error_message *m)
 {
@@ -80,7 +80,7 @@ np_client_remote_error(struct np_client *c, const char *verb, struct np_err *err
 				c->peer, error, strerror(error));
 }
 
-/* A code in the format of doc/protocol.md. */
+/* A message's code as in doc/protocol.md: netperf's are small, in decimal; ours in hex. */
 static const char *
 code_text(uint32_t code, char text[16])
 {
@@ -312,7 +312,7 @@ np_client_engines(struct np_client *c, const struct np_plan *p, const struct np_
 
 	*far = NULL;
 	if ((c->granted.caps & NP_CAP_PLAN) == 0) {
-		/* A daemon that hangs up again wants a passphrase; otherwise it is netperf's. */
+		/* A daemon that hangs up on this as on greetings wants a passphrase. */
 		if (!c->heard && np_client_calibrate(c, &any, err) != NP_OK) {
 			return err->code;
 		}

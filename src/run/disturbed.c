@@ -104,9 +104,9 @@ judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 }
 
 /*
- * Did this process stand still? A late or long look shows that, unless the controller ran or waited
- * for a processor meanwhile, or a worker held its socket's lock. As all threads stop at once, no
- * worker can have run or waited then.
+ * Did this process stand still? A late or long look shows that, less what the controller waited for
+ * a processor; a long one also less what it and workers ran: these may have held the socket's lock.
+ * As all threads stop at once, no worker can have run or waited then.
  */
 static uint32_t
 judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progress *p,

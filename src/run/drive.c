@@ -515,7 +515,7 @@ keep_time(struct control *c, enum np_phase phase)
 	return NP_NEVER;
 }
 
-/* The time to the next look. A linear congruential generator is good enough for the jitter. */
+/* The time to the next look; with jitter 3/4 to 5/4 of it, by a linear congruential generator. */
 static uint64_t
 until_next(const struct np_watch *w, struct looking *l)
 {

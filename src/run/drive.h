@@ -42,8 +42,7 @@ struct np_watch {
 	void (*look)(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns);
 	void *ctx;
 	bool warms_up; /* also during the warm-up */
-	bool jitters;  /* up to a quarter earlier or later, so as not to synchronise with periodic
-			  events */
+	bool jitters;  /* by up to a quarter, so as not to synchronise with periodic events */
 	bool at_once;  /* first when the window opens; else every_ns after that */
 };
 
@@ -87,7 +86,7 @@ int np_drive(struct np_drive *d, struct np_err *err);
 /* Start the workers, which wait for np_drive(): a daemon does this before it grants. NP_ESYS. */
 int np_drive_hold(struct np_drive *d, struct np_err *err);
 
-/* After this silence a test without a time limit fails: NP_STALL_S; longer with -e or pauses. */
+/* A test without a time limit fails after this silence: NP_STALL_S, more with -e or load pauses. */
 uint64_t np_drive_stall_ns(const struct np_run *run);
 
 /* End workers that np_drive_hold() started, instead of np_drive(). */

@@ -34,8 +34,8 @@ struct np_own np_own_of(double count, double bytes, unsigned segment_header, int
 double np_own_counted(const struct np_own *own, double packets);
 
 /*
- * Put foreign.* from the bag's values; nothing if the test's own traffic is unknown. edge: the
- * share of bytes that one counter may have had before the other began; above 0.5 nothing is put.
+ * Put foreign.*: 0 within tolerance, unread if unclear; nothing if the test's traffic is unknown or
+ * edge, the share of bytes between the starts of the interface's and the test's counts, > 0.5.
  */
 void np_foreign_put(struct np_bag *bag, const struct np_link *link, double edge);
 

@@ -49,7 +49,7 @@ struct session {
 
 struct group {
 	const struct np_trial *trial;
-	struct np_target others; /* that all sessions but the first connect to */
+	struct np_target others; /* the netserver, as sessions after the first connect to it */
 	struct np_client was;    /* copy of the first session's client, to be restored */
 	struct session *session;
 	uint32_t count;
@@ -215,13 +215,13 @@ fail_gates(struct group *g)
 	np_gate_fail(g->gate);
 }
 
-/* Wake watch_over(). */
+/* Wake watch_over(): a session is over, or late. */
 static void
 wake_watcher(struct group *g)
 {
 	static const uint64_t one = 1;
 
-	(void)!write(g->news_fd, &one, sizeof(one)); /* it can't overflow */
+	(void)!write(g->news_fd, &one, sizeof(one)); /* the counter can't overflow */
 }
 
 /* Arrive, and wait for the others, or for a signal, until then. Returns the gate's state. */
@@ -518,14 +518,14 @@ watch_over(struct group *g)
 	bool ended = false, told = false; /* told: of a failure */
 	struct timespec left;
 	uint64_t ignored;
-	int taken = 0;
+	int passed = 0;
 
 	while (!ended) {
 		int signals = np_signalled(&g->was.signals);
 
-		if (signals != taken) {
-			pass_on(g, signals - taken);
-			taken = signals;
+		if (signals != passed) {
+			pass_on(g, signals - passed);
+			passed = signals;
 		}
 		ppoll(&news, 1, np_left(np_live_until(g->was.live, NP_NEVER), &left),
 		      g->was.signals.let_in);
@@ -539,7 +539,7 @@ watch_over(struct group *g)
 			}
 		}
 		ended = g->running == 0;
-		if ((g->failed != NULL || g->in_time > 0) && !told && !ended) {
+		if ((g->failed != NULL || g->in_time > 0) && !told && !ended) { /* one is late */
 			told = true;
 			pass_on(g, 1);
 		}

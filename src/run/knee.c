@@ -106,7 +106,7 @@ measured(const struct np_record *r, enum np_metric_id id)
 	return v >= 0 ? v : (double)NAN;
 }
 
-/* The rate at which a stream left the path, without what buffers and queues still hold. */
+/* The rate at which a stream left the path: over the time until buffers and queues were empty. */
 static double
 arrived_bps(const struct np_trial_result *r)
 {

@@ -169,7 +169,7 @@ bind_to_processor(struct np_server *s, int cpu)
 	}
 }
 
-/* Serve a request for a test: decode it, ask for admission, run it. A refusal is answered. */
+/* Serve a request: decode it, ask for admission, run the test. A refusal is answered: an error. */
 static int
 serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dialect,
 	   struct np_err *err)
@@ -215,7 +215,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		bind_to_processor(s, p.near.place.cpu);
 	}
 	/* Leave out processors that are not available; with none left, workers run anywhere. */
-	missing = np_cpus_leave_out(&p.near.place.turns);
+	missing = np_cpus_leave_out(&p.near.place.turns); /* the first; -1: none */
 	if (missing >= 0 && !s->unbound) {
 		s->unbound = true;
 		np_log(s->log, NP_LOG_INFO,
@@ -223,7 +223,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		       missing);
 	}
 	rc = np_server_test(s, c, dialect, &p, &terms, &served, err);
-	if (terms.data_fd > 0) { /* by ask() */
+	if (terms.data_fd > 0) { /* of the grant */
 		close(terms.data_fd);
 	}
 	if (admission->done != NULL) {

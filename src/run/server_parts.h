@@ -8,10 +8,10 @@
 #include "run/server.h"
 #include "run/talk.h"
 
-/* Send a finished message: a frame, or one of ours. */
+/* Send a finished message, which tells its size: a frame, or one of ours. */
 int np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *err);
 
-/* Send a message of netperf's: code, first word (0 or an error), *m by its layout (NULL: none). */
+/* Send a frame of netperf's: code, word (0 or an error), then m by its layout (NULL: no body). */
 int np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout *layout,
 			  const void *m, struct np_err *err);
 

@@ -10,7 +10,7 @@ np_far_init(struct np_far *far)
 	far->send_width = far->recv_width = -1;
 	far->prio = far->tos = -1;
 	far->failed_sends = -1;
-	far->flows = far->established = far->threads = 1; /* as of netperf's daemon */
+	far->flows = far->established = far->threads = 1;
 	far->skew.begin_ns = far->skew.end_ns = -1;
 	far->cpu_method = 'U';
 }

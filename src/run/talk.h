@@ -54,8 +54,8 @@ struct np_far {
 struct np_dialect {
 	uint32_t code; /* of the request; the response is code + 1, results code + 2 */
 
-	/* The client's half, NULL for requests that only old clients send; frames have room for
-	 * NP_MESSAGE_MAX bytes. NP_EPEER: the daemon sent an invalid message. */
+	/* The client's half, NULL for requests that only old clients send. frame: a message, or
+	 * room for NP_MESSAGE_MAX bytes. NP_EPEER: the daemon sent an invalid message. */
 	void (*encode_request)(const struct np_dialect *d, const struct np_plan *p,
 			       const struct np_run *run, uint8_t *frame);
 	int (*decode_response)(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
@@ -88,7 +88,7 @@ extern const struct np_dialect np_engines_dialect;
 /* Add another session's figures: counts add up, the longest `elapsed` counts, the rest stays. */
 void np_far_add(struct np_far *sum, const struct np_far *far);
 
-/* Set every member to "not told". */
+/* Set every member to "not told"; but one flow and one thread, as netperf's daemon has. */
 void np_far_init(struct np_far *far);
 
 #endif

@@ -160,28 +160,28 @@ encode_request(const struct np_dialect *d, const struct np_plan *p, const struct
 	np_tagged_put(table, &m, frame);
 }
 
-/* The port, path or station that the data go to. */
+/* Take the path, station or port that the data go to. The port's width is checked later. */
 static int
 decode_destination(struct np_grant_message *m, struct np_far *far, struct np_err *err)
 {
 	if (m->path[0] != '\0') {
 		return np_path_from_wire(m->path, far, err);
 	}
-	for (uint32_t i = 1; i < m->ports.count; i++) {
+	for (uint32_t i = 1; i < m->ports.count; i++) { /* checks: np_grant_ports() takes them */
 		if (decode_port(m->ports.at[i], far, err) != NP_OK) {
 			return err->code;
 		}
 	}
 	if (m->station.count == 0) {
 		far->port = m->ports.at[0]; /* of 32 bits in VSOCK and TIPC */
-		return far->port != 0 ? NP_OK : decode_port(0, far, err);
+		return far->port != 0 ? NP_OK : decode_port(0, far, err); /* fails */
 	}
 	if (m->station.count != sizeof(far->mac)) {
 		return np_fail(err, NP_EPEER, 0, "the daemon names a station by %u bytes",
 			       m->station.count);
 	}
 	far->port = m->ports.count > 0 ? m->ports.at[0] : 0;
-	if (far->port == 0 && m->token == 0) { /* LLC's service access point, or a tag */
+	if (far->port == 0 && m->token == 0) { /* LLC's service access point; the tag */
 		return np_fail(err, NP_EPEER, 0, "the daemon names no tag for the frames");
 	}
 	memcpy(far->mac, m->station.at, sizeof(far->mac));
