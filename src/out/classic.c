@@ -88,7 +88,7 @@ find_text(const struct view *v, const char *name)
 	return name[0] == 'u' ? v->c->unit->name : message_unit(v)->name;
 }
 
-/* Print the figure of a "%(NAME)-6.2f" at `at`. Returns the rest of the text. */
+/* Print the figure of a "%(NAME)-6.2f" at `at`. Returns the text after it. */
 static const char *
 put_figure(const struct view *v, const char *at)
 {

@@ -102,7 +102,7 @@ rival_of(const struct verdicts *all)
 			break;
 		}
 		if (v->limit != best->limit && v->limit != NP_LIMIT_UNCLEAR &&
-		    v->limit != NP_LIMIT_TURNS && /* it holds whenever nothing else does */
+		    v->limit != NP_LIMIT_TURNS && /* TURNS: whenever nothing else holds */
 		    !(keeps_small && v->limit == NP_LIMIT_CWND) &&
 		    (v->score >= best->score - NP_RIVAL || v->score >= NP_STRONG)) {
 			return i;

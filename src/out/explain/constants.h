@@ -23,7 +23,7 @@
 #define NP_STOOD_TIMES 10      /* times P99: percentiles of a closed loop hide such a stall */
 #define NP_STOOD_US 1000       /* and it lasts as long at least */
 #define NP_STALLED 0.15        /* share of the time in which a process stood still */
-#define NP_MOSTLY_BLOCKED 0.5  /* share of the time blocked in a call: the thread waits */
+#define NP_MOSTLY_BLOCKED 0.5  /* share of the time blocked in a call, or asleep by choice */
 #define NP_SLEEPS 0.4          /* share of the time asleep: no processor limits what is held up */
 #define NP_ASKED 0.85          /* of the rate that the user asked for: that rate limits */
 #define NP_LOSSY 0.001         /* share of segments from which on their loss matters */

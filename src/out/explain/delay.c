@@ -49,7 +49,7 @@ find_samples(const struct np_bag *tx, const struct np_bag *rx, struct transmitte
 	       find_list(rx, "tcp.samples.bytes_received", b->t.count, &b->received);
 }
 
-/* Interpolate the bytes received at time t, which rises from call to call. False: t is outside. */
+/* Interpolate the bytes received at t, a time that rises from call to call. False: outside. */
 static bool
 received_by(struct receiver *b, double t, double *bytes)
 {

@@ -168,7 +168,7 @@ find_outages(struct np_facts_of_test *f)
 	/* As a whole window may be acknowledged at once, progress may pause for two round trips. */
 	double least = f->in->datagrams ? 0 : 2 * or_else(f->rtt_us, 0) / 1e6;
 
-	f->still = f->still_s = (double)NAN;
+	f->outage = f->outage_s = (double)NAN;
 	if (count < LOOKS) {
 		return;
 	}
@@ -182,7 +182,7 @@ find_outages(struct np_facts_of_test *f)
 	while (f->in->datagrams && first + 1 < count && np_bag_value(&p[BYTES], first) <= 0) {
 		first++;
 	}
-	f->still_s = 0;
+	f->outage_s = 0;
 	for (size_t i = first + 1; i < count; i++) {
 		bool stopped = np_bag_value(&p[BYTES], i) <= np_bag_value(&p[BYTES], i - 1) &&
 			       (f->in->datagrams || (np_bag_value(&p[UNACKED], i) > 0 &&
@@ -193,11 +193,11 @@ find_outages(struct np_facts_of_test *f)
 		/* Count all of a pause once it exceeds `least`. */
 		if (current > least) {
 			still += current - step > least ? step : current;
-			f->still_s = fmax(f->still_s, current);
+			f->outage_s = fmax(f->outage_s, current);
 		}
 	}
 	all = np_bag_value(&p[T], count - 1) - np_bag_value(&p[T], first);
-	f->still = all > 0 ? clamp(still / all) : (double)NAN;
+	f->outage = all > 0 ? clamp(still / all) : (double)NAN;
 }
 
 /* Mean deviation of the rates between samples from their median, as a share of it. */
@@ -302,7 +302,7 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 	t->crowd = clamp(1 - number(b, name));
 }
 
-/* The transmitter's counter of us, as a share of the test. */
+/* The transmitter's counter, a mean of the connections in us, as a share (0 to 1) of the test. */
 static double
 share_of_time(const struct np_facts_of_test *f, const char *name)
 {

@@ -29,7 +29,7 @@ struct np_facts_of_test {
 	const struct np_bag *tx, *rx; /* transmitter, receiver (requester, responder) */
 	double seconds;
 	struct np_thread_facts sender, reader;
-	double connections; /* data connections, 1 or more; figures are sums of them */
+	double connections; /* data connections, 1 or more; figures are sums, shares means */
 
 	/* TCP, of the transmitter. */
 	double busy, rwnd, sndbuf; /* shares of time: data outstanding; held up by these */
@@ -61,8 +61,8 @@ struct np_facts_of_test {
 	double far_us;     /* part of a transaction that the responder takes */
 	double marked;     /* share of segments with a congestion mark (ECN) */
 	double loss_times; /* samples with new retransmissions */
-	double still;      /* share of time without progress, with data in flight */
-	double still_s;    /* the longest such time */
+	double outage;     /* share of time without progress, with data in flight */
+	double outage_s;   /* the longest such time */
 
 	/* Of the receiver. */
 	double inq;            /* bytes that wait to be read: the median */

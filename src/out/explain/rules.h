@@ -140,7 +140,7 @@ struct np_flow_group {
 struct np_flow_marks {
 	bool loss, rtt, queue, held; /* of the flows themselves */
 	bool busy, divided, starved; /* of their threads */
-	bool few;                    /* fewer threads than by chance; why is not known */
+	bool few;                    /* on fewer threads than by chance; why is not known */
 	bool cpu;                    /* the same processor receives their packets */
 };
 
@@ -156,11 +156,11 @@ struct np_flows_found {
 	int64_t thread, cpu;      /* of all slow flows; -1: of several */
 	struct np_flow_mean busy; /* of all threads */
 	double least_busy;        /* the least of them; NAN: not known */
-	enum np_flows_kind kind;  /* NP_FLOWS_NONE: it depends on the cause */
+	enum np_flows_kind kind;  /* NP_FLOWS_NONE: it depends on the test's limit */
 };
 
-/* Look for slow flows, and for what they have in common. Fills *found. */
-void np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *found);
+/* Look for slow flows, and for what they have in common. Fills *w. */
+void np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *w);
 
 /* If slow flows have a cause of their own, and carry less, put the others' figures into *f. */
 void np_flows_correct(const struct np_flows_found *found, struct np_facts_of_test *f);

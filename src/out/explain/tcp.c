@@ -80,11 +80,11 @@ loss_score(const struct np_facts_of_test *f)
 		score *= 0.75; /* a full queue drops, too: then the path's rate is the cause */
 	}
 	/* An outage costs more than the loss in it. */
-	if (f->still >= NP_STILL && f->still_s >= NP_STILL_S && f->loss < NP_HEAVY) {
+	if (f->outage >= NP_STILL && f->outage_s >= NP_STILL_S && f->loss < NP_HEAVY) {
 		score *= 0.8;
 	}
 	/* Lost all at once, as when a window has grown too far: it recovers from that. */
-	if (f->loss_times <= 2 && !(f->still_s >= NP_STILL_S)) {
+	if (f->loss_times <= 2 && !(f->outage_s >= NP_STILL_S)) {
 		score *= 0.7;
 	}
 	/* The formula predicts a rate that is far from the one measured. */
@@ -239,20 +239,20 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 void
 np_rule_outage(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	bool holds = f->still >= NP_STILL && f->still_s >= NP_STILL_S &&
+	bool holds = f->outage >= NP_STILL && f->outage_s >= NP_STILL_S &&
 		     !np_thread_stalled(&f->reader) && !np_thread_throttled(&f->reader) &&
 		     !np_thread_stalled(&f->sender) && !np_thread_throttled(&f->sender);
 
-	np_decide(v, NP_LIMIT_OUTAGE, holds ? (f->in->datagrams ? 0.92 : 0.8) + 0.07 * f->still : 0,
-		  f->still,
+	np_decide(v, NP_LIMIT_OUTAGE,
+		  holds ? (f->in->datagrams ? 0.92 : 0.8) + 0.07 * f->outage : 0, f->outage,
 		  "limited by outages: nothing got through for %s of the time, once for %s, while "
 		  "data were in flight",
-		  np_share_words(f->still).text, np_time_words(f->still_s * 1e6).text);
+		  np_share_words(f->outage).text, np_time_words(f->outage_s * 1e6).text);
 	if (!f->in->datagrams) {
 		np_explain_add(v->doubts,
 			       "it is not known whether data or acknowledgements were lost");
 	}
-	if (f->still >= NP_HOLE && !f->in->datagrams) {
+	if (f->outage >= NP_HOLE && !f->in->datagrams) {
 		np_explain_add(v->doubts,
 			       "perhaps only small packets get through: a smaller MTU on the path");
 	}

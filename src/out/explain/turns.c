@@ -148,7 +148,7 @@ np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 	share = share > 1 ? 1 : share;
 	score = share >= 0.1 ? fmin(0.75 + 0.3 * share, 0.98) : 0;
-	if (f->still_s >= NP_STILL_S) {
+	if (f->outage_s >= NP_STILL_S) {
 		score *= 0.85; /* several in a row are an outage */
 	}
 	np_decide(v, NP_LIMIT_LOSS, score, share,
@@ -237,7 +237,7 @@ least_us(const struct np_facts_of_test *f)
 	       (has_rtt ? rounds(f, f->in->request) + rounds(f, f->in->response) : 1);
 }
 
-/* If both ends wait to receive, and have little to read, judge a queue on the path. False: no. */
+/* By its own conditions, judge a queue on the path: both ends wait, with little unread. */
 static bool
 waits_on_path(const struct np_facts_of_test *f, double each, double least, struct np_verdict *v)
 {

@@ -3,7 +3,7 @@
 
 #include "out/explain/rules.h"
 
-/* A full receive buffer dropped at least half of what was lost. */
+/* A full receive buffer dropped at least half of what was lost, and that is 0.2 % or more. */
 void
 np_rule_udp_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 {
