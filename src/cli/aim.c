@@ -130,7 +130,7 @@ bind_far(struct np_cli *cli, struct np_addr *remote)
 
 /* Set our data address in the plan, as -- -L does: the daemon can't see it, or it has others. */
 static void
-name_near(struct np_cli *cli, struct np_ends *ends)
+bind_near(struct np_cli *cli, struct np_ends *ends)
 {
 	if (np_addr_towards(&ends->remote.at[0], &cli->plan.bind)) {
 		ends->local.at[0] = cli->plan.bind;
@@ -186,7 +186,7 @@ resolve_also(const char *text, const struct np_cli *cli, int family, struct np_a
 	return NP_OK;
 }
 
-/* Put the addresses of --also-bind into the plan. An end that has some needs a first one, too. */
+/* Set the further addresses of --also-bind. An end with some has to bind to a first one, too. */
 static int
 set_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 {
@@ -198,7 +198,7 @@ set_also(struct np_cli *cli, struct np_ends *ends, struct np_err *err)
 		return err->code;
 	}
 	if (p->also.count > 0 && p->bind.len == 0) {
-		name_near(cli, ends);
+		bind_near(cli, ends);
 	}
 	if (p->far_also.count > 0 && p->far_bind.len == 0) {
 		p->far_bind = ends->remote.at[0];
@@ -245,7 +245,7 @@ bind_if_source_varies(struct np_plan *p, const struct np_addr *far, const struct
 
 /* Netperf's daemon sends a stream of datagrams where the request says: if nowhere, to itself. */
 static bool
-must_name_near(const struct np_plan *p, const struct np_addr *far, const struct np_client *c)
+must_bind_near(const struct np_plan *p, const struct np_addr *far, const struct np_client *c)
 {
 	return !p->no_control && c->granted.caps == 0 && !p->transport->connected &&
 	       p->near.sock.device[0] == '\0' && !p->pattern->transactions &&
@@ -324,8 +324,8 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		    (cli->data.host.given ||
 		     !np_addr_same_family(&ends->remote.at[0], &c->used))) ||
 		   (!cli->plan.no_control && np_family_of(&c->used)->version == 0)) {
-		name_near(cli, ends); /* the daemon accepts no other, but cannot see it */
-	} else if (must_name_near(&cli->plan, &ends->remote.at[0], c)) {
+		bind_near(cli, ends); /* the daemon accepts no other, but cannot see it */
+	} else if (must_bind_near(&cli->plan, &ends->remote.at[0], c)) {
 		if (!np_addr_towards(&ends->remote.at[0], &cli->plan.bind)) {
 			cli->plan.bind.len = 0; /* no route */
 		}

@@ -282,7 +282,7 @@ settle_messages(struct np_cli *cli, struct np_err *err)
 	return NP_OK;
 }
 
-/* Set what the test implies: TCP_NODELAY, request ids, an end by a reset, routing, pacing. */
+/* Set what the test implies: TCP_NODELAY, request ids, an end by reset, routing, -b's interval. */
 static void
 settle_implied(struct np_cli *cli)
 {
@@ -293,7 +293,7 @@ settle_implied(struct np_cli *cli)
 
 	/* so that a request leaves when it is due, not with the next acknowledgement */
 	p->nodelay = p->nodelay || (p->rate > 0 && np_delivers(p->transport));
-	/* Streams of datagrams have no ids: there this tells the daemon that the client is ours. */
+	/* Streams of datagrams have no ids: the flag tells the daemon that the client is ours. */
 	p->ids = !p->no_control && (np_ids_useful(p) || sends_datagrams);
 	p->resets = !p->no_control && np_plan_may_reset(p);
 	p->no_route = cli->allow_routing == -1 ? (cli->bench.flags & NP_B_ROUTE_OFF) != 0

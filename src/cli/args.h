@@ -70,10 +70,10 @@ struct np_omni_choice {
 struct np_cli_target {
 	struct np_name host, local;
 	char port[NP_PORT_TEXT], local_port[NP_PORT_TEXT];
-	const char *passphrase; /* -Z, --passphrase-file; NULL: none is sent */
-	char passphrase_text[NP_FRAME_SIZE - 8];
-	struct np_auth_key key; /* --key-file; count 0: none */
-	bool nat;               /* --nat */
+	const char *passphrase;                  /* -Z, --passphrase-file; NULL: none is sent */
+	char passphrase_text[NP_FRAME_SIZE - 8]; /* a frame less its head */
+	struct np_auth_key key;                  /* --key-file; count 0: none */
+	bool nat;                                /* --nat */
 };
 
 /* The data connection's ends, where they differ from the control connection's. */

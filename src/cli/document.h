@@ -55,7 +55,7 @@ struct np_run_end {
 int
 np_document_write(struct np_document *d, const struct np_run_end *v, FILE *out, struct np_err *err);
 
-/* Write the list of engines, a document of its own. NP_EUNSUP in a build without jansson. */
+/* Write the list of engines, a document of its own. NP_ESYS; without jansson NP_EUNSUP. */
 int np_document_engines(const struct np_cli *cli, const struct np_engine_lists *lists, FILE *out,
 			struct np_err *err);
 

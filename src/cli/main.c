@@ -518,7 +518,7 @@ print_notes(struct np_option_notes *notes)
 	notes->printed = notes->len;
 }
 
-/* Check and complete the options before anything is connected, with or without --dry-run. */
+/* Before anything is connected, also for --dry-run: check and complete options, print notes. */
 static int
 settle(struct session *s, struct np_err *err)
 {

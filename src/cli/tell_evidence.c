@@ -167,7 +167,7 @@ tell_thread(const void *ctx, uint32_t i, struct np_explain_thread *row)
 	};
 }
 
-/* Bytes of a message as sent, at least the transport's minimum. 0: messages have no given size. */
+/* Bytes of a request or response as sent, at least the transport's minimum. 0: it has no size. */
 static uint32_t
 sent_size(const struct np_plan *p, int32_t size)
 {
