@@ -209,7 +209,7 @@ open_flags(enum np_trusted kind)
 
 /* Open the last part, no link. Check before, as opening a device may act, and after. -1: err. */
 static int
-open_last(const struct walk *w, const char *name, const struct stat *seen, int no_follow,
+open_last(const struct walk *w, const char *name, const struct stat *seen, int more_flags,
 	  struct np_err *err)
 {
 	struct stat st;
@@ -218,7 +218,7 @@ open_last(const struct walk *w, const char *name, const struct stat *seen, int n
 	if (w->kind != NP_TRUSTED_DIR && check_file(w, seen, err) != NP_OK) {
 		return -1;
 	}
-	fd = openat(w->dir, name, open_flags(w->kind) | no_follow);
+	fd = openat(w->dir, name, open_flags(w->kind) | more_flags);
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		fail_at(w, errno, err);
 	} else if (check_owner(w, &st, err) == NP_OK &&

@@ -12,7 +12,7 @@ count_digits(const char *at)
 	return strspn(at, "0123456789");
 }
 
-/* Is the rest of the word an option that lacks a blank before it? Not if a list continues. */
+/* Is the rest of the word an option without a blank before it (-l10-H)? Not in a list (1-x,y). */
 static bool
 runs_on(const char *at)
 {

@@ -86,7 +86,7 @@ void np_hist_summarise(const struct np_hist *h, struct np_hist_summary *out);
  */
 uint64_t np_hist_percentile(const struct np_hist *h, double share);
 
-/* The value of the record with that rank in sorted order, from 1; if there is none, the largest. */
+/* The record of that rank, from 1, in sorted order, to the same resolution; none: the largest. */
 uint64_t np_hist_ranked(const struct np_hist *h, uint64_t rank);
 
 /* The mean of the smallest `share` (0..1) of all records; INFINITY if one is; NAN: no records. */

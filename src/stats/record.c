@@ -208,9 +208,9 @@ np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns)
 }
 
 void
-np_record_times(struct np_record *r, const char *which, const struct np_hist *h)
+np_record_times(struct np_record *r, const char *source, const struct np_hist *h)
 {
-	size_t len = strlen(which);
+	size_t len = strlen(source);
 	struct np_hist_summary s;
 
 	np_hist_summarise(h, &s);
@@ -218,7 +218,7 @@ np_record_times(struct np_record *r, const char *which, const struct np_hist *h)
 		enum np_metric_id id = (enum np_metric_id)i;
 		const char *from = np_metrics[id].from, *statistic;
 
-		if (from == NULL || strncmp(from, which, len) != 0 || from[len] != '.') {
+		if (from == NULL || strncmp(from, source, len) != 0 || from[len] != '.') {
 			continue;
 		}
 		statistic = from + len + 1;

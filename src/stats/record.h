@@ -113,10 +113,10 @@ void np_record_us(struct np_record *r, enum np_metric_id id, uint64_t ns);
 bool np_record_is_never(const struct np_record *r, enum np_metric_id id);
 
 /*
- * Set the rows that are from a histogram, by its name there: "latency" for latency.p99, .min, .max,
+ * Set the rows from a histogram; source: its name there, "latency" for latency.p99, .min, .max,
  * .mean, .stddev. If h is empty they are 0, and marked. Infinite times make .mean and .stddev -1.
  */
-void np_record_times(struct np_record *r, const char *which, const struct np_hist *h);
+void np_record_times(struct np_record *r, const char *source, const struct np_hist *h);
 
 /* Mark values as not measured, until set again; they print as they are. ids ends in OUTPUT_END. */
 void np_record_mark(struct np_record *r, const enum np_metric_id *ids);

@@ -24,7 +24,7 @@ struct np_cpu_times {
 	struct cpu *cpus; /* by rising number */
 };
 
-/* Read digits up to a blank or the end, and move *at there. (strtoull() allows signs.) */
+/* Read digits up to a blank or the text's end, and move *at there. (strtoull() allows signs.) */
 static bool
 parse_number(const char **at, uint64_t *out)
 {

@@ -17,7 +17,7 @@ enum { VECTORS = 1024 };
 /* What shows that an interrupt is a device's: its name, bus address and MSI vectors. */
 struct wanted {
 	const char *device;
-	char bus[64];
+	char bus[64]; /* empty: not known, and in no line */
 	int vectors[VECTORS];
 	size_t vector_count;
 };

@@ -39,7 +39,7 @@ put_unread(struct np_bag *into, const char *why, const char *const *names, size_
 	}
 }
 
-/* Do files of a test stand for /proc and /sys? The kernel of this machine is then not asked. */
+/* Are /proc and /sys a test's copies? Then the kernel of this machine is not asked. */
 static bool
 is_test_root(const struct np_nic *n)
 {

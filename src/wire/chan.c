@@ -292,7 +292,7 @@ np_chan_read(struct np_chan *c, struct np_err *err)
 	return state;
 }
 
-/* When the rest of a message is due: rest_ns after its first byte, but by the caller's deadline. */
+/* When a message's rest is due: rest_ns after its first byte (noted), by the caller's deadline. */
 static uint64_t
 rest_deadline(struct np_chan *c, uint64_t deadline)
 {

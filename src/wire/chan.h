@@ -28,7 +28,7 @@ struct np_chan {
 	/* For a client: how long np_chan_recv() waits for the rest of a message, as a peer may take
 	 * long to begin an answer, but not to finish it. 0: until the deadline. */
 	uint64_t rest_ns;
-	uint64_t begun; /* when the first byte of a message came; 0: none has */
+	uint64_t begun; /* when the first byte of this message was seen; 0: none has come */
 
 	bool half_closed; /* by np_chan_half_close(): nothing more can be sent */
 
