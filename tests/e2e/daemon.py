@@ -263,8 +263,8 @@ def leaves_descriptors() -> None:
 
 def stays() -> None:
     with lib.Daemon() as daemon:
-        assert daemon.log().startswith("Starting netserver with host 'IN(6)ADDR_ANY' port "
-                                       f"'{daemon.port}' and family AF_UNSPEC"), daemon.log()
+        line = f"Starting netserver with host 'IN(6)ADDR_ANY' port '{daemon.port}' and family AF_UNSPEC"
+        assert lib.wait_for(lambda: daemon.log().startswith(line), 10), daemon.log()    # written once it listens
         must_serve(daemon.port)
 
 
