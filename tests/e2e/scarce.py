@@ -77,8 +77,8 @@ def few_descriptors() -> str:
         words = f"{results} of {CALLERS} got results; {busy:.1%} busy, told {logged} times"
         assert results, f"{words}: {told[0].err}"
         assert busy < BUSY, words
-        # A shortage is reported once, and others at most once a second.
-        assert 1 <= logged <= 10 + time.monotonic() - begun, f"{words}: {daemon.log()[:600]}"
+        # A shortage is reported once, and others at most once a second; where clients are slow there may be none.
+        assert logged <= 10 + time.monotonic() - begun, f"{words}: {daemon.log()[:600]}"
         stack.close()
         must_serve(daemon.port)
         return words
@@ -88,14 +88,16 @@ def no_descriptor_at_all() -> str:
     """For a while, sessions hold all descriptors: no busy loop, and one log line."""
     prefix = ["sh", "-c", 'ulimit -n 20; exec "$@"', "sh"]
     with lib.Daemon(prefix) as daemon, ExitStack() as stack:
-        holders = [stack.enter_context(lib.Started(client(daemon.port, "-l", "6", *lib.PACED)))
-                   for _ in range(20)]
+        holders = [stack.enter_context(lib.Started(client(daemon.port, "-l", "60", *lib.PACED)))
+                   for _ in range(20)]     # until they are interrupted
         assert lib.wait_for(lambda: lines(daemon, "Too many open files") > 0, 60), daemon.log()
         begun, before = time.monotonic(), lib.cpu_seconds(daemon.pid)
         time.sleep(2)
         busy = (lib.cpu_seconds(daemon.pid) - before) / (time.monotonic() - begun)
         logged = sum("Too many open files" in line and "event=refused" not in line
                      for line in daemon.log().splitlines())
+        for one in holders:
+            one.signal(signal.SIGINT)
         told = [one.finish(60 * PATIENCE) for one in holders]
         words = (f"{sum(got.rc == 0 for got in told)} of {len(told)} got results; "
                  f"{busy:.1%} busy, told {logged} times")
