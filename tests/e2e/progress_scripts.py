@@ -258,10 +258,13 @@ class Check(Showing):
 
     def test_signals(self):
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)):
-            with Terminal(self.command("netlab", "check", "--name", LAB), self.place) as terminal:
-                terminal.until("measuring rate")
-                terminal.child.kill(number)
-                got, lines = terminal.end()
+            for _ in range(3):
+                with Terminal(self.command("netlab", "check", "--name", LAB), self.place) as terminal:
+                    terminal.until("measuring rate")
+                    terminal.child.kill(number)
+                    got, lines = terminal.end()
+                if not any("Exception ignored" in line for line in lines):  # Python loses one that arrives in a hook of fork()
+                    break
             self.assertEqual(got, status, lines)
             self.clean(terminal, lines)
             self.assertRegex("\n".join(lines), "(ok|off) +mtu ")
