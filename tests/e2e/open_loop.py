@@ -340,7 +340,7 @@ s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
 print("ready", flush=True)
 seen = []
-while sys.stdin not in select.select([s, sys.stdin], [], [])[0]:
+while s in select.select([s, sys.stdin], [], [])[0]:    # to the last packet
     packet, rest, _, sender = s.recvmsg(200, 100)
     ours = sender[1] == 0x800 and sender[2] == socket.PACKET_OUTGOING and packet[9] == socket.IPPROTO_UDP
     if ours and packet[24:26] != bytes((0, 8)):  # an empty one marks the end

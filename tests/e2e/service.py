@@ -506,7 +506,7 @@ BY_NAME = """
 ip link set lo up
 "$0" || exit
 "$1" -H 127.0.0.1 -P 0 -l 60 -b 1 -w 1s &
-until [ "$(pgrep -cx netserver)" = 2 ]; do sleep 0.05; done
+until [ "$(pgrep -cx netserver)" = 2 ] && sleep 0.5 && [ "$(pgrep -cx netserver)" = 2 ]; do sleep 0.05; done
 ps -C netserver -o comm= | sort | uniq -c
 all=$(pgrep -c netserver)
 [ "$(pidof netserver | wc -w)" = "$all" ] && [ "$all" -ge 2 ] && echo others
