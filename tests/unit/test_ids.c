@@ -281,24 +281,32 @@ none_at_ten(unsigned i)
 	return i == 10 ? 0 : 1;
 }
 
-/* A requester of 30 transactions and what it counted; the caller's to end_free(). */
-static const struct np_counters *
-run_against(struct responder *r, struct end *e, bool ids, uint32_t burst)
+/* Run a requester, whose plan is ready, against r. length_ns 0: as planned. */
+static void
+play_both(struct responder *r, struct end *e, uint64_t length_ns)
 {
 	struct np_addr at;
 
 	r->fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 	assert_int_equal(pthread_create(&r->thread, NULL, play_responder, r), 0);
-	client_params(&e->plan, np_bench_find("UDP_RR"), AF_INET, -30);
-	e->plan.ids = ids;
-	e->plan.burst = burst;
-	e->plan.timeout_ms = r->answers == none_at_ten ? 100 : 60000;
 	end_open(e);
+	e->drive.length_ns = length_ns;
 	end_aim(e, &at);
 	end_start(e);
 	end_join(e);
 	pthread_join(r->thread, NULL);
 	close(r->fd);
+}
+
+/* A requester of 30 transactions and what it counted; the caller's to end_free(). */
+static const struct np_counters *
+run_against(struct responder *r, struct end *e, bool ids, uint32_t burst)
+{
+	client_params(&e->plan, np_bench_find("UDP_RR"), AF_INET, -30);
+	e->plan.ids = ids;
+	e->plan.burst = burst;
+	e->plan.timeout_ms = r->answers == none_at_ten ? 100 : 60000;
+	play_both(r, e, 0);
 	e->run.side->drain(e->run.worker);
 	assert_int_equal(e->run.err.code, NP_OK);
 	assert_int_equal(np_get(&e->run.worker->count->transactions), 30);
@@ -333,22 +341,13 @@ lose_in_warm_up(uint32_t burst)
 	for (int i = 0; i < 3 && (done == 0 || lost > 0); i++) {
 		struct responder r = { .answers = none_at_ten };
 		FREED_BY(end_free) struct end e = { .rc = -1 };
-		struct np_addr at;
 
-		r.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
-		assert_int_equal(pthread_create(&r.thread, NULL, play_responder, &r), 0);
 		client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
 		e.plan.ids = true;
 		e.plan.burst = burst;
 		e.plan.warm_up_ms = 900;
 		e.plan.timeout_ms = 1000;
-		end_open(&e);
-		e.drive.length_ns = 900 * NP_MSEC;
-		end_aim(&e, &at);
-		end_start(&e);
-		end_join(&e);
-		pthread_join(r.thread, NULL);
-		close(r.fd);
+		play_both(&r, &e, 900 * NP_MSEC);
 		done = np_get(&e.run.worker->count->transactions);
 		lost = np_get(&e.run.worker->count->lost);
 		assert_true(np_get(&e.run.worker->count->sends) - done - lost <= burst + 1);
@@ -405,20 +404,11 @@ TEST(without_ids_a_loss_is_told)
 {
 	struct responder r = { .answers = none_at_ten };
 	FREED_BY(end_free) struct end e = { .rc = -1 };
-	struct np_addr at;
 
-	r.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
-	assert_int_equal(pthread_create(&r.thread, NULL, play_responder, &r), 0);
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
 	e.plan.burst = 3;
 	e.plan.timeout_ms = 60000;
-	end_open(&e);
-	e.drive.length_ns = 900 * NP_MSEC;
-	end_aim(&e, &at);
-	end_start(&e);
-	end_join(&e);
-	pthread_join(r.thread, NULL);
-	close(r.fd);
+	play_both(&r, &e, 900 * NP_MSEC);
 	e.run.side->drain(e.run.worker);
 	assert_int_equal(np_get(&e.run.worker->count->lost), 1);
 	assert_int_equal(np_get(&e.run.worker->count->surplus), 0);
