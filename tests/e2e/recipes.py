@@ -211,7 +211,8 @@ UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 def pattern_of(word: str) -> str:
     """A pattern for the word with other figures."""
     parts = re.split(rf"({UUID}|{NUMBER})", word)
-    return "".join((UUID if re.fullmatch(UUID, part) else f"(?:{NUMBER}|inf)") if i % 2 else re.escape(part)
+    number = f"(?:{NUMBER}|inf)" if "_LATENCY=" in word else NUMBER     # of requests that a busy machine did not answer
+    return "".join((UUID if re.fullmatch(UUID, part) else number) if i % 2 else re.escape(part)
                    for i, part in enumerate(parts))
 
 

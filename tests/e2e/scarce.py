@@ -57,7 +57,16 @@ def silent(port: int, stack: ExitStack) -> None:
 
 
 def few_descriptors() -> str:
-    """Forty descriptors, half a dozen of them the daemon's own: silent clients are disconnected in favour of others."""
+    """A shortage is reported; where clients are slow, they may not be enough at a time."""
+    for _ in range(3):
+        words, logged = forty_descriptors()
+        if logged >= 1:
+            return words
+    raise AssertionError(words)
+
+
+def forty_descriptors() -> "Tuple[str, int]":
+    """Half a dozen of them are the daemon's own: silent clients are disconnected in favour of others."""
     prefix = ["sh", "-c", 'ulimit -n 40; exec "$@"', "sh"]
     with lib.Daemon(prefix) as daemon, ExitStack() as stack:
         begun, before = time.monotonic(), lib.cpu_seconds(daemon.pid)
@@ -77,11 +86,11 @@ def few_descriptors() -> str:
         words = f"{results} of {CALLERS} got results; {busy:.1%} busy, told {logged} times"
         assert results, f"{words}: {told[0].err}"
         assert busy < BUSY, words
-        # A shortage is reported once, and others at most once a second; where clients are slow there may be none.
+        # A shortage is reported once, and others at most once a second.
         assert logged <= 10 + time.monotonic() - begun, f"{words}: {daemon.log()[:600]}"
         stack.close()
         must_serve(daemon.port)
-        return words
+        return words, logged
 
 
 def no_descriptor_at_all() -> str:

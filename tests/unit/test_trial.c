@@ -218,7 +218,10 @@ TEST(the_far_end_keeps_a_fraction)
 	take_a_tenth(&b, "TCP_MAERTS", NP_CAP_PLAN, told);
 	assert_int_equal(b.plan.length_less_ms, 900);
 	assert_non_null(strstr(b.daemon.log, "length 0.1,"));
-	assert_null(strstr(told, "-l 0.1")); /* on a busy machine there may be another line */
+	/* On a busy machine nothing may come within 0.1 s. */
+	assert_true(told[0] == '\0' ||
+		    strstr(told, "nothing of what was sent has arrived") != NULL);
+	assert_null(strstr(told, "-l 0.1"));
 }
 
 /* Where its clock ends the test, a far end that does not know of fractions makes it longer. */
