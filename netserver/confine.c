@@ -148,7 +148,7 @@ check_no_way_back(const struct account *a, struct np_err *err)
 }
 
 /*
- * As root, become the user of --user (NULL: the user nobody); *changed: it is not root any more. In
+ * As root, become the user of --user (NULL: nobody); *changed: the user is no longer root. In
  * a user namespace that has no such user (unshare -r), root is an ordinary user outside, and stays
  * one unless --user is given.
  */

@@ -124,7 +124,7 @@ omni_encode_request(struct talk *t)
 	t->ids = t->ids || p->ids; /* or resets: streams have no ids */
 }
 
-/* Decode flags and texts into the plan, whose near end is this daemon; fail without such a test. */
+/* Decode flags and texts into the plan; its near end is this daemon. Fails if no test matches. */
 static void
 omni_decode_request(struct talk *t)
 {
