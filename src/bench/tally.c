@@ -150,7 +150,8 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 		retransmitted = one < 0 ? -1 : retransmitted + one;
 	}
 	if (!run->plan->pattern->connection_test) { /* its sides sum up all connections */
-		t->closing.retrans = (int)(retransmitted < INT32_MAX ? retransmitted : INT32_MAX);
+		t->end.closing.retrans =
+		    (int)(retransmitted < INT32_MAX ? retransmitted : INT32_MAX);
 	}
 	return NP_OK;
 }
@@ -169,7 +170,7 @@ take_skew(struct np_tally *t)
 		first_end = w->ended_ns < first_end ? w->ended_ns : first_end;
 		last_end = w->ended_ns > last_end ? w->ended_ns : last_end;
 	}
-	t->skew = (struct np_skew){ .begin_ns = last - first, .end_ns = last_end - first_end };
+	t->end.skew = (struct np_skew){ .begin_ns = last - first, .end_ns = last_end - first_end };
 }
 
 /* A row for each worker; its times count from the start of the window. */
@@ -245,7 +246,7 @@ take_open(struct np_run *run, struct np_tally *t)
 	size_t gaps = 0;
 
 	t->open.rate = run->plan->rate;
-	t->open.answered = t->count.transactions;
+	t->open.answered = t->end.count.transactions;
 	if (run->worker->open == NULL) {
 		return;
 	}
@@ -295,27 +296,29 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	*t = (struct np_tally){
 		.plan = run->plan,
 		.engine = run->engine,
-		.count = np_counts_of(run),
+		.end = {
+			.sndbuf = run->end.sndbuf,
+			.rcvbuf = run->end.rcvbuf,
+			.prio = run->end.prio,
+			.tos = run->end.tos,
+			.send_size = (int)w->send_size,
+			.recv_size = (int)w->recv_size,
+			.send_width = (int)w->send_ring.width,
+			.recv_width = (int)w->recv_ring.width,
+			.count = np_counts_of(run),
+			.closing = run->closing,
+		},
 		.paced_ns = w->load.paced_ns,
 		.hist = w->hist,
 		.local = run->end.local,
 		.peer = run->end.peer,
-		.sndbuf = run->end.sndbuf,
-		.rcvbuf = run->end.rcvbuf,
-		.prio = run->end.prio,
-		.tos = run->end.tos,
-		.closing = run->closing,
-		.send_size = w->send_size,
-		.recv_size = w->recv_size,
-		.send_width = w->send_ring.width,
-		.recv_width = w->recv_ring.width,
 		.flows = run->conns,
 		.established = w->began_ns != 0,
 		.workers = run->workers,
 		.spread = run->spread,
 	};
 	w->hist = NULL;
-	t->closing.retrans = (int)growth(run->retrans_before, t->closing.retrans);
+	t->end.closing.retrans = (int)growth(run->retrans_before, t->end.closing.retrans);
 	if (run->window.started_ns != 0) {
 		t->started_ns = run->window.opened_ns;
 		t->ended_ns = np_max(run->window.ended_ns, t->started_ns);
@@ -343,9 +346,9 @@ only_row(const struct np_tally *t)
 {
 	struct np_flow_result row = t->only;
 
-	row.sent = t->count.sent;
-	row.received = t->count.received;
-	row.transactions = t->count.transactions;
+	row.sent = t->end.count.sent;
+	row.received = t->end.count.received;
+	row.transactions = t->end.count.transactions;
 	return row;
 }
 
@@ -417,6 +420,37 @@ join_workers_of(struct np_tally *into, const struct np_tally *from, struct np_er
 	return NP_OK;
 }
 
+/* A sum with -1, not known, is not known. */
+static uint64_t
+sum_of(uint64_t a, uint64_t b)
+{
+	return (int64_t)a < 0 || (int64_t)b < 0 ? UINT64_MAX : a + b;
+}
+
+void
+np_result_add(struct np_result *sum, const struct np_result *one)
+{
+	/* In a test both ways one session sends and one receives. */
+	if (sum->send_size <= 0) {
+		sum->send_size = one->send_size;
+		sum->send_width = one->send_width;
+	}
+	if (sum->recv_size <= 0) {
+		sum->recv_size = one->recv_size;
+		sum->recv_width = one->recv_width;
+	}
+#define NP_COUNTER(name) sum->count.name = sum_of(sum->count.name, one->count.name);
+	NP_COUNTERS(NP_COUNTER)
+#undef NP_COUNTER
+	if (sum->closing.retrans < 0 || one->closing.retrans < 0) {
+		sum->closing.retrans = -1;
+	} else if (__builtin_add_overflow(sum->closing.retrans, one->closing.retrans,
+					  &sum->closing.retrans)) {
+		sum->closing.retrans = INT32_MAX;
+	}
+	sum->skew = (struct np_skew){ .begin_ns = -1, .end_ns = -1 };
+}
+
 int
 np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
 {
@@ -425,6 +459,7 @@ np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
 	if (from->flows > 0 && into->flows > 0) { /* else none was established */
 		rc = join_flows(into, from, err);
 	}
+	np_result_add(&into->end, &from->end);
 	if (rc == NP_OK && into->worker != NULL && from->worker != NULL) {
 		rc = join_workers_of(into, from, err);
 	}
@@ -432,25 +467,9 @@ np_tally_join(struct np_tally *into, struct np_tally *from, struct np_err *err)
 	into->ended_ns = np_max(into->ended_ns, from->ended_ns);
 	into->led_ns = np_max(into->led_ns, from->led_ns);
 	into->followed_ns = np_max(into->followed_ns, from->followed_ns);
-	/* In a test both ways one run sends and one receives. */
-	if (into->send_size == 0) {
-		into->send_size = from->send_size;
-		into->send_width = from->send_width;
-	}
-	if (into->recv_size == 0) {
-		into->recv_size = from->recv_size;
-		into->recv_width = from->recv_width;
-	}
-	np_counts_add(&into->count, &from->count);
 	into->paced_ns += from->paced_ns;
 	if (into->hist != NULL && from->hist != NULL) {
 		np_hist_merge(into->hist, from->hist);
-	}
-	if (into->closing.retrans < 0 || from->closing.retrans < 0) {
-		into->closing.retrans = -1;
-	} else if (__builtin_add_overflow(into->closing.retrans, from->closing.retrans,
-					  &into->closing.retrans)) {
-		into->closing.retrans = INT32_MAX;
 	}
 	np_tally_free(from);
 	return rc;

@@ -44,29 +44,42 @@ struct np_skew {
 	int64_t begin_ns, end_ns;
 };
 
+/*
+ * What an end had in force and counted: this one in its tally, the far one in its messages. -1 in
+ * any member, a counter's too: not known, or not told.
+ */
+struct np_result {
+	int sndbuf, rcvbuf, prio, tos; /* as the endpoint has them */
+	int send_size, recv_size;      /* bytes of a call; 0: there are no such calls */
+	int send_width, recv_width;    /* buffers used in turn */
+	struct np_counts count;
+	struct np_closing closing;
+	struct np_skew skew;
+};
+
+/*
+ * Add the result of another session: counts and retransmissions are summed, the skew of workers is
+ * not known any more. Sizes of calls are those of the session that has such calls, the rest stays.
+ */
+void np_result_add(struct np_result *sum, const struct np_result *one);
+
 struct np_tally {
 	const struct np_plan *plan;
 	const struct np_engine *engine; /* what drove its connections */
 	uint64_t started_ns, ended_ns;  /* of the window; 0: it never opened */
 	/* The longest window of the joined runs that led, and of those that followed. */
 	uint64_t led_ns, followed_ns;
-	struct np_counts count;
+	struct np_result end;
 	uint64_t paced_ns;    /* time in the window that a worker waited for its load, on average */
 	struct np_hist *hist; /* of all workers; NULL: none was taken */
 
 	struct np_addr local, peer;
-	int sndbuf, rcvbuf, prio, tos; /* as the endpoint has them */
-	struct np_closing closing;
-	size_t send_size, recv_size;   /* bytes of a call; 0: there are no such calls */
-	size_t send_width, recv_width; /* buffers used in turn */
-
 	struct np_flow_result *flow;     /* a row for each flow; NULL: there is only one */
 	struct np_flow_result only;      /* the row of that one */
 	uint32_t flows;                  /* data connections that were established */
 	bool established;                /* all were, even if no window opened */
 	struct np_worker_result *worker; /* a row for each worker; NULL: none */
 	uint32_t workers;
-	struct np_skew skew;
 	struct np_spread spread;
 	struct np_ramp_result ramp;
 	struct np_open_result open;
@@ -96,7 +109,7 @@ np_counts_bytes(const struct np_counts *c)
 int np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err);
 
 /*
- * Add the tally of a run at the same time: counts, times and retransmissions are summed, flows and
+ * Add the tally of a run at the same time: as np_result_add(), and times are summed, flows and
  * workers keep their rows, the window lasts from first begin to last end, all else is from *into.
  * *from is released. NP_ESYS: no memory for rows, but the rest is there.
  */

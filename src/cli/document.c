@@ -372,7 +372,7 @@ open_json(struct np_document *d, const struct np_tally *t)
 	json_t *o = json_object();
 
 	put(d, o, "arrivals", json_string(np_arrivals_text(t->plan->arrivals, text)));
-	put(d, o, "lost", json_integer((json_int_t)t->count.lost));
+	put(d, o, "lost", json_integer((json_int_t)t->end.count.lost));
 	put(d, o, "outage_flow", r->outage.ns > 0 ? json_integer(r->outage.flow) : json_null());
 	PUT(d, o, members, r);
 	return o;
@@ -574,8 +574,8 @@ np_document_iteration(struct np_document *d, const struct np_outcome *out,
 	put(d, o, "ended_by", json_string(causes[out->cause]));
 	put(d, o, "started", utc_date(np_wall_ms(t->started_ns)));
 	put(d, o, "metrics", np_json_metrics(&r));
-	PUT(d, object_at(d, o, "skew/near"), skew, &t->skew);
-	PUT(d, object_at(d, o, "skew/far"), skew, &out->far.skew);
+	PUT(d, object_at(d, o, "skew/near"), skew, &t->end.skew);
+	PUT(d, object_at(d, o, "skew/far"), skew, &out->far.end.skew);
 	put(d, o, "flows", t->flow != NULL ? flow_rows(d, t) : json_null());
 	put(d, o, "workers", t->worker != NULL && t->workers > 1 ? worker_rows(d, t) : json_null());
 	put(d, o, "spread", t->plan->spread ? spread_json(d, &t->spread) : json_null());

@@ -309,7 +309,7 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 		np_progress_pause(s->progress, stderr);
 		s->limited |=
 		    np_show_iteration(&s->interim, s->client.watch.every_ns != 0, &r->out);
-		s->surplus += r->out.tally.count.surplus;
+		s->surplus += r->out.tally.end.count.surplus;
 		np_document_iteration(s->document, &r->out, &r->record, rc == NP_OK);
 		np_repeat_add_clean(repeat, &r->record, r->out.clean);
 		taken = np_repeat_add(repeat, &r->record, r->out.tally.hist, &why);

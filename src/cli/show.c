@@ -76,9 +76,9 @@ show_offered(const struct np_cli *cli, const struct np_outcome *o, bool far)
 	const struct np_plan *p = t->plan;
 	const struct np_end *e = far ? &p->far : &p->near;
 	double seconds = np_tally_sending_s(t, !far), asked = (double)e->call.offered,
-	       moved = (double)(far ? t->count.received : t->count.sent) * 8 / seconds,
-	       size = far ? (double)t->recv_size : (double)t->send_size;
-	double message = far ? o->far.send_size : size; /* of the sender */
+	       moved = (double)(far ? t->end.count.received : t->end.count.sent) * 8 / seconds,
+	       size = far ? (double)t->end.recv_size : (double)t->end.send_size;
+	double message = far ? o->far.end.send_size : size; /* of the sender */
 	/* Messages that may be missing: one, half a burst, or 4 sigma of a Poisson process. */
 	double slack = p->arrivals == NP_ARRIVE_POISSON ? 4 * sqrt(asked * seconds / 8 / size)
 							: fmax(1, p->arrivals / 2.0);
@@ -166,22 +166,24 @@ np_show_refused(FILE *out, const struct np_cli *cli, const struct np_outcome *o)
 		    out, "netperf: -T: processor %s was refused at the far end, which runs on %s",
 		    cpu, cpus);
 	}
-	show_setting(out, "-y: SO_PRIORITY at this end", near->sock.prio, o->tally.prio, right);
-	show_setting(out, "-y: SO_PRIORITY at the far end", far->sock.prio, o->far.prio, right);
-	show_setting(out, "-Y: type of service at this end", near->sock.tos, o->tally.tos, "");
-	show_setting(out, "-Y: type of service at the far end", far->sock.tos, o->far.tos, "");
-	show_buffer(out, "-s: SO_SNDBUF at this end", near->sock.sndbuf, o->tally.sndbuf, false);
-	show_buffer(out, "-s: SO_RCVBUF at this end", near->sock.rcvbuf, o->tally.rcvbuf, false);
-	show_buffer(out, "-S: SO_SNDBUF at the far end", far->sock.sndbuf, o->far.sndbuf, true);
-	show_buffer(out, "-S: SO_RCVBUF at the far end", far->sock.rcvbuf, o->far.rcvbuf, true);
-	if ((near->place.measure_cpu && !o->tally.closing.cpu.known) ||
-	    (far->place.measure_cpu && o->far.reported && !o->far.cpu.known)) {
+	show_setting(out, "-y: SO_PRIORITY at this end", near->sock.prio, o->tally.end.prio, right);
+	show_setting(out, "-y: SO_PRIORITY at the far end", far->sock.prio, o->far.end.prio, right);
+	show_setting(out, "-Y: type of service at this end", near->sock.tos, o->tally.end.tos, "");
+	show_setting(out, "-Y: type of service at the far end", far->sock.tos, o->far.end.tos, "");
+	show_buffer(out, "-s: SO_SNDBUF at this end", near->sock.sndbuf, o->tally.end.sndbuf,
+		    false);
+	show_buffer(out, "-s: SO_RCVBUF at this end", near->sock.rcvbuf, o->tally.end.rcvbuf,
+		    false);
+	show_buffer(out, "-S: SO_SNDBUF at the far end", far->sock.sndbuf, o->far.end.sndbuf, true);
+	show_buffer(out, "-S: SO_RCVBUF at the far end", far->sock.rcvbuf, o->far.end.rcvbuf, true);
+	if ((near->place.measure_cpu && !o->tally.end.closing.cpu.known) ||
+	    (far->place.measure_cpu && o->far.reported && !o->far.end.closing.cpu.known)) {
 		fputs("netperf: -c, -C: processors could not be measured (/proc/stat)\n", out);
 	}
 	if (o->cause == NP_BY_CLOCK) { /* else the tally may have no plan */
 		const struct np_tally *t = &o->tally;
 		uint64_t did =
-		    t->plan->pattern->transactions ? t->count.transactions : t->count.sends;
+		    t->plan->pattern->transactions ? t->end.count.transactions : t->end.count.sends;
 		uint32_t burst = near->call.interval_burst;
 		/* --both: half of the flows receive. */
 		double all = (double)burst * t->flows / (t->plan->both ? 2 : 1);
@@ -378,14 +380,14 @@ show_outcome(FILE *out, const struct np_outcome *o)
 	fprintf(out,
 		"debug: here: %" PRIu64 " bytes in %" PRIu64 " sends, %" PRIu64 " bytes in %" PRIu64
 		" receives, %" PRIu64 " transactions\n",
-		t->count.sent, t->count.sends, t->count.received, t->count.receives,
-		t->count.transactions);
+		t->end.count.sent, t->end.count.sends, t->end.count.received, t->end.count.receives,
+		t->end.count.transactions);
 	if (far->reported) {
 		fprintf(out,
 			"debug: there: %" PRIu64 " bytes in %lld sends, %" PRIu64
 			" bytes in %lld receives, %.6f s\n",
-			far->sent, (long long)far->sends, far->received, (long long)far->receives,
-			far->elapsed);
+			far->end.count.sent, (long long)far->end.count.sends,
+			far->end.count.received, (long long)far->end.count.receives, far->elapsed);
 	}
 }
 
@@ -398,7 +400,7 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 	/* Does only the sender know how many datagrams there were? */
 	bool guesses = !np_delivers(p->transport) && !p->pattern->transactions &&
 		       (p->both || p->role == NP_LEAD) && !out->far.reported &&
-		       out->far.received == 0;
+		       out->far.end.count.received == 0;
 	const char *rate = guesses ? "; the rate is the sender's, what arrived is not known" : "";
 
 	if (!out->measured) {
@@ -420,7 +422,7 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 		snprintf(of, sizeof(of), " of %s s", np_plan_length_text(p, length));
 	} else if (p->length < 0) {
 		bool counts = p->pattern->transactions;
-		const struct np_counts *c = &out->tally.count;
+		const struct np_counts *c = &out->tally.end.count;
 		uint64_t work = counts ? c->transactions : np_counts_bytes(c);
 
 		snprintf(of, sizeof(of), " and %llu of %lld %s", (unsigned long long)work,
@@ -516,14 +518,14 @@ np_show_iteration(struct np_show_interim *i, bool interim_lines, const struct np
 	const struct np_cli *cli = i->cli;
 	const struct np_tally *t = &o->tally;
 	const struct np_ramp_result *ramp = &t->ramp;
-	const struct tcp_info *info = &t->closing.info;
+	const struct tcp_info *info = &t->end.closing.info;
 	int debug = cli->output.debug;
 	char reasons[256];
 	bool limited;
 
 	/* What remains since the last one; netperf's older tests do not print it. */
 	if (interim_lines && (cli->bench.flags & NP_B_OLD) == 0 && t->ended_ns > i->then_ns) {
-		show_interim(i, t->plan, &t->count, note_flow_work(i, t->plan, NULL, t),
+		show_interim(i, t->plan, &t->end.count, note_flow_work(i, t->plan, NULL, t),
 			     t->started_ns, t->ended_ns);
 	}
 	if (debug > 0) {
@@ -549,8 +551,8 @@ np_show_iteration(struct np_show_interim *i, bool interim_lines, const struct np
 	if (i->out != NULL && o->stations != NULL) {
 		show_stations(cli, o->stations);
 	}
-	if (t->closing.degraded) {
-		fprintf(stderr, "netperf: %s: %s\n", cli->bench.name, t->closing.detail);
+	if (t->end.closing.degraded) {
+		fprintf(stderr, "netperf: %s: %s\n", cli->bench.name, t->end.closing.detail);
 	}
 	return limited;
 }

@@ -72,7 +72,8 @@ per_second(double amount, double seconds)
 static void
 fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 {
-	const struct np_counts *c = &out->tally.count;
+	const struct np_counts *c = &out->tally.end.count, *far = &out->far.end.count;
+	bool told = out->far.reported && !out->far.truncated;
 	double sent = (double)c->sent, received = (double)c->received;
 	const char *name = in->transactions     ? "flow.transactions"
 			   : in->near_transmits ? "flow.bytes_sent"
@@ -86,10 +87,9 @@ fill_rates(const struct np_outcome *out, struct np_explain_input *in)
 
 	share = share >= 0 && share <= 1 ? share : 1.0 / out->sessions; /* not known: an even one */
 	if (in->near_transmits) {
-		received =
-		    out->far.reported && !out->far.truncated ? (double)out->far.received : sent;
+		received = told ? (double)far->received : sent;
 	} else if (!in->transactions) {
-		sent = out->far.reported && !out->far.truncated ? (double)out->far.sent : received;
+		sent = told ? (double)far->sent : received;
 	}
 	in->sent_bps = per_second(sent * 8, in->seconds);
 	in->throughput_bps = per_second(received * 8, in->seconds);

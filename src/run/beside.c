@@ -118,7 +118,7 @@ note_load(void *ctx, const struct np_live_view *v)
 static void
 judge_load(struct np_beside *b, int rc, const struct np_outcome *out, const struct np_trial *load)
 {
-	const struct np_counts *n = &out->tally.count;
+	const struct np_counts *n = &out->tally.end.count;
 	uint64_t calls = n->sends + n->receives + 1;
 	uint64_t trip = np_tcp_round_trip_ns(load->client->chan.fd);
 	double quiet_s = (double)b->quiet_ns / 1e9;

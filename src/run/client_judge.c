@@ -105,7 +105,7 @@ are_segments_too_large(const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
 	const struct np_closing *c = &t->run.closing;
-	const struct np_far *far = &t->out->far;
+	const struct np_result *far = &t->out->far.end;
 	/* A lost SYN makes the first time-out 3 s: nothing may have been sent again yet. */
 	bool unacked_here = c->info.tcpi_unacked > 0 &&
 			    (c->info.tcpi_total_retrans > 0 || c->info.tcpi_rto >= 1000000);
@@ -117,11 +117,11 @@ are_segments_too_large(const struct np_client_test *t)
 	bool small =
 	    p->pattern->transactions && p->request <= NP_RACE_MSS && p->response <= NP_RACE_MSS;
 
-	/* far->retrans alone may be of the handshake: the far end must also have sent data. */
+	/* A retransmission alone may be of the handshake: the far end must also have sent data. */
 	return p->transport->tcp_info && !p->no_control && c->mss > NP_RACE_MSS && !small &&
 	       !whole_segments_pass(&t->run) &&
 	       (unacked_here || received_nothing ||
-		((far->sent > 0 || p->warm_up_ms > 0) && far->retrans > 0));
+		((far->count.sent > 0 || p->warm_up_ms > 0) && far->closing.retrans > 0));
 }
 
 /*
@@ -136,7 +136,8 @@ did_sender_begin_late(const struct np_client_test *t)
 	const struct np_far *far = &t->out->far;
 
 	return t->out->cause == NP_BY_CLOCK && p->role == NP_FOLLOW && p->transport->tcp_info &&
-	       p->warm_up_ms == 0 && (far->sent == 0 || far->elapsed < np_plan_time_s(p) / 2);
+	       p->warm_up_ms == 0 &&
+	       (far->end.count.sent == 0 || far->elapsed < np_plan_time_s(p) / 2);
 }
 
 /* The likely reason why no data arrived, perhaps in `text`; NULL: none is known. */
@@ -318,7 +319,7 @@ static void
 tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 {
 	const struct np_plan *p = t->run.plan;
-	const struct np_far *far = &t->out->far;
+	const struct np_counts *far = &t->out->far.end.count;
 	struct np_counts near = np_counts_of(&t->run);
 	bool leads = p->role == NP_LEAD;
 	uint64_t sent = leads ? near.sent : far->sent;
@@ -326,7 +327,7 @@ tell_none_arrived(const struct np_client *c, const struct np_client_test *t)
 	char more[HINT];
 	const char *hint = loss_hint(t, more);
 
-	if (hint == NULL || p->pattern->transactions || p->both || !far->reported ||
+	if (hint == NULL || p->pattern->transactions || p->both || !t->out->far.reported ||
 	    received != 0 ||
 	    !(is_test_too_short(t) || did_sender_begin_late(t) ||
 	      (p->transport->connected ? are_segments_too_large(t) : sent > 0))) {
@@ -383,13 +384,13 @@ np_client_judge_results(struct np_client *c, const struct np_drive *d,
 	/* LLC2: a close drops data in flight, and the kernel loses some. Without a warm-up, both
 	 * ends count the same data. */
 	if (p->transport->ends.shut_drops && !p->pattern->transactions && p->warm_up_ms == 0 &&
-	    t->out->far.reported && t->out->far.received < sent) {
+	    t->out->far.reported && t->out->far.end.count.received < sent) {
 		np_client_tell(
 		    c,
 		    "%s: %" PRIu64 " of %" PRIu64
 		    " bytes were acknowledged, and did not arrive: the kernel's LLC2 has "
 		    "lost them, and the rate is that of what was sent",
-		    p->bench->name, sent - t->out->far.received, sent);
+		    p->bench->name, sent - t->out->far.end.count.received, sent);
 	}
 	/* The engine zerocopy copied after all: the result is not what was asked for. */
 	NP_EACH_WORKER (w, &t->run) {

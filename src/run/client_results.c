@@ -174,7 +174,9 @@ static int
 collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_client_test *t,
 	       struct np_err *err)
 {
-	uint64_t since = np_now();
+	const struct np_plan *p = t->run.plan;
+	struct np_counts *far = &t->out->far.end.count;
+	uint64_t since = np_now(), sent;
 	int rc = await_needed(c, t, err);
 
 	if (rc == NP_ETIME && np_hurried(t->run.stop) && can_do_without(t)) {
@@ -207,23 +209,21 @@ collect_needed(struct np_client *c, const struct np_dialect *dialect, struct np_
 	    NP_OK) {
 		return err->code;
 	}
+	sent = np_counts_of(&t->run).sent;
 	if (t->out->far.truncated) {
-		const struct np_plan *p = t->run.plan;
-		struct np_far *far = &t->out->far;
-		uint64_t sent = np_counts_of(&t->run).sent;
-		uint32_t missing = (uint32_t)(sent - far->received);
+		uint64_t missing = (uint32_t)(sent - far->received);
 
 		/* Compute bytes, or the upper bits of a 32-bit count: at most what was sent. */
 		if (p->pattern->sized) {
-			far->received = (uint64_t)far->transactions * (uint64_t)p->request;
-			far->sent = (uint64_t)far->transactions * (uint64_t)p->response;
+			far->received = far->transactions * (uint64_t)p->request;
+			far->sent = far->transactions * (uint64_t)p->response;
 		} else if (missing <= sent) {
 			far->received = sent - missing;
 		}
 	}
-	if (t->run.cut && (t->run.plan->warm_up_ms == 0 || t->out->cause == NP_BY_SIGNAL)) {
+	if (t->run.cut && (p->warm_up_ms == 0 || t->out->cause == NP_BY_SIGNAL)) {
 		/* Data after a stream's end don't count, unless the far end had a whole window. */
-		t->out->far.received = np_min(t->out->far.received, np_counts_of(&t->run).sent);
+		far->received = np_min(far->received, sent);
 	}
 	return NP_OK;
 }

@@ -354,7 +354,7 @@ note_over(struct session *s)
 
 	pthread_mutex_lock(&g->lock);
 	s->over = true;
-	s->seen = s->view.count = s->out.tally.count;
+	s->seen = s->view.count = s->out.tally.end.count;
 	s->view.step = NP_LIVE_COLLECTING;
 	if (s->rc != NP_OK) {
 		g->failed = g->failed == NULL ? s : g->failed;
@@ -594,7 +594,9 @@ sum_up(struct group *g, struct np_outcome *out, struct np_err *err)
 		out->measured |= one->measured;
 		np_outcome_free(one);
 	}
-	out->far.received = lacks ? 0 : out->far.received; /* not known, rather than some of it */
+	if (lacks) {
+		out->far.end.count.received = 0; /* not known, rather than some of it */
+	}
 	out->tally.plan = g->trial->plan;
 	out->tally.paced_ns /= g->count; /* a mean */
 	out->sessions = g->count;

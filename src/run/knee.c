@@ -117,7 +117,7 @@ arrived_bps(const struct np_trial_result *r)
 	if (!np_delivers(t->plan->transport)) {
 		return np_bag_number(r->out.far_bag, "udp.receive_span_bps");
 	}
-	return (double)t->count.sent * 8 /
+	return (double)t->end.count.sent * 8 /
 	       (round_trip_s < seconds ? seconds - round_trip_s : seconds);
 }
 
@@ -130,14 +130,15 @@ add_run(struct np_knee_step *s, const struct np_trial_result *r, const struct np
 	double due = (double)n->due, sent = (double)n->begun;
 
 	if (t->plan->pattern->offers) {
-		double rate = np_plan_messages(t->plan, t->send_size);
+		double rate = np_plan_messages(t->plan, t->end.send_size);
 
 		due = rate * np_tally_sending_s(t, true);
-		sent = (double)t->count.sent / (double)t->send_size + LATE_S * rate +
+		sent = (double)t->end.count.sent / (double)t->end.send_size + LATE_S * rate +
 		       t->plan->arrivals / 2.0; /* half a burst may be due outside the window */
-		s->lost = np_delivers(t->plan->transport) || !r->out.far.reported
-			      ? (double)NAN
-			      : 1 - (double)r->out.far.received / (double)t->count.sent;
+		s->lost =
+		    np_delivers(t->plan->transport) || !r->out.far.reported
+			? (double)NAN
+			: 1 - (double)r->out.far.end.count.received / (double)t->end.count.sent;
 		s->arrived = arrived_bps(r) / s->rate;
 		s->arrived = s->arrived > 0 ? fmin(s->arrived, 1) : (double)NAN;
 	} else {

@@ -151,73 +151,8 @@ report_asked(const struct sums *s, struct np_record *r)
 		memcpy(&there, (const char *)&s->p->far + rows[i].at, sizeof(there));
 		report_ends(r, rows[i].id, here, s->p->no_control && !rows[i].always ? -1 : there);
 	}
-}
-
-/* Sizes as used. Those that an end does not use are printed as netperf does: 0, or -1 with -N. */
-static void
-report_sizes(const struct sums *s, struct np_record *r)
-{
-	const struct np_tally *t = &s->out->tally;
-	const struct np_far *far = &s->out->far;
-	const struct np_call_plan *here = &s->p->near.call;
-	bool no_daemon = s->p->no_control, stream = !s->p->pattern->transactions;
-	bool sends = stream && (s->p->both || s->p->role == NP_LEAD);
-	bool receives = stream && (s->p->both || s->p->role == NP_FOLLOW);
-	int64_t idle = no_daemon && stream ? -1 : 0;
-
-	report_ends(r, NP_M_LSS_SIZE, t->sndbuf, no_daemon ? 0 : far->sndbuf);
-	report_ends(r, NP_M_LSR_SIZE, t->rcvbuf, no_daemon ? 0 : far->rcvbuf);
-	report_ends(r, NP_M_LSS_SIZE_END, t->closing.sndbuf_end, far->sndbuf_end);
-	report_ends(r, NP_M_LSR_SIZE_END, t->closing.rcvbuf_end, far->rcvbuf_end);
-	report_ends(r, NP_M_LOCAL_SEND_WIDTH, np_run_used(t->send_width, (int32_t)here->send_width),
-		    no_daemon ? 0 : far->send_width);
-	report_ends(r, NP_M_LOCAL_RECV_WIDTH, np_run_used(t->recv_width, (int32_t)here->recv_width),
-		    no_daemon ? 0 : far->recv_width);
-	report_ends(r, NP_M_LOCAL_SEND_SIZE, sends ? (int64_t)t->send_size : idle, far->send_size);
-	report_ends(r, NP_M_LOCAL_RECV_SIZE, receives ? (int64_t)t->recv_size : idle,
-		    far->recv_size);
-	NP_MARK_IF(!sends, r, NP_M_LOCAL_SEND_SIZE);
-	NP_MARK_IF(!receives, r, NP_M_LOCAL_RECV_SIZE);
-	NP_MARK_IF(no_daemon, r, NP_M_RSS_SIZE, NP_M_RSR_SIZE, NP_M_RSS_SIZE_END, NP_M_RSR_SIZE_END,
-		   NP_M_REMOTE_SEND_WIDTH, NP_M_REMOTE_RECV_WIDTH, NP_M_REMOTE_SEND_SIZE,
-		   NP_M_REMOTE_RECV_SIZE);
 	np_record_int(r, NP_M_REQUEST_SIZE, s->p->request);
 	np_record_int(r, NP_M_RESPONSE_SIZE, s->p->response);
-}
-
-/* Counts of both ends. Those of a far end that did not report are -1, with -N 0 as in netperf. */
-static void
-report_counts(const struct sums *s, struct np_record *r)
-{
-	const struct np_counts *n = &s->out->tally.count;
-	const struct np_far *far = &s->out->far;
-	bool told = far->reported;
-	int64_t unknown = s->p->no_control ? 0 : -1;
-
-	report_ends(r, NP_M_LOCAL_SEND_CALLS, (int64_t)n->sends, told ? far->sends : unknown);
-	report_ends(r, NP_M_LOCAL_RECV_CALLS, (int64_t)n->receives, told ? far->receives : unknown);
-	report_ends(r, NP_M_LOCAL_BYTES_SENT, (int64_t)n->sent,
-		    told ? (int64_t)far->sent : unknown);
-	report_ends(r, NP_M_LOCAL_BYTES_RECVD, (int64_t)n->received,
-		    told ? (int64_t)far->received : unknown);
-	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)n->failed);
-	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)n->lost);
-	np_record_int(r, NP_M_DUPLICATE_RESPONSES, (int64_t)n->duplicated);
-	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)n->late);
-	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)n->stray);
-	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)n->surplus);
-	np_record_real(r, NP_M_LOCAL_BYTES_PER_SEND, per(s->sent, (double)n->sends));
-	np_record_real(r, NP_M_LOCAL_BYTES_PER_RECV, per(s->received, (double)n->receives));
-	np_record_real(r, NP_M_LOCAL_BYTES_XFERD, s->sent + s->received);
-	np_record_real(r, NP_M_REMOTE_BYTES_XFERD, told ? s->far_sent + s->far_received : s->sent);
-	np_record_real(r, NP_M_REMOTE_BYTES_PER_SEND, per(s->far_sent, (double)far->sends));
-	np_record_real(r, NP_M_REMOTE_BYTES_PER_RECV, per(s->far_received, (double)far->receives));
-	NP_MARK_IF(n->sends == 0, r, NP_M_LOCAL_BYTES_PER_SEND);
-	NP_MARK_IF(n->receives == 0, r, NP_M_LOCAL_BYTES_PER_RECV);
-	NP_MARK_IF(!told || far->sends <= 0, r, NP_M_REMOTE_BYTES_PER_SEND);
-	NP_MARK_IF(!told || far->receives <= 0, r, NP_M_REMOTE_BYTES_PER_RECV);
-	NP_MARK_IF(!told, r, NP_M_REMOTE_SEND_CALLS, NP_M_REMOTE_RECV_CALLS, NP_M_REMOTE_BYTES_SENT,
-		   NP_M_REMOTE_BYTES_RECVD, NP_M_REMOTE_BYTES_XFERD);
 }
 
 /* The number of that name, or the largest one of a list; NAN: unknown. */
@@ -264,15 +199,11 @@ report_transport(const struct sums *s, struct np_record *r)
 	const struct np_far *far = &s->out->far;
 
 	np_record_text(r, NP_M_PROTOCOL, s->p->transport->name);
-	np_record_text(r, NP_M_PROTOCOL_DETAIL, t->closing.detail);
+	np_record_text(r, NP_M_PROTOCOL_DETAIL, t->end.closing.detail);
 	np_record_text(r, NP_M_DIRECTION, np_plan_words(s->p)->direction);
-	np_record_int(r, NP_M_TRANSPORT_MSS, t->closing.mss);
-	report_ends(r, NP_M_LOCAL_TRANSPORT_RETRANS, t->closing.retrans,
-		    s->p->no_control ? -2 : far->retrans); /* -2 and -1 as in netperf */
-	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, t->closing.cong);
-	np_record_text(r, NP_M_REMOTE_CONG_CONTROL, far->cong);
-	report_ends(r, NP_M_LOCAL_SOCKET_PRIO, t->prio, far->prio);
-	report_ends(r, NP_M_LOCAL_SOCKET_TOS, t->tos, far->tos);
+	np_record_int(r, NP_M_TRANSPORT_MSS, t->end.closing.mss);
+	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, t->end.closing.cong);
+	np_record_text(r, NP_M_REMOTE_CONG_CONTROL, far->end.closing.cong);
 	report_ends(r, NP_M_LOCAL_NODELAY, s->p->nodelay,
 		    s->p->no_control ? -1 : (int64_t)far->nodelay);
 	report_ends(r, NP_M_LOCAL_CORK, s->p->cork, s->p->cork);
@@ -342,16 +273,16 @@ report_offered(const struct sums *s, struct np_record *r)
 {
 	const struct np_plan *p = s->p;
 	const struct np_tally *t = &s->out->tally;
-	double messages = np_plan_messages(p, t->send_size);
+	double messages = np_plan_messages(p, t->end.send_size);
 	/* The receiver sees gaps in numbered datagrams, the sender those of connections. */
 	bool numbered = !np_delivers(p->transport), far = (p->role == NP_LEAD) == numbered;
 	const struct np_bag *observer = far ? s->out->far_bag : s->out->near_bag;
 
 	if (messages > 0) {
 		np_record_real(r, NP_M_ASKED_RATE, messages);
-		np_record_real(
-		    r, NP_M_SENT_RATE,
-		    per((double)t->count.sent / (double)t->send_size, np_tally_sending_s(t, true)));
+		np_record_real(r, NP_M_SENT_RATE,
+			       per((double)t->end.count.sent / (double)t->end.send_size,
+				   np_tally_sending_s(t, true)));
 	}
 	if (p->rate > 0 || p->near.call.offered > 0 || p->far.call.offered > 0) {
 		report_outage(
@@ -390,6 +321,9 @@ report_open_loop(const struct sums *s, struct np_record *r)
 	np_record_text(r, NP_M_GENERATOR_LIMITS, o->limits[0] == '\0' ? "no" : o->limits);
 }
 
+/* The row of that end; name: of the near one's. */
+#define OF(name) np_metric_of(NP_M_##name, far)
+
 /*
  * One end's use of processors, and the service demand. Busy time is divided by the time between the
  * two readings; netperf divides it by the test's time, which may give more than 100 %.
@@ -397,7 +331,6 @@ report_open_loop(const struct sums *s, struct np_record *r)
 static void
 report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct np_record *r)
 {
-#define OF(name) np_metric_of(NP_M_LOCAL_##name, far)
 	const struct np_plan *p = s->p;
 	bool arrived = (p->bench->flags & NP_B_OLD) != 0 && (far || np_delivers(p->transport));
 	/* What the service demand divides by: transactions or KB; as in netperf's older tests those
@@ -407,23 +340,101 @@ report_cpu(const struct sums *s, bool far, const struct np_cpu_use *cpu, struct 
 			  : (arrived ? s->far_received : s->sent + s->received) / 1024;
 	bool told = cpu->known || (far && !s->p->no_control);
 
-	np_record_real(r, OF(CPU_UTIL), cpu->known ? cpu->util : -1);
-	np_record_real(r, OF(CPU_PERCENT_USER), cpu->user);
-	np_record_real(r, OF(CPU_PERCENT_SYSTEM), cpu->system);
-	np_record_real(r, OF(CPU_PERCENT_IOWAIT), cpu->iowait);
-	np_record_real(r, OF(CPU_PERCENT_IRQ), cpu->irq);
-	np_record_real(r, OF(CPU_PERCENT_SWINTR), cpu->softirq);
-	np_record_int(r, OF(CPU_COUNT), cpu->known ? cpu->count : 0);
+	np_record_real(r, OF(LOCAL_CPU_UTIL), cpu->known ? cpu->util : -1);
+	np_record_real(r, OF(LOCAL_CPU_PERCENT_USER), cpu->user);
+	np_record_real(r, OF(LOCAL_CPU_PERCENT_SYSTEM), cpu->system);
+	np_record_real(r, OF(LOCAL_CPU_PERCENT_IOWAIT), cpu->iowait);
+	np_record_real(r, OF(LOCAL_CPU_PERCENT_IRQ), cpu->irq);
+	np_record_real(r, OF(LOCAL_CPU_PERCENT_SWINTR), cpu->softirq);
+	np_record_int(r, OF(LOCAL_CPU_COUNT), cpu->known ? cpu->count : 0);
 	/* Without a measurement netperf has -1 here, and 0 for a daemon. */
-	np_record_real(r, OF(CPU_PEAK_UTIL), told ? cpu->peak : -1);
-	np_record_int(r, OF(CPU_PEAK_ID), told ? cpu->peak_id : -1);
-	np_record_real(r, OF(SD), /* us of processor time; 1 % of a second is 1e4 us */
+	np_record_real(r, OF(LOCAL_CPU_PEAK_UTIL), told ? cpu->peak : -1);
+	np_record_int(r, OF(LOCAL_CPU_PEAK_ID), told ? cpu->peak_id : -1);
+	np_record_real(r, OF(LOCAL_SD), /* us of processor time; 1 % of a second is 1e4 us */
 		       cpu->known && done > 0 ? cpu->util * 1e4 * cpu->count * s->seconds / done
 					      : -1);
-	NP_MARK_IF(!cpu->known, r, OF(CPU_PERCENT_USER), OF(CPU_PERCENT_SYSTEM),
-		   OF(CPU_PERCENT_IOWAIT), OF(CPU_PERCENT_IRQ), OF(CPU_PERCENT_SWINTR),
-		   OF(CPU_COUNT), OF(CPU_PEAK_UTIL), OF(CPU_PEAK_ID));
+	NP_MARK_IF(!cpu->known, r, OF(LOCAL_CPU_PERCENT_USER), OF(LOCAL_CPU_PERCENT_SYSTEM),
+		   OF(LOCAL_CPU_PERCENT_IOWAIT), OF(LOCAL_CPU_PERCENT_IRQ),
+		   OF(LOCAL_CPU_PERCENT_SWINTR), OF(LOCAL_CPU_COUNT), OF(LOCAL_CPU_PEAK_UTIL),
+		   OF(LOCAL_CPU_PEAK_ID));
+}
+
+/* The result of one end, as both have it. Rows that nothing was measured for are marked. */
+static void
+report_end(const struct sums *s, bool far, const struct np_result *e, struct np_record *r)
+{
+	const struct np_counts *n = &e->count;
+	double sent = far ? s->far_sent : s->sent, received = far ? s->far_received : s->received;
+	double sends = (double)(int64_t)n->sends, receives = (double)(int64_t)n->receives;
+	bool told = !far || s->out->far.reported;
+
+	np_record_int(r, OF(LSS_SIZE), e->sndbuf);
+	np_record_int(r, OF(LSR_SIZE), e->rcvbuf);
+	np_record_int(r, OF(LSS_SIZE_END), e->closing.sndbuf_end);
+	np_record_int(r, OF(LSR_SIZE_END), e->closing.rcvbuf_end);
+	np_record_int(r, OF(LOCAL_SEND_WIDTH), e->send_width);
+	np_record_int(r, OF(LOCAL_RECV_WIDTH), e->recv_width);
+	np_record_int(r, OF(LOCAL_SEND_SIZE), e->send_size);
+	np_record_int(r, OF(LOCAL_RECV_SIZE), e->recv_size);
+	np_record_int(r, OF(LOCAL_SEND_CALLS), (int64_t)n->sends);
+	np_record_int(r, OF(LOCAL_RECV_CALLS), (int64_t)n->receives);
+	np_record_int(r, OF(LOCAL_BYTES_SENT), (int64_t)n->sent);
+	np_record_int(r, OF(LOCAL_BYTES_RECVD), (int64_t)n->received);
+	np_record_real(r, OF(LOCAL_BYTES_XFERD), told ? sent + received : s->sent);
+	np_record_real(r, OF(LOCAL_BYTES_PER_SEND), per(sent, sends));
+	np_record_real(r, OF(LOCAL_BYTES_PER_RECV), per(received, receives));
+	np_record_int(r, OF(LOCAL_TRANSPORT_RETRANS), e->closing.retrans);
+	np_record_int(r, OF(LOCAL_SOCKET_PRIO), e->prio);
+	np_record_int(r, OF(LOCAL_SOCKET_TOS), e->tos);
+	report_cpu(s, far, &e->closing.cpu, r);
+	NP_MARK_IF(!told || sends <= 0, r, OF(LOCAL_BYTES_PER_SEND));
+	NP_MARK_IF(!told || receives <= 0, r, OF(LOCAL_BYTES_PER_RECV));
+	NP_MARK_IF(!told, r, OF(LOCAL_SEND_CALLS), OF(LOCAL_RECV_CALLS), OF(LOCAL_BYTES_SENT),
+		   OF(LOCAL_BYTES_RECVD), OF(LOCAL_BYTES_XFERD));
+	NP_MARK_IF(far && s->p->no_control, r, OF(LSS_SIZE), OF(LSR_SIZE), OF(LSS_SIZE_END),
+		   OF(LSR_SIZE_END), OF(LOCAL_SEND_WIDTH), OF(LOCAL_RECV_WIDTH),
+		   OF(LOCAL_SEND_SIZE), OF(LOCAL_RECV_SIZE));
+}
+
 #undef OF
+
+/* Both ends, and the counts that only this one has. */
+static void
+report_both(const struct sums *s, struct np_record *r)
+{
+	/* What netperf prints of a far end with -N. */
+	static const struct np_result no_daemon = {
+		.prio = -1,
+		.tos = -1,
+		.send_size = -1,
+		.recv_size = -1,
+		.closing = { .sndbuf_end = -1, .rcvbuf_end = -1, .retrans = -2 },
+	};
+	const struct np_call_plan *asked = &s->p->near.call;
+	struct np_result near = s->out->tally.end, far = s->out->far.end;
+	const struct np_counts *n = &near.count;
+	bool stream = !s->p->pattern->transactions;
+	bool sends = stream && (s->p->both || s->p->role == NP_LEAD);
+	bool receives = stream && (s->p->both || s->p->role == NP_FOLLOW);
+	int idle = s->p->no_control && stream ? -1 : 0; /* as netperf prints an unused size */
+
+	near.send_width = np_run_used((size_t)near.send_width, (int32_t)asked->send_width);
+	near.recv_width = np_run_used((size_t)near.recv_width, (int32_t)asked->recv_width);
+	near.send_size = sends ? near.send_size : idle;
+	near.recv_size = receives ? near.recv_size : idle;
+	if (!s->out->far.reported) {
+		memset(&far.count, 0xff, sizeof(far.count)); /* -1: not told */
+	}
+	report_end(s, false, &near, r);
+	report_end(s, true, s->p->no_control ? &no_daemon : &far, r);
+	NP_MARK_IF(!sends, r, NP_M_LOCAL_SEND_SIZE);
+	NP_MARK_IF(!receives, r, NP_M_LOCAL_RECV_SIZE);
+	np_record_int(r, NP_M_FAILED_SENDS, (int64_t)n->failed);
+	np_record_int(r, NP_M_LOST_REQUESTS, (int64_t)n->lost);
+	np_record_int(r, NP_M_DUPLICATE_RESPONSES, (int64_t)n->duplicated);
+	np_record_int(r, NP_M_LATE_RESPONSES, (int64_t)n->late);
+	np_record_int(r, NP_M_STRAY_RESPONSES, (int64_t)n->stray);
+	np_record_int(r, NP_M_SURPLUS_RESPONSES, (int64_t)n->surplus);
 }
 
 void
@@ -442,22 +453,22 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 		.paced = (double)t->paced_ns / 1e9,
 		.led = p->both ? (double)t->led_ns / 1e9 : seconds,
 		.followed = p->both ? (double)t->followed_ns / 1e9 : seconds,
-		.sent = (double)t->count.sent,
-		.received = (double)t->count.received,
-		.transactions = (double)t->count.transactions,
+		.sent = (double)t->end.count.sent,
+		.received = (double)t->end.count.received,
+		.transactions = (double)t->end.count.transactions,
 	};
 
 	/* If the far end reports nothing, assume that all that was sent has arrived. Of both
 	 * directions an interrupted test may lack the report of the one that it received. */
-	s.far_received =
-	    far->reported || (p->both && far->received > 0) ? (double)far->received : s.sent;
-	s.far_sent = far->reported ? (double)far->sent : s.received;
+	s.far_received = far->reported || (p->both && far->end.count.received > 0)
+			     ? (double)far->end.count.received
+			     : s.sent;
+	s.far_sent = far->reported ? (double)far->end.count.sent : s.received;
 	memset(r, 0, sizeof(*r));
 	report_rates(&s, r);
 	report_transactions(&s, r);
 	report_asked(&s, r);
-	report_sizes(&s, r);
-	report_counts(&s, r);
+	report_both(&s, r);
 	report_evidence(&s, r);
 	report_transport(&s, r);
 	report_flows(&s, r);
@@ -467,13 +478,11 @@ np_report(const struct np_outcome *out, const struct np_unit *unit, struct np_re
 		np_record_times(r, "connect", t->ramp.hist);
 	}
 	report_clean(&s, r);
-	report_cpu(&s, false, &t->closing.cpu, r);
-	report_cpu(&s, true, &far->cpu, r);
-	np_record_char(r, NP_M_LOCAL_CPU_METHOD, t->closing.cpu.known ? NP_CPU_METHOD : 'U');
+	np_record_char(r, NP_M_LOCAL_CPU_METHOD, t->end.closing.cpu.known ? NP_CPU_METHOD : 'U');
 	/* As in netperf, empty without a control connection. */
 	np_record_char(r, NP_M_REMOTE_CPU_METHOD,
-		       p->no_control    ? '\0'
-		       : far->cpu.known ? far->cpu_method
-					: 'U');
+		       p->no_control                ? '\0'
+		       : far->end.closing.cpu.known ? far->cpu_method
+						    : 'U');
 	np_record_text(r, NP_M_SD_UNITS, unit->letter == 'x' ? "usec/Tran" : "usec/KB");
 }

@@ -255,9 +255,9 @@ report_results(struct np_server *s, struct np_chan *c, const struct np_dialect *
 		np_log(s->log, NP_LOG_DEBUG,
 		       "%s: %s %s ended: %llu bytes received, %llu sent, %llu transactions",
 		       s->peer, run->plan->transport->name, run->plan->pattern->name,
-		       (unsigned long long)tally.count.received,
-		       (unsigned long long)tally.count.sent,
-		       (unsigned long long)tally.count.transactions);
+		       (unsigned long long)tally.end.count.received,
+		       (unsigned long long)tally.end.count.sent,
+		       (unsigned long long)tally.end.count.transactions);
 		dialect->encode_results(dialect, run->plan, &tally, message);
 		rc = np_server_answer(c, message, err);
 	}

@@ -15,8 +15,7 @@ enum { NP_FAR_ENGINE_MAX = 16 };
 
 /* What the far end granted and counted, as far as the dialect carries it. -1: not told. */
 struct np_far {
-	int sndbuf, rcvbuf;       /* right after its socket was made */
-	int send_size, recv_size; /* bytes of a call in force */
+	struct np_result end; /* counters and what is known at the close: only if reported */
 	bool nodelay;
 	uint32_t port;     /* of its (first) data socket */
 	uint64_t token;    /* to be echoed before it sends datagrams; 0: none */
@@ -27,28 +26,17 @@ struct np_far {
 	bool resets;                 /* it accepts a reset as the end of a stream */
 	char path[NP_UNIX_PATH_MAX]; /* of its data socket, in the UNIX domain; else empty */
 	uint8_t mac[NP_ETH_MAC];     /* of its interface, in tests of the link layer */
-	int send_width, recv_width;
-	int prio, tos;
 	bool measures_cpu;
 	uint32_t flows;                 /* data connections that it waits for */
 	uint32_t threads;               /* its workers */
 	char cpus[NP_CPU_TURNS_TEXT];   /* that they are bound to in turn; empty: not told */
 	char engine[NP_FAR_ENGINE_MAX]; /* that drives its end; empty: not told */
 
-	bool reported;  /* the members below are valid */
+	bool reported;  /* the results came, and the members below are valid */
 	bool truncated; /* received: lower 32 bits of a stream; no bytes told of transactions */
-	int sndbuf_end, rcvbuf_end;
-	uint64_t sent, received; /* bytes */
-	int64_t sends, receives; /* calls */
-	int retrans;
 	uint32_t established; /* data connections that took part */
-	struct np_skew skew;  /* of its workers */
 	double elapsed;       /* seconds */
-	int64_t failed_sends;
-	int64_t transactions;
-	struct np_cpu_use cpu;
-	char cpu_method; /* netperf's letter; 'U': not told, '?': unknown to this program */
-	char cong[NP_CONG_MAX];
+	char cpu_method;      /* netperf's letter; 'U': not told, '?': unknown to this program */
 };
 
 struct np_dialect {
@@ -85,7 +73,7 @@ int np_grant_ports(const uint8_t *frame, struct np_run *run, struct np_err *err)
 /* ENGINES asks which engines of the daemon could drive a test. Only its request is of a dialect. */
 extern const struct np_dialect np_engines_dialect;
 
-/* Add another session's figures: counts add up, the longest `elapsed` counts, the rest stays. */
+/* Add another session's: np_result_add(); flows add up, the longest `elapsed` counts. */
 void np_far_add(struct np_far *sum, const struct np_far *far);
 
 /* Set every member to "not told"; but one flow and one thread, as netperf's daemon has. */

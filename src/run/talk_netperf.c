@@ -202,7 +202,7 @@ omni_encode_results(struct talk *t)
 	struct np_omni_results *m = &t->m.omni_results;
 
 	snprintf(m->cong_control, sizeof(m->cong_control), "%s",
-		 t->p->no_route ? "" : t->tally->closing.cong);
+		 t->p->no_route ? "" : t->tally->end.closing.cong);
 }
 
 static void
@@ -210,9 +210,9 @@ omni_decode_results(struct talk *t)
 {
 	const struct np_omni_results *m = &t->m.omni_results;
 
-	decode_cpu(t->far, t->far->cpu.util, m->cpu_method, m->num_cpus);
-	snprintf(t->far->cong, sizeof(t->far->cong), "%s", m->cong_control);
-	np_text_printable(t->far->cong); /* it may be shown on a terminal */
+	decode_cpu(t->far, m->cpu_method, m->num_cpus);
+	snprintf(t->result->closing.cong, sizeof(t->result->closing.cong), "%s", m->cong_control);
+	np_text_printable(t->result->closing.cong); /* it may be shown on a terminal */
 }
 
 /* The length may be seconds or bytes, so only the far end's close ends the test. */
@@ -270,11 +270,12 @@ decode_maerts_request(struct talk *t)
 static void
 decode_utilisation(struct np_far *far, int32_t method, int32_t cpus)
 {
-	decode_cpu(far, far->cpu.util, method, cpus);
-	if (far->cpu.known) {
-		far->cpu.user = far->cpu.system = far->cpu.iowait = -1;
-		far->cpu.irq = far->cpu.softirq = far->cpu.peak = -1;
-		far->cpu.peak_id = -1;
+	struct np_cpu_use *cpu = &far->end.closing.cpu;
+
+	decode_cpu(far, method, cpus);
+	if (cpu->known) {
+		cpu->user = cpu->system = cpu->iowait = cpu->irq = cpu->softirq = cpu->peak = -1;
+		cpu->peak_id = -1;
 	}
 }
 
@@ -296,7 +297,7 @@ decode_stream_results(struct talk *t)
 static void
 decode_rr_results(struct talk *t)
 {
-	t->far->received = 0;
+	t->result->count.received = 0;
 	decode_utilisation(t->far, t->m.rr_results.cpu_method, t->m.rr_results.num_cpus);
 }
 
@@ -313,7 +314,7 @@ decode_unix_results(struct talk *t)
 static void
 decode_unix_rr_results(struct talk *t)
 {
-	t->far->received = 0; /* as in decode_rr_results() */
+	t->result->count.received = 0; /* as in decode_rr_results() */
 	decode_unix_results(t);
 }
 
@@ -420,7 +421,8 @@ static void
 encode_results(const struct np_dialect *d, const struct np_plan *p, const struct np_tally *tally,
 	       uint8_t *frame)
 {
-	struct talk t = { d->code, RESULTS, .p = (struct np_plan *)p, .tally = tally };
+	struct talk t = { d->code, RESULTS, .p = (struct np_plan *)p, .tally = tally,
+			  .result = (struct np_result *)&tally->end };
 
 	/* In netperf, results of SCTP_RR have the code of SCTP_STREAM's. */
 	encode(d, &t, d->code == NP_SCTP_RR ? NP_SCTP_RR_RESULTS : d->code + 2, 0, frame);
@@ -470,7 +472,7 @@ static int
 decode_response(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
 		struct np_err *err)
 {
-	struct talk t = { .kind = RESPONSE, .far = far };
+	struct talk t = { .kind = RESPONSE, .far = far, .result = &far->end };
 	const struct np_transport *transport;
 
 	if (decode(&t, test_of(d), frame, err) != NP_OK) {
@@ -491,7 +493,7 @@ static int
 decode_results(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
 	       struct np_err *err)
 {
-	struct talk t = { .kind = RESULTS, .far = far };
+	struct talk t = { .kind = RESULTS, .far = far, .result = &far->end };
 
 	if (decode(&t, test_of(d), frame, err) != NP_OK) {
 		return err->code;

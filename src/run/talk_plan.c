@@ -212,7 +212,7 @@ static int
 decode_response(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
 		struct np_err *err)
 {
-	struct talk t = { NP_PLAN, RESPONSE, .reads = true, .far = far };
+	struct talk t = { NP_PLAN, RESPONSE, .reads = true, .far = far, .result = &far->end };
 	struct np_grant_message m;
 
 	if (np_tagged_get(&np_tagged_grant, frame, &m, err) != NP_OK ||
@@ -239,7 +239,7 @@ static int
 decode_results(const struct np_dialect *d, const uint8_t *frame, struct np_far *far,
 	       struct np_err *err)
 {
-	struct talk t = { NP_PLAN, RESULTS, .reads = true, .far = far };
+	struct talk t = { NP_PLAN, RESULTS, .reads = true, .far = far, .result = &far->end };
 	struct np_result_message m;
 
 	if (np_tagged_get(&np_tagged_result, frame, &m, err) != NP_OK) {
@@ -248,9 +248,9 @@ decode_results(const struct np_dialect *d, const uint8_t *frame, struct np_far *
 	pass_result(&t, &m);
 	far->reported = true;
 	far->elapsed = (double)m.elapsed_ns / 1e9;
-	decode_cpu(far, m.cpu_util, m.cpu_method, m.num_cpus);
+	decode_cpu(far, m.cpu_method, m.num_cpus);
 	np_text_printable(m.congestion); /* it may be shown on a terminal */
-	snprintf(far->cong, sizeof(far->cong), "%s", m.congestion);
+	snprintf(far->end.closing.cong, sizeof(far->end.closing.cong), "%s", m.congestion);
 	return NP_OK;
 }
 
@@ -524,12 +524,13 @@ static void
 encode_results(const struct np_dialect *d, const struct np_plan *p, const struct np_tally *tally,
 	       uint8_t *frame)
 {
-	struct talk t = { NP_PLAN, RESULTS, .p = (struct np_plan *)p, .tally = tally };
+	struct talk t = { NP_PLAN, RESULTS, .p = (struct np_plan *)p, .tally = tally,
+			  .result = (struct np_result *)&tally->end };
 	struct np_result_message m;
 
 	np_tagged_init(&np_tagged_result, &m);
 	pass_result(&t, &m);
-	snprintf(m.congestion, sizeof(m.congestion), "%s", tally->closing.cong);
+	snprintf(m.congestion, sizeof(m.congestion), "%s", tally->end.closing.cong);
 	np_tagged_put(&np_tagged_result, &m, frame);
 }
 

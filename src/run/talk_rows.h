@@ -78,21 +78,21 @@ decode_port(uint32_t port, struct np_far *far, struct np_err *err)
 static inline int32_t
 cpu_method(const struct np_tally *t)
 {
-	return t->closing.cpu.known
+	return t->end.closing.cpu.known
 		   ? (int32_t)(strchr(NP_CPU_METHODS, NP_CPU_METHOD) - NP_CPU_METHODS)
 		   : 0;
 }
 
-/* What the far end's figures of processors mean: util in percent, and netperf's method. */
+/* What the far end's figures of processors mean, and netperf's method. */
 static inline void
-decode_cpu(struct np_far *far, double util, int32_t method, int32_t cpus)
+decode_cpu(struct np_far *far, int32_t method, int32_t cpus)
 {
 	bool known = method >= 0 && method < (int32_t)sizeof(NP_CPU_METHODS) - 1;
+	struct np_cpu_use *cpu = &far->end.closing.cpu;
 
 	far->cpu_method = known ? NP_CPU_METHODS[method] : '?';
-	far->cpu.known = far->measures_cpu && util >= 0 && method != 0;
-	far->cpu.util = util;
-	far->cpu.count = cpus > 0 ? cpus : 0;
+	cpu->known = far->measures_cpu && cpu->util >= 0 && method != 0;
+	cpu->count = cpus > 0 ? cpus : 0;
 }
 
 /* ---- A message on its way ---- */
@@ -122,6 +122,7 @@ struct talk {
 	const struct np_run *run;
 	const struct np_tally *tally;
 	struct np_far *far;
+	struct np_result *result;
 
 	struct np_err *err; /* of decoding */
 	int rc;
@@ -187,7 +188,7 @@ direction(const struct np_plan *p)
 static inline uint64_t
 bytes_received(const struct talk *t)
 {
-	const struct np_counts *count = &t->tally->count;
+	const struct np_counts *count = &t->tally->end.count;
 
 	if (t->code != NP_OMNI && t->code != NP_PLAN && t->p->pattern->transactions) {
 		return count->transactions * ((uint32_t)t->p->request + (uint32_t)t->p->response);
@@ -206,7 +207,7 @@ measured_ns(const struct talk *t)
 static inline double
 utilisation(const struct talk *t)
 {
-	const struct np_cpu_use *cpu = &t->tally->closing.cpu;
+	const struct np_cpu_use *cpu = &t->tally->end.closing.cpu;
 	bool tells = t->code == NP_PLAN || t->code == NP_UDP_STREAM || t->code == NP_DG_STREAM;
 
 	return !cpu->known && tells ? -1 : cpu->util;

@@ -54,7 +54,7 @@ be_answered(const struct np_dialect *d, const uint8_t *frame)
 		must(err.code == NP_EPEER && err.msg[0] != '\0');
 	} else if (d->decode_results != NULL) {
 		must(far.reported);
-		must(memchr(far.cong, '\0', sizeof(far.cong)) != NULL);
+		must(memchr(far.end.closing.cong, '\0', sizeof(far.end.closing.cong)) != NULL);
 	}
 }
 

@@ -50,18 +50,18 @@ measure(const struct np_bench *bench, struct np_plan *p, struct np_outcome *out)
 	p->request = p->response = p->pattern->sized ? 1 : -1;
 	p->near.place.measure_cpu = p->far.place.measure_cpu = true;
 	memset(out, 0, sizeof(*out));
-	out->tally.count.sent = 1000;
-	out->tally.count.sends = 10;
-	out->tally.count.received = 1000;
-	out->tally.count.receives = 10;
-	out->tally.count.transactions = 10;
+	out->tally.end.count.sent = 1000;
+	out->tally.end.count.sends = 10;
+	out->tally.end.count.received = 1000;
+	out->tally.end.count.receives = 10;
+	out->tally.end.count.transactions = 10;
 	np_far_init(&out->far);
 	out->tally.plan = p;
 	out->tally.started_ns = 5 * NP_SEC;
 	out->tally.ended_ns = 7 * NP_SEC;
-	out->tally.closing.cpu.known = true;
-	out->tally.closing.cpu.util = 50;
-	out->tally.closing.cpu.count = 4;
+	out->tally.end.closing.cpu.known = true;
+	out->tally.end.closing.cpu.util = 50;
+	out->tally.end.closing.cpu.count = 4;
 }
 
 static void

@@ -131,10 +131,10 @@ count_for(const struct np_bench *b)
 static void
 check_outcome(const struct np_bench *b, const struct np_outcome *out)
 {
-	const struct np_counts *c = &out->tally.count;
+	const struct np_counts *c = &out->tally.end.count;
 
 	assert_true(out->measured);
-	assert_true(!b->pattern->probe || out->tally.closing.mss > 0);
+	assert_true(!b->pattern->probe || out->tally.end.closing.mss > 0);
 	assert_int_equal(out->cause, NP_BY_LOOP);
 	if (b->pattern->transactions) {
 		assert_int_equal(c->transactions, count_for(b));
@@ -145,10 +145,10 @@ check_outcome(const struct np_bench *b, const struct np_outcome *out)
 		return;
 	}
 	if (b->code != NP_TCP_CC) {
-		assert_int_equal(out->far.received, c->sent);
+		assert_int_equal(out->far.end.count.received, c->sent);
 	}
 	if (b->code == NP_OMNI) {
-		assert_int_equal(out->far.sent, c->received);
+		assert_int_equal(out->far.end.count.sent, c->received);
 	}
 	assert_true(out->far.elapsed > 0);
 }
@@ -227,7 +227,7 @@ TEST(a_plan_may_name_what_drives_the_daemons_end)
 		assert_string_equal(m.out.far.engine, "sync");
 		assert_int_equal(m.out.far.flows, 1);
 		assert_int_equal(m.out.far.established, 1);
-		assert_int_equal(m.out.far.failed_sends, 0);
+		assert_int_equal(m.out.far.end.count.failed, 0);
 		assert_int_equal(m.out.far.ids, m.p.ids);
 		np_outcome_free(&m.out);
 	}
@@ -637,7 +637,7 @@ TEST(results_bear_any_code_that_real_daemons_give_them)
 		meet(&m, AF_INET, end_as_given);
 		client_params(&m.p, np_bench_find("TCP_STREAM"), AF_INET, -1000);
 		runs(&m.c, &m.p, NULL, &m.peer, &m.out);
-		assert_int_equal(m.out.far.received, 1234);
+		assert_int_equal(m.out.far.end.count.received, 1234);
 		part(&m);
 	}
 }
@@ -866,7 +866,7 @@ datagram_params(struct np_plan *p, const char *bench)
 static void
 assert_only_ours(const struct np_outcome *out)
 {
-	const struct np_counts *n = &out->tally.count;
+	const struct np_counts *n = &out->tally.end.count;
 
 	assert_int_equal(n->receives, OURS);
 	assert_int_equal(n->received,
@@ -1022,8 +1022,8 @@ TEST(what_icmp_says_hides_no_response)
 		datagram_params(&m.p, "UDP_RR");
 		meet(&m, AF_INET, answer_twice_and_go);
 		runs(&m.c, &m.p, NULL, &m.peer, &m.out);
-		assert_int_equal(m.out.tally.count.transactions, OURS);
-		assert_int_equal(m.out.tally.count.surplus, OURS);
+		assert_int_equal(m.out.tally.end.count.transactions, OURS);
+		assert_int_equal(m.out.tally.end.count.surplus, OURS);
 		part(&m);
 		clear_scene();
 	}
@@ -1046,8 +1046,8 @@ TEST(nor_are_they_beside_a_service)
 	send_datagrams(scene.others[0], &scene.at, 0, 1);
 	pthread_join(thread, NULL);
 	/* That no stranger answered the first one shows in its being given up. */
-	assert_true(out.tally.count.lost >= 1);
-	assert_int_equal(out.tally.count.transactions, OURS);
+	assert_true(out.tally.end.count.lost >= 1);
+	assert_int_equal(out.tally.end.count.transactions, OURS);
 	clear_scene();
 }
 

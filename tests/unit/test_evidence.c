@@ -140,7 +140,7 @@ TEST(both_ends_tell_of_a_stream)
 	assert_true(np_bag_number(m.out.near_bag, "flow.bytes_sent") ==
 		    np_bag_number(m.out.far_bag, "flow.bytes_received"));
 	assert_true(np_bag_number(m.out.near_bag, "flow.bytes_sent") ==
-		    (double)m.out.tally.count.sent);
+		    (double)m.out.tally.end.count.sent);
 	assert_true(np_bag_number(m.out.near_bag, "tcp.bytes_acked") >=
 		    np_bag_number(m.out.near_bag, "flow.bytes_sent"));
 	assert_true(np_bag_number(m.out.far_bag, "tcp.bytes_received") >=
@@ -317,7 +317,7 @@ TEST(requests_have_ids_by_agreement)
 		client_params(&p, np_bench_find("UDP_RR"), AF_INET, -50);
 		p.ids = i == 0;
 		assert_int_equal(np_client_run(&m.c, &p, NULL, &peer, &m.out, &m.err), NP_OK);
-		assert_int_equal(m.out.tally.count.transactions, 50);
+		assert_int_equal(m.out.tally.end.count.transactions, 50);
 		assert_true(np_bag_find(m.out.near_bag, "flow.id_bytes", &bytes));
 		assert_int_equal(bytes.kind, p.ids ? NP_BAG_INT : NP_BAG_UNREAD);
 	}

@@ -161,9 +161,9 @@ TEST(a_count_is_shared_out)
 	assert_int_equal(b.out.sessions, SESSIONS);
 	assert_true(b.out.measured);
 	assert_ptr_equal(t->plan, &b.plan);
-	assert_int_equal(t->count.transactions, 102);
-	assert_int_equal(b.out.far.transactions, 102);
-	assert_int_equal(b.out.far.received, t->count.sent);
+	assert_int_equal(t->end.count.transactions, 102);
+	assert_int_equal(b.out.far.end.count.transactions, 102);
+	assert_int_equal(b.out.far.end.count.received, t->end.count.sent);
 	assert_int_equal(b.out.far.established, SESSIONS);
 	assert_int_equal(np_hist_count(t->hist), 102);
 	assert_int_equal(t->flows, SESSIONS);
@@ -182,9 +182,9 @@ TEST(whole_sends_are_shared_out)
 	make_bed(&b, "TCP_STREAM", -10000, SESSIONS, SERVE);
 	b.plan.near.call.send_size = 1000;
 	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
-	assert_int_equal(b.out.tally.count.sent, 10000);
-	assert_int_equal(b.out.tally.count.sends, 10);
-	assert_int_equal(b.out.far.received, 10000);
+	assert_int_equal(b.out.tally.end.count.sent, 10000);
+	assert_int_equal(b.out.tally.end.count.sends, 10);
+	assert_int_equal(b.out.far.end.count.received, 10000);
 }
 
 TEST(a_stream_goes_each_way)
@@ -199,15 +199,15 @@ TEST(a_stream_goes_each_way)
 	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
 	t = &b.out.tally;
 	assert_int_equal(b.out.sessions, 2);
-	assert_int_equal(t->count.sent, 100000);
-	assert_int_equal(t->count.received, 100000);
+	assert_int_equal(t->end.count.sent, 100000);
+	assert_int_equal(t->end.count.received, 100000);
 	assert_int_equal(t->flow[0].sent, 100000);
 	assert_int_equal(t->flow[0].received, 0);
 	assert_int_equal(t->flow[1].sent, 0);
 	assert_int_equal(t->flow[1].received, 100000);
-	assert_int_equal(b.out.far.received, 100000);
-	assert_int_equal(b.out.far.sent, 100000);
-	assert_true(t->send_size == 1000 && t->recv_size > 0);
+	assert_int_equal(b.out.far.end.count.received, 100000);
+	assert_int_equal(b.out.far.end.count.sent, 100000);
+	assert_true(t->end.send_size == 1000 && t->end.recv_size > 0);
 }
 
 TEST(looks_are_at_the_sum)
@@ -222,7 +222,7 @@ TEST(looks_are_at_the_sum)
 	assert_in_range(b.looks, 1, 10);
 	assert_false(b.odd);
 	assert_true(b.looked.transactions > 0);
-	assert_true(b.looked.transactions <= b.out.tally.count.transactions);
+	assert_true(b.looked.transactions <= b.out.tally.end.count.transactions);
 	assert_true(np_tally_seconds(&b.out.tally) >= 1);
 	assert_ptr_equal(b.client.watch.ctx, &b); /* the client is as it was */
 	assert_null(b.client.gate);
@@ -252,7 +252,7 @@ TEST(one_that_breaks_ends_all)
 	assert_int_equal(run_bed(&b), NP_EPEER);
 	assert_non_null(strstr(b.err.msg, " of 4: lost the control connection"));
 	assert_true(b.out.measured);
-	assert_true(b.out.tally.count.transactions > 0);
+	assert_true(b.out.tally.end.count.transactions > 0);
 	assert_int_equal(b.out.tally.flows, SESSIONS);
 	assert_true(np_now() - began < LONG_S * NP_SEC / 2);
 }
@@ -266,8 +266,8 @@ TEST(one_that_breaks_reports_nothing)
 	b.plan.both = true;
 	b.plan.flows = SESSIONS / 2;
 	assert_int_equal(run_bed(&b), NP_EPEER);
-	assert_true(b.out.tally.count.sent > 0 && b.out.measured);
-	assert_int_equal(b.out.far.received, 0);
+	assert_true(b.out.tally.end.count.sent > 0 && b.out.measured);
+	assert_int_equal(b.out.far.end.count.received, 0);
 }
 
 /* The first that lacks ends them; nothing is closed that was not opened. */
@@ -335,7 +335,7 @@ TEST(a_signal_ends_all)
 	fail_if(run_bed(&b) != NP_OK, "%s", b.err.msg);
 	assert_int_equal(b.out.cause, NP_BY_SIGNAL);
 	assert_int_equal(alarms, 1);
-	assert_true(b.out.tally.count.transactions > 0);
+	assert_true(b.out.tally.end.count.transactions > 0);
 	assert_true(np_now() - began < LONG_S * NP_SEC / 2);
 	leave_bed(&b);
 	pthread_sigmask(SIG_UNBLOCK, &block, NULL);

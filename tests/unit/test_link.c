@@ -369,8 +369,8 @@ TEST(counts_of_more_than_32_bits_come_whole)
 	np_tagged_put(&np_tagged_result, &m, frame);
 	assert_int_equal(
 	    np_dialect(NP_PLAN)->decode_results(np_dialect(NP_PLAN), frame, &far, &err), NP_OK);
-	assert_true(far.received == UINT64_C(5) << 40);
-	assert_true(far.receives == INT64_C(3) << 33);
+	assert_true(far.end.count.received == UINT64_C(5) << 40);
+	assert_true(far.end.count.receives == INT64_C(3) << 33);
 	assert_true(far.elapsed > 2.4 && far.elapsed < 2.6);
 	assert_false(far.truncated);
 	memset(frame + 16, 0xff, 8); /* the value of the first field */

@@ -472,7 +472,7 @@ TEST(sctp_rr_has_the_words_of_tcp_rr)
 {
 	struct np_rr_request m = rr_request;
 	struct np_plan p = sctp_plan(NP_SCTP_RR, np_rr_request_layout, &m);
-	struct np_tally t = { .plan = &p, .count = { .transactions = 7 } };
+	struct np_tally t = { .plan = &p, .end.count = { .transactions = 7 } };
 	struct np_rr_results results;
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;

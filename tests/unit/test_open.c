@@ -120,7 +120,7 @@ finds_no_room(void)
 	ends_make(&e);
 	ends_run(&e, LENGTH_MS * NP_MSEC);
 	take(&e.client, &t);
-	assert_int_equal(t.count.received, t.open.answered * (1 << 17));
+	assert_int_equal(t.end.count.received, t.open.answered * (1 << 17));
 	return t.open.count.begun > 2;
 }
 
@@ -346,10 +346,10 @@ TEST(what_nobody_answers_is_at_the_top)
 	end_join(&client);
 	take(&client, &t);
 	assert_int_equal(t.open.answered, 0);
-	assert_int_equal(t.count.lost, t.open.count.begun); /* also what was due at the end */
+	assert_int_equal(t.end.count.lost, t.open.count.begun); /* also what was due at the end */
 	assert_int_equal(np_hist_percentile(t.hist, 0.01), NP_HIST_NEVER);
 	assert_true(t.flow[0].sent > 0 && t.flow[1].sent > 0);
-	assert_int_equal(t.flow[0].sent + t.flow[1].sent, t.count.sent);
+	assert_int_equal(t.flow[0].sent + t.flow[1].sent, t.end.count.sent);
 	assert_in_range(t.open.outage.ns, LENGTH_MS * NP_MSEC / 2, LENGTH_MS * NP_MSEC);
 	assert_int_equal(t.open.outage.at_ns, 0);
 	close(far.fd);

@@ -136,8 +136,8 @@ check_tally(struct np_run *run, bool active)
 		moved += t.flow[i].sent + t.flow[i].received;
 		transactions += t.flow[i].transactions;
 	}
-	assert_int_equal(moved, np_counts_bytes(&t.count));
-	assert_int_equal(transactions, t.count.transactions);
+	assert_int_equal(moved, np_counts_bytes(&t.end.count));
+	assert_int_equal(transactions, t.end.count.transactions);
 }
 
 /* Did an end find the other one gone? Who is done first resets what it has not accepted. */

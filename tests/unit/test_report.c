@@ -31,11 +31,11 @@ two_seconds(struct reported *t, const char *bench)
 						 .started_ns = 5 * NP_SEC,
 						 .ended_ns = 7 * NP_SEC,
 						 .led_ns = 2 * NP_SEC,
-						 .closing.cpu = {
+						 .end.closing.cpu = {
 						     .known = true, .util = 50, .count = 4 } } };
 	np_far_init(&t->out.far);
 	t->out.far.reported = true;
-	t->out.far.sends = t->out.far.receives = 0;
+	t->out.far.end.count.sends = t->out.far.end.count.receives = 0;
 }
 
 static void
@@ -59,10 +59,10 @@ TEST(bytes_by_call_are_each_ends_own)
 	struct reported t;
 
 	two_seconds(&t, "UDP_STREAM");
-	t.out.tally.count.sent = UINT64_C(100000);
-	t.out.tally.count.sends = 100;
-	t.out.far.received = 60000;
-	t.out.far.receives = 60;
+	t.out.tally.end.count.sent = UINT64_C(100000);
+	t.out.tally.end.count.sends = 100;
+	t.out.far.end.count.received = 60000;
+	t.out.far.end.count.receives = 60;
 	report(&t, 'm');
 	assert_real(&t.r, NP_M_LOCAL_BYTES_PER_SEND, 1000);
 	assert_real(&t.r, NP_M_REMOTE_BYTES_PER_RECV, 1000);
@@ -77,7 +77,7 @@ TEST(what_a_far_end_did_only_its_results_tell)
 	struct reported t;
 
 	two_seconds(&t, "TCP_STREAM");
-	t.out.tally.count.sent = 60000;
+	t.out.tally.end.count.sent = 60000;
 	t.out.far.reported = false;
 	report(&t, 'm');
 	assert_false(np_record_known(&t.r, NP_M_REMOTE_RECV_THROUGHPUT));
@@ -85,7 +85,7 @@ TEST(what_a_far_end_did_only_its_results_tell)
 
 	two_seconds(&t, "UDP_STREAM");
 	t.p.role = NP_FOLLOW;
-	t.out.tally.count.received = 60000;
+	t.out.tally.end.count.received = 60000;
 	t.out.far.reported = false;
 	report(&t, 'm');
 	assert_false(np_record_known(&t.r, NP_M_REMOTE_SEND_THROUGHPUT));
@@ -100,8 +100,8 @@ TEST(each_half_has_its_own_seconds)
 	two_seconds(&t, "TCP_STREAM");
 	t.p.both = true;
 	t.out.tally.followed_ns = NP_SEC;
-	t.out.tally.count.sent = t.out.far.received = 1000000;
-	t.out.tally.count.received = t.out.far.sent = 500000;
+	t.out.tally.end.count.sent = t.out.far.end.count.received = 1000000;
+	t.out.tally.end.count.received = t.out.far.end.count.sent = 500000;
 	report(&t, 'm');
 	assert_real(&t.r, NP_M_LOCAL_SEND_THROUGHPUT, 4);
 	assert_real(&t.r, NP_M_LOCAL_RECV_THROUGHPUT, 4);
@@ -112,11 +112,11 @@ TEST(each_half_has_its_own_seconds)
 
 	/* Interrupted: the half that received ended last, and has no report. */
 	t.p.near.call.offered = 1000000;
-	t.out.tally.send_size = 1000;
+	t.out.tally.end.send_size = 1000;
 	t.out.tally.led_ns = NP_SEC;
 	t.out.tally.followed_ns = 2 * NP_SEC;
 	t.out.far.reported = false;
-	t.out.far.received = 250000;
+	t.out.far.end.count.received = 250000;
 	report(&t, 'm');
 	assert_real(&t.r, NP_M_SENT_RATE, 1000);
 	assert_real(&t.r, NP_M_THROUGHPUT, 2 + 2);
@@ -128,8 +128,8 @@ TEST(cpu_figures_are_of_the_time_between_readings)
 	struct reported t;
 
 	two_seconds(&t, "TCP_RR");
-	t.out.tally.count.transactions = 1000;
-	t.out.tally.closing.cpu.util = t.out.tally.closing.cpu.peak = 100;
+	t.out.tally.end.count.transactions = 1000;
+	t.out.tally.end.closing.cpu.util = t.out.tally.end.closing.cpu.peak = 100;
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_LOCAL_CPU_UTIL, 100);
 	assert_real(&t.r, NP_M_LOCAL_CPU_PEAK_UTIL, 100);
@@ -143,7 +143,7 @@ TEST(connections_count_where_they_are_the_unit)
 	struct np_bench omni;
 
 	two_seconds(&t, "TCP_CC");
-	t.out.tally.count.transactions = 500;
+	t.out.tally.end.count.transactions = 500;
 	report(&t, 'm');
 	assert_real(&t.r, NP_M_THROUGHPUT, 250);
 	assert_real(&t.r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
@@ -168,7 +168,7 @@ TEST(latency_knows_of_bursts_and_pacing)
 	two_seconds(&t, "TCP_RR");
 	t.p.request = t.p.response = 1;
 	t.p.burst = 3;
-	t.out.tally.count.transactions = 1000;
+	t.out.tally.end.count.transactions = 1000;
 	t.out.tally.paced_ns = NP_SEC;
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_TRANSACTION_RATE, 500);
@@ -197,7 +197,7 @@ TEST(latency_knows_of_flows)
 	two_seconds(&t, "TCP_RR");
 	t.p.flows = 20;
 	t.out.tally.flows = 10; /* the daemon has granted no more */
-	t.out.tally.count.transactions = 1000;
+	t.out.tally.end.count.transactions = 1000;
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_TRANSACTION_RATE, 500);
 	assert_real(&t.r, NP_M_RT_LATENCY, 20000);
@@ -218,7 +218,7 @@ TEST(latency_knows_of_flows_that_are_not_there)
 
 	two_seconds(&t, "TCP_RR");
 	t.p.flows = t.out.tally.flows = 8;
-	t.out.tally.count.transactions = 2;
+	t.out.tally.end.count.transactions = 2;
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_RT_LATENCY, 8e6); /* of all that wait for an answer */
 	t.p.length = -2;
@@ -226,11 +226,11 @@ TEST(latency_knows_of_flows_that_are_not_there)
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_RT_LATENCY, 2e6);
 	flow[0].transactions = 4; /* the second flow was done after a quarter of the time */
-	t.out.tally.count.transactions = 5;
+	t.out.tally.end.count.transactions = 5;
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_RT_LATENCY, 5e5);
 	t.p.ramp = 4;
-	t.out.tally.count.transactions = 1000;
+	t.out.tally.end.count.transactions = 1000;
 	t.out.tally.hist = np_hist_new();
 	np_hist_record(t.out.tally.hist, 8 * NP_MSEC);
 	report(&t, 'x');
@@ -272,7 +272,7 @@ TEST(flows_are_compared)
 	struct reported t;
 
 	two_seconds(&t, "TCP_RR");
-	t.out.tally.count.transactions = 600;
+	t.out.tally.end.count.transactions = 600;
 	report(&t, 'x');
 	assert_real(&t.r, NP_M_MIN_FLOW_THROUGHPUT, 300);
 	assert_real(&t.r, NP_M_MAX_FLOW_THROUGHPUT, 300);

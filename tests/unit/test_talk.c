@@ -426,50 +426,50 @@ open_daemon_end(struct end *e, const struct np_bench *b)
 
 /* Figures that no other field has. */
 static const struct np_tally figures = {
-	.count = { .sent = 1001,
-		   .sends = 1002,
-		   .received = 1003,
-		   .receives = 1004,
-		   .transactions = 1005,
-		   .failed = 1006 },
+	.end.count = { .sent = 1001,
+		       .sends = 1002,
+		       .received = 1003,
+		       .receives = 1004,
+		       .transactions = 1005,
+		       .failed = 1006 },
 	.started_ns = 1000000000,
 	.ended_ns = 3500000000,
 	.led_ns = 2500000000,
-	.closing = { .sndbuf_end = 2001,
-		     .rcvbuf_end = 2002,
-		     .retrans = 2003,
-		     .cpu = { .known = true, .util = 98, .count = 2 },
-		     .cong = "re\x1bno" },
+	.end.closing = { .sndbuf_end = 2001,
+			 .rcvbuf_end = 2002,
+			 .retrans = 2003,
+			 .cpu = { .known = true, .util = 98, .count = 2 },
+			 .cong = "re\x1bno" },
 };
 
 static void
 check_report(const struct np_bench *b, const struct np_far *far)
 {
-	const struct np_counts *c = &figures.count;
+	const struct np_counts *c = &figures.end.count;
 
 	assert_true(far->reported);
 	assert_true(fabs(far->elapsed - 2.5) < 1e-6);
 	/* As it was read: not related to the time of the test. */
-	assert_true(fabs(far->cpu.util - 98) < 1e-3);
+	assert_true(fabs(far->end.closing.cpu.util - 98) < 1e-3);
 	if (b->code == NP_STREAM_RR || b->code == NP_DG_RR) {
-		assert_int_equal(far->transactions, c->transactions);
+		assert_int_equal(far->end.count.transactions, c->transactions);
 	} else if (b->code != NP_TCP_CC) {
-		assert_int_equal(far->received, c->received);
-		assert_int_equal(far->receives, c->receives);
+		assert_int_equal(far->end.count.received, c->received);
+		assert_int_equal(far->end.count.receives, c->receives);
 	}
 	if (b->code == NP_OMNI || b->code == NP_PLAN) {
-		assert_int_equal(far->sent, c->sent);
-		assert_int_equal(far->sends, c->sends);
-		assert_int_equal(far->sndbuf_end, 2001);
-		assert_int_equal(far->rcvbuf_end, 2002);
-		assert_int_equal(far->retrans, 2003);
-		assert_int_equal(far->transactions, c->transactions);
-		assert_string_equal(far->cong, "re?no"); /* fit for a terminal */
+		assert_int_equal(far->end.count.sent, c->sent);
+		assert_int_equal(far->end.count.sends, c->sends);
+		assert_int_equal(far->end.closing.sndbuf_end, 2001);
+		assert_int_equal(far->end.closing.rcvbuf_end, 2002);
+		assert_int_equal(far->end.closing.retrans, 2003);
+		assert_int_equal(far->end.count.transactions, c->transactions);
+		assert_string_equal(far->end.closing.cong, "re?no"); /* fit for a terminal */
 	} else {
-		assert_int_equal(far->sends, -1);
-		assert_int_equal(far->sndbuf_end, -1);
+		assert_int_equal(far->end.count.sends, -1);
+		assert_int_equal(far->end.closing.sndbuf_end, -1);
 	}
-	assert_int_equal(far->failed_sends, b->code == NP_PLAN ? (int64_t)c->failed : -1);
+	assert_int_equal(far->end.count.failed, b->code == NP_PLAN ? (int64_t)c->failed : -1);
 }
 
 /* The path of the UNIX domain is all there is to find the daemon's socket by. */
@@ -502,8 +502,8 @@ check_answers(const struct np_bench *b)
 	assert_int_equal(d->decode_response(d, frame, &far, &err), NP_OK);
 	assert_int_equal(far.port, np_addr_port(&e.run.end.local));
 	check_path(&e.run.end.local, &far);
-	assert_int_equal(far.sndbuf, e.run.end.sndbuf);
-	assert_int_equal(far.rcvbuf, e.run.end.rcvbuf);
+	assert_int_equal(far.end.sndbuf, e.run.end.sndbuf);
+	assert_int_equal(far.end.rcvbuf, e.run.end.rcvbuf);
 	assert_int_equal(far.nodelay, b->transport->family == 0 || b->code == NP_PLAN);
 	assert_int_equal(far.flows, 1);
 	assert_false(far.reported);
@@ -662,14 +662,14 @@ TEST(remote_processors_count_where_they_were_asked_for)
 	assert_int_equal(np_dialect(NP_STREAM_STREAM)
 			     ->decode_results(np_dialect(NP_STREAM_STREAM), frame, &far, &err),
 			 NP_OK);
-	assert_false(far.cpu.known);
+	assert_false(far.end.closing.cpu.known);
 	far.measures_cpu = true;
 	assert_int_equal(np_dialect(NP_STREAM_STREAM)
 			     ->decode_results(np_dialect(NP_STREAM_STREAM), frame, &far, &err),
 			 NP_OK);
-	assert_true(far.cpu.known);
-	assert_true(fabs(far.cpu.util - 40) < 1e-6);
-	assert_int_equal(far.cpu.count, sysconf(_SC_NPROCESSORS_ONLN));
+	assert_true(far.end.closing.cpu.known);
+	assert_true(fabs(far.end.closing.cpu.util - 40) < 1e-6);
+	assert_int_equal(far.end.closing.cpu.count, sysconf(_SC_NPROCESSORS_ONLN));
 	assert_int_equal(far.cpu_method, NP_CPU_METHOD);
 }
 
@@ -687,7 +687,7 @@ TEST(remote_processors_that_were_not_measured_are_not_known)
 	far.measures_cpu = true;
 	assert_int_equal(
 	    np_dialect(NP_OMNI)->decode_results(np_dialect(NP_OMNI), frame, &far, &err), NP_OK);
-	assert_false(far.cpu.known);
+	assert_false(far.end.closing.cpu.known);
 }
 
 /* What is not told of one of them is not known of the sum. */
@@ -698,29 +698,31 @@ TEST(far_ends_add_up)
 	np_far_init(&a);
 	np_far_init(&b);
 	a.reported = b.reported = true;
-	a.sent = 1;
-	a.received = b.received = 10;
-	a.sends = b.sends = 5;
-	a.retrans = 3;
-	a.transactions = b.transactions = 7;
+	a.end.count.sent = 1;
+	a.end.count.received = b.end.count.received = 10;
+	a.end.count.sends = b.end.count.sends = 5;
+	a.end.closing.retrans = 3;
+	a.end.count.transactions = b.end.count.transactions = 7;
 	a.elapsed = 1;
 	b.elapsed = 2;
-	a.sndbuf = 100;
-	b.sndbuf = 200;
-	b.send_size = 50;
+	a.end.sndbuf = 100;
+	b.end.sndbuf = 200;
+	b.end.send_size = 50; /* with --both only one of them sends */
+	b.end.send_width = 3;
 	np_far_add(&a, &b);
 	assert_true(a.reported);
 	assert_int_equal(a.flows, 2);
 	assert_int_equal(a.established, 2);
-	assert_int_equal(a.sent, 1);
-	assert_int_equal(a.received, 20);
-	assert_int_equal(a.sends, 10);
-	assert_int_equal(a.receives, -1);
-	assert_int_equal(a.retrans, -1);
-	assert_int_equal(a.transactions, 14);
+	assert_int_equal(a.end.count.sent, 1);
+	assert_int_equal(a.end.count.received, 20);
+	assert_int_equal(a.end.count.sends, 10);
+	assert_int_equal(a.end.count.receives, -1);
+	assert_int_equal(a.end.closing.retrans, -1);
+	assert_int_equal(a.end.count.transactions, 14);
 	assert_true(a.elapsed == 2);
-	assert_int_equal(a.sndbuf, 100);
-	assert_int_equal(a.send_size, 50);
+	assert_int_equal(a.end.sndbuf, 100);
+	assert_int_equal(a.end.send_size, 50);
+	assert_int_equal(a.end.send_width, 3);
 	b.reported = false;
 	np_far_add(&a, &b);
 	assert_false(a.reported);

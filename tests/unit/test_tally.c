@@ -30,15 +30,15 @@ TEST(a_tally_outlives_its_run)
 	assert_int_equal(np_tally_take(&e.client.run, &near, &err), NP_OK);
 	assert_int_equal(np_tally_take(&e.server.run, &far, &err), NP_OK);
 	ends_free(&e);
-	assert_int_equal(near.count.transactions, TRANSACTIONS);
-	assert_int_equal(near.count.sent, far.count.received);
-	assert_int_equal(near.count.received, far.count.sent);
-	assert_int_equal(np_counts_bytes(&near.count), np_counts_bytes(&far.count));
-	assert_int_equal(near.count.sends, TRANSACTIONS);
+	assert_int_equal(near.end.count.transactions, TRANSACTIONS);
+	assert_int_equal(near.end.count.sent, far.end.count.received);
+	assert_int_equal(near.end.count.received, far.end.count.sent);
+	assert_int_equal(np_counts_bytes(&near.end.count), np_counts_bytes(&far.end.count));
+	assert_int_equal(near.end.count.sends, TRANSACTIONS);
 	assert_int_equal(np_hist_count(near.hist), TRANSACTIONS);
 	assert_true(np_tally_seconds(&near) > 0);
-	assert_true(near.closing.mss > 0);
-	assert_true(near.sndbuf > 0 && near.send_size > 0 && near.send_width > 0);
+	assert_true(near.end.closing.mss > 0);
+	assert_true(near.end.sndbuf > 0 && near.end.send_size > 0 && near.end.send_width > 0);
 	assert_int_equal(near.flows, 1);
 	assert_null(near.flow); /* one flow is the sum */
 	np_tally_free(&near);
@@ -77,7 +77,7 @@ TEST(each_flow_has_its_row)
 	assert_int_equal(t.flow[0].tcp.retransmitted_segments, 0);
 	assert_int_equal(t.flow[1].tcp.retransmitted_segments, 0);
 	assert_int_equal(t.flow[2].tcp.rtt_us, -1);
-	assert_int_equal(t.closing.retrans, -1);
+	assert_int_equal(t.end.closing.retrans, -1);
 }
 
 /* Of MPTCP's subflows the count may be less than before: one of them has gone. */
@@ -102,7 +102,7 @@ TEST(a_window_counts_what_is_known_before_and_after)
 		run.closing.retrans = 4;
 		run.retrans_before = before[i];
 		assert_int_equal(np_tally_take(&run, &first, &err), NP_OK);
-		assert_int_equal(first.closing.retrans, left[i]);
+		assert_int_equal(first.end.closing.retrans, left[i]);
 	}
 }
 
@@ -181,19 +181,20 @@ TEST(tallies_are_joined)
 {
 	struct np_flow_result *rows = calloc(2, sizeof(*rows));
 	FREED_BY(np_tally_free)
-	struct np_tally a = { .started_ns = 200, .ended_ns = 300, .flows = 1, .send_size = 10 };
-	struct np_tally b = { .started_ns = 100, .ended_ns = 250, .flows = 2, .recv_size = 20 };
+	struct np_tally a = { .started_ns = 200, .ended_ns = 300, .flows = 1, .end.send_size = 10 };
+	struct np_tally b = { .started_ns = 100, .ended_ns = 250, .flows = 2, .end.recv_size = 20 };
 	struct np_err err;
 
 	a.led_ns = 100; /* each half is divided by its own window */
 	b.followed_ns = 150;
 
-	a.count = (struct np_counts){ .sent = 1, .sends = 2, .transactions = 3, .lost = 4 };
-	b.count = (struct np_counts){ .sent = 10, .received = 5, .transactions = 30, .late = 1 };
-	a.closing.retrans = 7;
+	a.end.count = (struct np_counts){ .sent = 1, .sends = 2, .transactions = 3, .lost = 4 };
+	b.end.count =
+	    (struct np_counts){ .sent = 10, .received = 5, .transactions = 30, .late = 1 };
+	a.end.closing.retrans = 7;
 	a.only =
 	    (struct np_flow_result){ .tcp = { 9, 7, -1, -1, -1, -1 }, .cpu = -1, .napi_id = -1 };
-	b.closing.retrans = 70;
+	b.end.closing.retrans = 70;
 	a.hist = np_hist_new();
 	b.hist = np_hist_new();
 	np_hist_record(a.hist, 1000);
@@ -216,15 +217,15 @@ TEST(tallies_are_joined)
 	assert_int_equal(a.ended_ns, 300);
 	assert_int_equal(a.led_ns, 100);
 	assert_int_equal(a.followed_ns, 150);
-	assert_int_equal(a.count.sent, 11);
-	assert_int_equal(a.count.received, 5);
-	assert_int_equal(a.count.transactions, 33);
-	assert_int_equal(a.count.lost, 4);
-	assert_int_equal(a.count.late, 1);
-	assert_int_equal(a.closing.retrans, 77);
+	assert_int_equal(a.end.count.sent, 11);
+	assert_int_equal(a.end.count.received, 5);
+	assert_int_equal(a.end.count.transactions, 33);
+	assert_int_equal(a.end.count.lost, 4);
+	assert_int_equal(a.end.count.late, 1);
+	assert_int_equal(a.end.closing.retrans, 77);
 	assert_int_equal(np_hist_count(a.hist), 2);
-	assert_int_equal(a.send_size, 10);
-	assert_int_equal(a.recv_size, 20);
+	assert_int_equal(a.end.send_size, 10);
+	assert_int_equal(a.end.recv_size, 20);
 	assert_int_equal(a.flows, 3);
 	assert_int_equal(a.flow[0].transactions, 3);
 	assert_int_equal(a.flow[0].tcp.data_segments, 9);
@@ -237,11 +238,11 @@ TEST(tallies_are_joined)
 	assert_int_equal(a.workers, 3);
 	assert_int_equal(a.worker[0].began_ns, 105); /* of the window that all have now */
 	assert_int_equal(a.worker[2].ended_ns, 140);
-	assert_int_equal(a.skew.begin_ns, 104);
-	assert_int_equal(a.skew.end_ns, 60);
-	b = (struct np_tally){ .flows = 1, .closing.retrans = -1 };
+	assert_int_equal(a.end.skew.begin_ns, 104);
+	assert_int_equal(a.end.skew.end_ns, 60);
+	b = (struct np_tally){ .flows = 1, .end.closing.retrans = -1 };
 	assert_int_equal(np_tally_join(&a, &b, &err), NP_OK);
-	assert_int_equal(a.closing.retrans, -1);
+	assert_int_equal(a.end.closing.retrans, -1);
 	assert_int_equal(a.flows, 4);
 	assert_int_equal(a.started_ns, 100); /* that one never began */
 }

@@ -248,8 +248,8 @@ TEST(a_tally_is_of_all_workers)
 	assert_int_equal(np_tally_take(&e.client.run, &t, &err), NP_OK);
 	assert_int_equal(np_hist_count(t.hist), COUNT);
 	assert_int_equal(t.workers, 3);
-	assert_in_range(t.skew.begin_ns, 0, t.ended_ns - t.started_ns);
-	assert_in_range(t.skew.end_ns, 0, t.ended_ns - t.started_ns);
+	assert_in_range(t.end.skew.begin_ns, 0, t.ended_ns - t.started_ns);
+	assert_in_range(t.end.skew.end_ns, 0, t.ended_ns - t.started_ns);
 	for (uint32_t i = 0; i < t.workers; i++) {
 		assert_int_equal(t.worker[i].flows, 2);
 		assert_in_range(t.worker[i].transactions, COUNT / 3, COUNT / 3 + 1);

@@ -113,7 +113,7 @@ check_trial(struct bed *b)
 
 	fail_if(np_trial(&b->trial, &r, &err) != NP_OK, "%s", err.msg);
 	assert_true(r.out.measured);
-	assert_int_equal(r.out.tally.count.transactions, TRANSACTIONS);
+	assert_int_equal(r.out.tally.end.count.transactions, TRANSACTIONS);
 	assert_true(np_record_get_real(&r.record, NP_M_THROUGHPUT) > 0);
 	assert_true(np_bag_number(r.out.near_bag, "flow.transactions") == TRANSACTIONS);
 	np_trial_result_free(&r);
