@@ -140,6 +140,10 @@ np_stray_settled(struct np_cli *cli)
 		note_wrong_end(cli, 'm', from->send_size, to->send_size, near, true);
 		note_wrong_end(cli, 'M', to->recv_size, from->recv_size, !near, false);
 	}
+	if (cli->output.interim_s > 0 && (cli->bench.flags & NP_B_SPARSE) != 0) {
+		NP_NOTE(&cli->notes, "-D: ignored, as in netperf: %s has no interim results\n",
+			cli->bench.name);
+	}
 	note_alone(cli, cli->target.nat && cli->target.key.count == 0, "--nat", "--key-file");
 	note_alone(cli, cli->strict && cli->rate == 0, "--strict", "--rate");
 	note_alone(cli, cli->evidence.sample_ms > 0 && (cli->evidence.caps & NP_CAP_TEST) == 0,

@@ -31,7 +31,7 @@ def of_test(test: str, says: str, *words: str) -> "List[Ask]":
 GLOBAL = [
     Ask("-4 -H ::1", "resolve"), Ask("-6 -H 127.0.0.1", "resolve"), Ask("-a 3", "power of two"), Ask("-A 3", "power of two"),
     Ask("-b 100000 -w 1", "of this pace was kept", "TCP_RR"), Ask("-c", "could not be measured", how="blind"),
-    Ask("-C", "could not be measured", how="far"), Ask("-D 0.0001", "0.001"), Ask("-f Z", "not a unit"), Ask("-F /nosuch", "fill file"),
+    Ask("-C", "could not be measured", how="far"), Ask("-D 0.0001", "0.001"), Ask("-D 1", "no interim results", "DG_RR"), Ask("-f Z", "not a unit"), Ask("-F /nosuch", "fill file"),
     Ask("-F zero-page", "only streams", "TCP_RR"), Ask("-F zero-page", "only streams", "UDP_STREAM"), Ask("-F zero-page -k 1", "write to the buffers"),
     Ask("-F ,zero-page", "only streams", "TCP_SENDFILE"),
     Ask("-H nosuch.invalid", "resolve"), Ask("-i 1000,31 -l 0.01", "as in netperf"), Ask("-I 90", "95% and 99%"), Ask("--clean 1", "--clean"),

@@ -179,7 +179,8 @@ def rules(c: Case) -> Case:
     if c.unix:
         if c.rr or c.engine == "spin,epoll":
             off("burst", "engine")
-        off("family", "real", "delay", "mbit", "loss", "late", "mute", "down", "down_s", "one_port", "stations", "both", "beside")
+        off("family", "real", "delay", "mbit", "loss", "late", "mute", "down", "down_s", "one_port", "stations", "both",
+            "beside", "interim")
     if c.test in ("TCP_CC", "TCP_CRR", "MPTCP_CRR"):
         off("burst", "stations", "one_port" if c.flows > 1 else "burst")
     if c.test.endswith("_CC"):
