@@ -301,8 +301,7 @@ static uint64_t
 memory_now(const char *name, uint64_t unknown)
 {
 	uint64_t bytes = unknown;
-	int error;
-	char *text = np_file_all(&error, "", "/proc/self/status");
+	char *text = np_file_all("", "/proc/self/status");
 	const char *at = text != NULL ? strstr(text, name) : NULL;
 
 	if (at != NULL) {

@@ -374,7 +374,6 @@ keep_warm_up(struct control *c, uint64_t now)
 {
 	struct np_run *run = c->d->run;
 	uint64_t until;
-	struct np_err err;
 
 	if (!begin_warm_up(c, now)) {
 		/* Look often at first, later every 2 ms. */
@@ -386,7 +385,7 @@ keep_warm_up(struct control *c, uint64_t now)
 	}
 	c->warm = true;
 	if (run->plan->near.place.measure_cpu) {
-		(void)np_cpu_read(NULL, &c->cpu, &err);
+		c->cpu = np_cpu_read("");
 	}
 	/* An open loop has a fixed schedule; for others the window opens now. */
 	run->window.started_ns = run->worker->open != NULL ? until : np_now();
@@ -820,14 +819,13 @@ conclude(const struct control *c)
 {
 	struct np_run *run = c->d->run;
 	const struct np_cpu_times *from = c->cpu != NULL ? c->cpu : c->team->cpu;
-	struct np_cpu_times *to = NULL;
-	struct np_err err;
+	struct np_cpu_times *to = from != NULL ? np_cpu_read("") : NULL;
 
-	if (from != NULL && np_cpu_read(NULL, &to, &err) == NP_OK) {
+	if (to != NULL) {
 		np_cpu_use(from, to, &run->closing.cpu); /* else it stays unknown */
 	}
-	np_cpu_free(c->cpu);
-	np_cpu_free(to);
+	free(c->cpu);
+	free(to);
 	if (!c->warm) {
 		run->window.started_ns = 0; /* it ended within the warm-up: no result */
 	}

@@ -155,14 +155,12 @@ run_member(struct np_member *m)
 	struct np_worker *w = m->w;
 	bool own = unshare_descriptors(m);
 	struct np_team *team = m->team;
-	struct np_err err;
 	bool is_last;
 	int rc = 0;
 
 	/* Once for the whole machine. */
-	if (w == w->run->worker && w->run->plan->near.place.measure_cpu &&
-	    np_cpu_read(NULL, &m->team->cpu, &err) != NP_OK) {
-		m->team->cpu = NULL;
+	if (w == w->run->worker && w->run->plan->near.place.measure_cpu) {
+		team->cpu = np_cpu_read("");
 	}
 	if (w->use.root != NULL) { /* evidence is collected */
 		np_thread_open(&w->use);
@@ -321,7 +319,7 @@ np_team_dismiss(struct np_team *team)
 	}
 	close(team->heard_fd);
 	close(team->wake_fd);
-	np_cpu_free(team->cpu);
+	free(team->cpu);
 	free(team->member);
 	free(team);
 }

@@ -154,20 +154,15 @@ static bool
 find_tree_of(const char *root, const char *process, const char *controller, const char *group,
 	     struct np_cgroup_tree *tree)
 {
-	int error;
-	char *text = np_file_all(&error, root, "/proc/%s/mountinfo", process), *rest = NULL;
+	char *text = np_file_all(root, "/proc/%s/mountinfo", process), *rest = text, *line;
 	char prefix[PATH_MAX];
 	bool found = false;
 
-	if (text == NULL) {
-		return false;
-	}
 	snprintf(prefix, sizeof(prefix), "%s", root);
 	if (strcmp(process, "self") != 0) {
 		snprintf(prefix, sizeof(prefix), "%s/proc/%s/root", root, process);
 	}
-	for (char *line = strtok_r(text, "\n", &rest); line != NULL && !found;
-	     line = strtok_r(NULL, "\n", &rest)) {
+	while (!found && (line = strsep(&rest, "\n")) != NULL) {
 		found = take_mount(line, prefix, controller, group, tree);
 	}
 	free(text);

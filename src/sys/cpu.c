@@ -20,8 +20,8 @@ struct cpu {
 };
 
 struct np_cpu_times {
-	size_t count, room;
-	struct cpu *cpus; /* by rising number */
+	size_t count;
+	struct cpu cpus[]; /* by rising number */
 };
 
 /* Read digits up to a blank or the text's end, and move *at there. (strtoull() allows signs.) */
@@ -72,78 +72,51 @@ by_id(const void *a, const void *b)
 }
 
 /* Read the lines of single processors, and skip their sum ("cpu ") and all other lines. */
-static int
-parse_lines(char *text, struct np_cpu_times *t, const char *path, struct np_err *err)
+static struct np_cpu_times *
+parse_lines(char *text)
 {
-	char *rest = NULL;
+	struct np_cpu_times *t;
+	size_t lines = 1;
+	char *line;
 
-	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-	     line = strtok_r(NULL, "\n", &rest)) {
-		struct cpu cpu;
-
+	for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++) {
+		lines++;
+	}
+	t = calloc(1, sizeof(*t) + lines * sizeof(t->cpus[0]));
+	if (t == NULL) {
+		return NULL;
+	}
+	while ((line = strsep(&text, "\n")) != NULL) {
 		if (strncmp(line, "cpu", 3) != 0 || line[3] < '0' || line[3] > '9') {
 			continue;
 		}
-		if (!parse_cpu(line, &cpu)) {
-			return np_fail(err, NP_ESYS, 0,
-				       "%s: not the counters of a processor: %.40s", path, line);
+		if (!parse_cpu(line, &t->cpus[t->count++])) {
+			t->count = 0;
+			break;
 		}
-		if (t->count == t->room) {
-			size_t room = t->room * 2 + 16;
-			struct cpu *more = realloc(t->cpus, room * sizeof(*more));
-
-			if (more == NULL) {
-				return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
-			}
-			t->cpus = more;
-			t->room = room;
-		}
-		t->cpus[t->count++] = cpu;
-	}
-	if (t->count == 0) {
-		return np_fail(err, NP_ESYS, 0, "%s: lists no processors", path);
 	}
 	qsort(t->cpus, t->count, sizeof(t->cpus[0]), by_id);
 	for (size_t i = 1; i < t->count; i++) {
 		if (t->cpus[i].id == t->cpus[i - 1].id) {
-			return np_fail(err, NP_ESYS, 0, "%s: lists processor %d twice", path,
-				       t->cpus[i].id);
+			t->count = 0;
 		}
 	}
-	return NP_OK;
-}
-
-int
-np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err)
-{
-	struct np_cpu_times *t = calloc(1, sizeof(*t));
-	char path[PATH_MAX], *text;
-	int error, rc;
-
-	*out = NULL;
-	snprintf(path, sizeof(path), "%s/proc/stat", root != NULL ? root : "");
-	if (t == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "read %s", path);
-	}
-	text = np_file_all(&error, "", "%s", path);
-	rc = text != NULL ? parse_lines(text, t, path, err)
-			  : np_fail(err, NP_ESYS, error, "read %s", path);
-	free(text);
-	if (rc == NP_OK) {
-		*out = t;
-	} else {
-		np_cpu_free(t);
-	}
-	return rc;
-}
-
-void
-np_cpu_free(struct np_cpu_times *t)
-{
-	if (t != NULL) {
-		free(t->cpus);
+	if (t->count == 0) {
 		free(t);
+		errno = EINVAL;
+		return NULL;
 	}
+	return t;
+}
+
+struct np_cpu_times *
+np_cpu_read(const char *root)
+{
+	char *text = np_file_all(root, "/proc/stat");
+	struct np_cpu_times *t = text != NULL ? parse_lines(text) : NULL;
+
+	free(text);
+	return t;
 }
 
 /* A counter's growth; 32-bit ones wrap. 2^31 ticks would take half a year: it went back, so 0. */

@@ -9,8 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-
 enum { NP_CPU_METHOD = 'S' }; /* netperf's letter for /proc/stat */
 
 /* The use between two readings, in percent: means of all processors, and the busiest one's. */
@@ -26,11 +24,10 @@ struct np_cpu_use {
 struct np_cpu_times;
 
 /*
- * Read the counters; those that an old kernel lacks are 0. root: the directory above proc; NULL:
- * "". NP_ESYS, and *out NULL, if the file can't be read or is malformed.
+ * Read the counters; those that an old kernel lacks are 0. root: the directory above proc. free(3)
+ * the result. NULL with errno: the file can't be read, or (EINVAL) is malformed.
  */
-int np_cpu_read(const char *root, struct np_cpu_times **out, struct np_err *err);
-void np_cpu_free(struct np_cpu_times *t); /* NULL is ignored */
+struct np_cpu_times *np_cpu_read(const char *root);
 
 /*
  * The use between two readings, of the processors in both. 32-bit counters that have wrapped are

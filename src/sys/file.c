@@ -104,7 +104,7 @@ np_file_number_of(int64_t *out, int fd)
 }
 
 char *
-np_file_all_of(int *error, int fd)
+np_file_all_of(int fd)
 {
 	size_t room = STEP / 2, len = 0;
 	int failed = fd < 0 ? -fd : 0;
@@ -129,12 +129,12 @@ np_file_all_of(int *error, int fd)
 		}
 	}
 	np_fds_close(fd);
-	*error = failed;
-	if (failed != 0) {
-		free(text);
-		return NULL;
+	if (failed == 0) {
+		return text;
 	}
-	return text;
+	free(text);
+	errno = failed;
+	return NULL;
 }
 
 long

@@ -23,9 +23,9 @@ long np_file_line_of(char *out, size_t size, int fd);
 int np_file_number_of(int64_t *out, int fd);
 #define np_file_number(out, ...) np_file_number_of(out, np_file_open(__VA_ARGS__))
 
-/* Read a whole file; free the result. NULL: *error is a positive errno, EFBIG beyond 64 MiB. */
-char *np_file_all_of(int *error, int fd);
-#define np_file_all(error, ...) np_file_all_of(error, np_file_open(__VA_ARGS__))
+/* Read a whole file; free the result. NULL with errno, which is EFBIG beyond 64 MiB. */
+char *np_file_all_of(int fd);
+#define np_file_all(...) np_file_all_of(np_file_open(__VA_ARGS__))
 
 /* np_file_read() of an open file, again from its beginning (of /proc: as it is now). */
 long np_file_again(char *out, size_t size, int fd);

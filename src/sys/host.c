@@ -359,7 +359,6 @@ cpu_facts(const char *root, struct np_bag *into)
 {
 	struct np_cpulist online, may;
 	char info[CPUINFO], text[1024], mhz[32];
-	struct np_err err = { .sys = 0 };
 	int64_t khz;
 	struct np_cpu_times *t;
 	long running;
@@ -384,13 +383,13 @@ cpu_facts(const char *root, struct np_bag *into)
 	np_bag_int(into, np_cpu_count(), "host.cpu.count");
 	governor_facts(root, &online, into);
 	idle_facts(root, first_online(&online), into);
-	if (np_cpu_read(root, &t, &err) == NP_OK) {
+	t = np_cpu_read(root);
+	if (t != NULL) {
 		np_bag_real(into, np_cpu_stolen(t), "host.cpu.steal_share");
 	} else {
-		unread(into, "host.cpu.steal_share", err.sys != 0 ? err.sys : EBADMSG,
-		       "/proc/stat");
+		unread(into, "host.cpu.steal_share", errno, "/proc/stat");
 	}
-	np_cpu_free(t);
+	free(t);
 	/* Threads that run or are ready to run, without this one. */
 	running = np_cpu_load(root);
 	if (running < 0) {

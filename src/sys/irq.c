@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -92,8 +93,7 @@ np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const 
 	    void *ctx)
 {
 	struct wanted w = { .device = device };
-	char *text, *rest = NULL;
-	int error;
+	char *text, *rest, *line;
 	long n = np_file_link(w.bus, sizeof(w.bus), root, "/sys/class/net/%s/device", device);
 	const struct dirent *e;
 	char path[PATH_MAX];
@@ -113,12 +113,12 @@ np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const 
 	if (d != NULL) {
 		closedir(d);
 	}
-	text = np_file_all(&error, root, "/proc/interrupts");
+	text = np_file_all(root, "/proc/interrupts");
+	rest = text;
 	if (text == NULL) {
-		return -error;
+		return -errno;
 	}
-	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-	     line = strtok_r(NULL, "\n", &rest)) {
+	while ((line = strsep(&rest, "\n")) != NULL) {
 		take_line(line, &w, each, ctx);
 	}
 	free(text);

@@ -39,8 +39,8 @@ np_meters_open(struct np_meters *m, const char *root, const char *device)
 void
 np_meters_close(struct np_meters *m)
 {
-	np_cpu_free(m->before.cpus);
-	np_cpu_free(m->now.cpus);
+	free(m->before.cpus);
+	free(m->now.cpus);
 	np_fds_close(m->pressure_fd);
 	np_link_close(&m->link);
 	for (unsigned i = 0; i < m->irqs; i++) {
@@ -57,15 +57,12 @@ np_meters_close(struct np_meters *m)
 int
 np_softnet_each(const char *root, void (*each)(void *ctx, const struct np_softnet *), void *ctx)
 {
-	int error;
-	char *text = np_file_all(&error, root, "/proc/net/softnet_stat"), *rest = NULL;
-	unsigned line_no = 0;
+	char *text = np_file_all(root, "/proc/net/softnet_stat"), *rest = text, *line;
 
 	if (text == NULL) {
-		return -error;
+		return -errno;
 	}
-	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-	     line = strtok_r(NULL, "\n", &rest), line_no++) {
+	for (unsigned line_no = 0; (line = strsep(&rest, "\n")) != NULL; line_no++) {
 		uint64_t column[13] = { 0 };
 		unsigned n = 0;
 		char *at = line, *end;
@@ -166,11 +163,10 @@ void
 np_meters_look(struct np_meters *m, uint64_t near)
 {
 	struct np_meters_seen *now = &m->now;
-	struct np_err err = { .sys = 0 };
 	uint64_t us = 0;
 	int rc;
 
-	np_cpu_free(m->before.cpus);
+	free(m->before.cpus);
 	m->before = *now;
 	memset(now, 0, sizeof(*now));
 	now->at_ns = np_now();
@@ -179,9 +175,8 @@ np_meters_look(struct np_meters *m, uint64_t near)
 	now->has_link = m->link.device[0] != '\0' && rc == 0;
 	m->why[NP_METER_LINK] = -rc;
 	now->ahead_ns = realtime_offset();
-	m->why[NP_METER_CPUS] = np_cpu_read(m->link.root, &now->cpus, &err) == NP_OK ? 0
-				: err.sys != 0                                       ? err.sys
-										     : EINVAL;
+	now->cpus = np_cpu_read(m->link.root);
+	m->why[NP_METER_CPUS] = now->cpus != NULL ? 0 : errno;
 	rc = m->pressure_fd < 0 ? m->pressure_fd : np_pressure_read(m->pressure_fd, &us);
 	now->stalled_us = rc == 0 ? (int64_t)us : -1;
 	m->why[NP_METER_PRESSURE] = -rc;

@@ -175,10 +175,9 @@ parse_pairs(char *text, struct list *l)
 static void
 parse_columns(char *text, struct list *l)
 {
-	char *rest = NULL;
+	char *line;
 
-	for (char *line = strtok_r(text, "\n", &rest); line != NULL;
-	     line = strtok_r(NULL, "\n", &rest)) {
+	while ((line = strsep(&text, "\n")) != NULL) {
 		size_t len = strcspn(line, " \t");
 		const char *value = line + len + strspn(line + len, " \t");
 
@@ -201,12 +200,14 @@ static void
 read_text(const struct np_moved *m, struct list *l, const char *path,
 	  void (*parse)(char *, struct list *))
 {
-	char *text = np_file_all(&l->why, m->link.root, "%s", path);
+	char *text = np_file_all(m->link.root, "%s", path);
 
 	if (text != NULL) {
 		parse(text, l);
-		free(text);
+	} else {
+		l->why = errno;
 	}
+	free(text);
 }
 
 /* Add an interrupt; those of the same name are added up. */
@@ -256,7 +257,6 @@ static void
 take_reading(const struct np_moved *m, struct reading *r)
 {
 	const struct np_tc_item *root = NULL;
-	struct np_err err = { .sys = 0 };
 
 	memset(r, 0, sizeof(*r));
 	r->at_ns = np_now();
@@ -299,9 +299,8 @@ take_reading(const struct np_moved *m, struct reading *r)
 		}
 		read_driver(m, &r->list[ETHTOOL]);
 	}
-	if (np_cpu_read(m->link.root, &r->cpus, &err) != NP_OK) {
-		r->cpu_why = err.sys != 0 ? err.sys : EINVAL;
-	}
+	r->cpus = np_cpu_read(m->link.root);
+	r->cpu_why = r->cpus == NULL ? errno : 0;
 }
 
 static void
@@ -313,7 +312,7 @@ free_reading(struct reading *r)
 		}
 		free(r->list[s].at);
 	}
-	np_cpu_free(r->cpus);
+	free(r->cpus);
 }
 
 struct np_moved *

@@ -307,8 +307,7 @@ static void
 add_irq(void *ctx, const struct np_irq *irq)
 {
 	struct irq_cpus *i = ctx;
-	int error;
-	char *list = np_file_all_of(&error, np_irq_affinity(i->root, irq->number));
+	char *list = np_file_all_of(np_irq_affinity(i->root, irq->number));
 
 	if (list != NULL) {
 		list[strcspn(list, "\n")] = '\0';

@@ -836,12 +836,10 @@ TEST(descriptors_are_as_many_as_flows_take)
 static int
 read_processors(void)
 {
-	struct np_cpu_times *t = NULL;
-	struct np_err err;
-	int rc = np_cpu_read(NULL, &t, &err);
+	struct np_cpu_times *t = np_cpu_read("");
 
-	np_cpu_free(t);
-	return rc == NP_OK ? 0 : 1;
+	free(t);
+	return t != NULL ? 0 : 1;
 }
 
 static int
