@@ -5,19 +5,21 @@
 
 #include "base/text.h"
 
-void
-np_cpulist_set(struct np_cpulist *l, unsigned cpu)
-{
-	if (cpu < NP_CPULIST_MOST) {
-		l->words[cpu / NP_CPULIST_BITS] |= 1UL << cpu % NP_CPULIST_BITS;
-	}
-}
-
 bool
 np_cpulist_has(const struct np_cpulist *l, unsigned cpu)
 {
-	return cpu < NP_CPULIST_MOST &&
-	       (l->words[cpu / NP_CPULIST_BITS] >> cpu % NP_CPULIST_BITS & 1) != 0;
+	return CPU_ISSET_S(cpu, sizeof(l->set), l->set);
+}
+
+unsigned
+np_cpulist_first(const struct np_cpulist *l)
+{
+	unsigned cpu = 0;
+
+	while (cpu + 1 < NP_CPULIST_MOST && !np_cpulist_has(l, cpu)) {
+		cpu++;
+	}
+	return cpu;
 }
 
 /* Read a number of up to four digits. Returns what follows; NULL, *n 0: none, or more digits. */
@@ -62,7 +64,7 @@ np_cpulist_add(struct np_cpulist *l, const char *text)
 			return false;
 		}
 		for (unsigned cpu = first; cpu <= last; cpu += step) {
-			np_cpulist_set(l, cpu);
+			CPU_SET_S(cpu, sizeof(l->set), l->set);
 		}
 		if (*text != ',') {
 			return *text == '\0';

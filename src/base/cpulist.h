@@ -2,19 +2,22 @@
 #ifndef NP_BASE_CPULIST_H
 #define NP_BASE_CPULIST_H
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NP_CPULIST_MOST = 8192, NP_CPULIST_BITS = 8 * sizeof(unsigned long) };
+enum { NP_CPULIST_MOST = 8192 };
 
-/* Like cpu_set_t of sched_setaffinity(2); numbers from NP_CPULIST_MOST on are ignored. */
+/* A larger cpu_set_t, for the macros of CPU_SET(3); numbers from NP_CPULIST_MOST on are ignored. */
 struct np_cpulist {
-	unsigned long words[NP_CPULIST_MOST / NP_CPULIST_BITS];
+	cpu_set_t set[NP_CPULIST_MOST / CPU_SETSIZE];
 };
 
-void np_cpulist_set(struct np_cpulist *l, unsigned cpu);
 bool np_cpulist_has(const struct np_cpulist *l, unsigned cpu);
+
+/* The lowest number in the set; the highest possible one if it is empty. */
+unsigned np_cpulist_first(const struct np_cpulist *l);
 
 /* Add the processors of "0-3,8". False: no list, or too large a number; those before are added. */
 bool np_cpulist_add(struct np_cpulist *l, const char *text);

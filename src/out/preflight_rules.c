@@ -310,7 +310,7 @@ judge_irq_cpus(const struct view *v, struct state *s)
 {
 	const char *irqs = np_bag_string(v->host, "host.nic.irq_cpus");
 	const char *task = np_bag_string(v->host, "host.task.cpus");
-	struct np_cpulist of_irqs = { .words = { 0 } }, of_task = { .words = { 0 } };
+	struct np_cpulist of_irqs = { 0 }, of_task = { 0 };
 	bool apart = false;
 	unsigned task_cpus = 0, irq_cpus = 0;
 

@@ -1,19 +1,17 @@
 #include "sys/affinity.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 
 int
 np_bind_cpu(int cpu, struct np_err *err)
 {
-	struct np_cpulist only = { .words = { 0 } };
+	struct np_cpulist only;
 
-	if (cpu < 0 || cpu >= NP_CPULIST_MOST) {
-		return np_fail(err, NP_ESYS, EINVAL, "bind to processor %d", cpu);
-	}
-	np_cpulist_set(&only, (unsigned)cpu);
-	return sched_setaffinity(0, sizeof(only.words), (const cpu_set_t *)only.words) == 0
+	CPU_ZERO_S(sizeof(only.set), only.set);
+	/* None is set for a number below 0 or too large: EINVAL. */
+	CPU_SET_S((size_t)cpu, sizeof(only.set), only.set);
+	return sched_setaffinity(0, sizeof(only.set), only.set) == 0
 		   ? NP_OK
 		   : np_fail(err, NP_ESYS, errno, "bind to processor %d", cpu);
 }
@@ -22,13 +20,13 @@ bool
 np_cpus_save(struct np_cpulist *l)
 {
 	memset(l, 0, sizeof(*l));
-	return sched_getaffinity(0, sizeof(l->words), (cpu_set_t *)l->words) == 0;
+	return sched_getaffinity(0, sizeof(l->set), l->set) == 0;
 }
 
 void
 np_cpus_restore(const struct np_cpulist *l)
 {
-	sched_setaffinity(0, sizeof(l->words), (const cpu_set_t *)l->words);
+	sched_setaffinity(0, sizeof(l->set), l->set);
 }
 
 int
@@ -55,26 +53,15 @@ int
 np_cpu_bound(void)
 {
 	struct np_cpulist may;
-	unsigned cpu = 0;
 
-	if (np_cpus_usable() != 1 || !np_cpus_save(&may)) {
-		return -1;
-	}
-	while (cpu < NP_CPULIST_MOST - 1 && !np_cpulist_has(&may, cpu)) {
-		cpu++;
-	}
-	return (int)cpu;
+	return np_cpus_usable() == 1 && np_cpus_save(&may) ? (int)np_cpulist_first(&may) : -1;
 }
 
 uint32_t
 np_cpus_usable(void)
 {
 	struct np_cpulist may;
-	uint32_t count = 0;
 
 	np_cpus_save(&may);
-	for (size_t i = 0; i < sizeof(may.words) / sizeof(may.words[0]); i++) {
-		count += (uint32_t)__builtin_popcountl(may.words[i]);
-	}
-	return count;
+	return (uint32_t)CPU_COUNT_S(sizeof(may.set), may.set);
 }

@@ -210,18 +210,6 @@ hypervisor_facts(const char *root, const char *info, struct np_bag *into)
 	np_bag_text(into, guest ? text : "none", "host.hypervisor");
 }
 
-/* The lowest number in the set; the highest possible one if it is empty. */
-static unsigned
-first_online(const struct np_cpulist *online)
-{
-	unsigned cpu = 0;
-
-	while (cpu + 1 < NP_CPULIST_MOST && !np_cpulist_has(online, cpu)) {
-		cpu++;
-	}
-	return cpu;
-}
-
 /* Put each governor in use once: "performance", "powersave,performance". */
 static void
 governor_facts(const char *root, const struct np_cpulist *online, struct np_bag *into)
@@ -246,7 +234,7 @@ governor_facts(const char *root, const struct np_cpulist *online, struct np_bag 
 	if (len > 0) {
 		np_bag_text(into, all, "host.cpu.governor");
 	} else {
-		snprintf(first, sizeof(first), path, first_online(online));
+		snprintf(first, sizeof(first), path, np_cpulist_first(online));
 		unread(into, "host.cpu.governor", (int)-n, first);
 	}
 }
@@ -368,12 +356,12 @@ cpu_facts(const char *root, struct np_bag *into)
 	if (np_file_line(text, sizeof(text), root, "/sys/devices/system/cpu/online") <= 0 ||
 	    !np_cpulist_add(&online, text)) {
 		for (int cpu = 0; cpu < np_cpu_count(); cpu++) {
-			np_cpulist_set(&online, (unsigned)cpu);
+			CPU_SET_S((unsigned)cpu, sizeof(online.set), online.set);
 		}
 	}
 	lasting_facts(root, info, into);
 	if (np_file_number(&khz, root, "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_cur_freq",
-			   first_online(&online)) == 0) {
+			   np_cpulist_first(&online)) == 0) {
 		np_bag_real(into, (double)khz / 1000, "host.cpu.mhz");
 	} else if (cpuinfo_line(info, "cpu MHz", mhz, sizeof(mhz))) {
 		np_bag_real(into, strtod(mhz, NULL), "host.cpu.mhz");
@@ -382,7 +370,7 @@ cpu_facts(const char *root, struct np_bag *into)
 	}
 	np_bag_int(into, np_cpu_count(), "host.cpu.count");
 	governor_facts(root, &online, into);
-	idle_facts(root, first_online(&online), into);
+	idle_facts(root, np_cpulist_first(&online), into);
 	t = np_cpu_read(root);
 	if (t != NULL) {
 		np_bag_real(into, np_cpu_stolen(t), "host.cpu.steal_share");
@@ -498,12 +486,8 @@ np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 bool
 np_host_ports(unsigned long *first, unsigned long *last)
 {
-	char text[64], *end, *behind;
+	char text[64];
 
-	if (np_file_line(text, sizeof(text), "", "/proc/sys/net/ipv4/ip_local_port_range") <= 0) {
-		return false;
-	}
-	*first = strtoul(text, &end, 10);
-	*last = strtoul(end, &behind, 10);
-	return end != text && behind != end && *first <= *last && *last <= UINT16_MAX;
+	np_file_line(text, sizeof(text), "", "/proc/sys/net/ipv4/ip_local_port_range");
+	return sscanf(text, "%lu %lu", first, last) == 2 && *first <= *last && *last <= UINT16_MAX;
 }

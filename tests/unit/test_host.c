@@ -212,7 +212,7 @@ TEST(lists_of_processors)
 	char text[64];
 
 	for (size_t i = 0; i < LEN(cases); i++) {
-		struct np_cpulist l = { .words = { 0 } };
+		struct np_cpulist l = { 0 };
 
 		assert_int_equal(np_cpulist_add(&l, cases[i].text), cases[i].good);
 		assert_string_equal(np_cpulist_text(&l, text, sizeof(text)), cases[i].again);
@@ -310,7 +310,7 @@ TEST(what_cannot_be_had_is_left_out)
 	assert_int_equal(t.cpu[0], first);
 	assert_int_equal(np_cpus_leave_out(&t), -1);
 	np_cpus_save(&after);
-	assert_memory_equal(before.words, after.words, sizeof(before.words));
+	assert_memory_equal(&before, &after, sizeof(before));
 	if (np_bind_cpu(first, NULL) == NP_OK) {
 		assert_int_equal(np_cpu_bound(), first);
 	}
