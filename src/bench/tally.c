@@ -186,7 +186,7 @@ take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
 			       run->workers);
 	}
 	NP_EACH_WORKER (w, run) {
-		bool known = w->use.root != NULL && w->use.ended_ns != 0 && w->use.error == 0;
+		bool known = w->use.root != NULL && w->use.ended_ns != 0;
 
 		*row++ = (struct np_worker_result){
 			.flows = w->conns,
@@ -270,7 +270,7 @@ take_open(struct np_run *run, struct np_tally *t)
 			gaps += o->gaps;
 		}
 		all_ns += (double)(w->left_ns - w->began_ns);
-		ran = ran && w->use.ended_ns != 0 && w->use.error == 0;
+		ran = ran && w->use.ended_ns != 0;
 		waited = waited && ran && w->use.run_delay_ns >= 0;
 		ran_us += (double)(w->use.user_us + w->use.system_us);
 		waited_ns += (double)w->use.run_delay_ns;

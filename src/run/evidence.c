@@ -546,7 +546,7 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 	/* Of several workers, describe the busiest one: it is the first to be a bottleneck. */
 	const struct np_worker *busiest = run->worker;
 	int64_t user_us = 0, system_us = 0, voluntary = 0, involuntary = 0;
-	int threads = 0, error = 0; /* errno, if one of them could not read them */
+	int threads = 0;
 
 	NP_EACH_WORKER (w, run) {
 		const struct np_thread_use *u = &w->use;
@@ -558,7 +558,6 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 			continue; /* its loop never began */
 		}
 		threads++;
-		error = u->error != 0 ? u->error : error;
 		user_us += u->user_us;
 		system_us += u->system_us;
 		voluntary += u->voluntary;
@@ -566,9 +565,7 @@ put_threads(struct np_evidence *ev, const struct np_run *run, struct np_bag *int
 	}
 	np_thread_put(&busiest->use, into);
 	np_witness_end(&ev->witness, run, busiest, into);
-	if (threads > 0 && error != 0) {
-		np_bag_unread(into, strerror(error), "work.user_s");
-	} else if (threads > 0) {
+	if (threads > 0) {
 		np_bag_int(into, threads, "work.threads");
 		np_bag_real(into, (double)user_us / 1e6, "work.user_s");
 		np_bag_real(into, (double)system_us / 1e6, "work.system_s");

@@ -1,9 +1,7 @@
 #include "sys/thread.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -40,10 +38,9 @@ read_use(struct np_thread_use *u)
 {
 	int fd = np_file_open(u->root, "/proc/thread-self/schedstat");
 	struct np_thread_time t;
-	struct rusage r;
+	struct rusage r = { .ru_nvcsw = 0 };
 
-	memset(&r, 0, sizeof(r));
-	u->error = getrusage(RUSAGE_THREAD, &r) == 0 ? 0 : errno;
+	(void)getrusage(RUSAGE_THREAD, &r); /* does not fail */
 	u->user_us = micros(&r.ru_utime);
 	u->system_us = micros(&r.ru_stime);
 	u->voluntary = r.ru_nvcsw;
@@ -98,17 +95,12 @@ np_thread_put(const struct np_thread_use *u, struct np_bag *into)
 	}
 	np_bag_real(into, seconds, "thread.seconds");
 	np_bag_int(into, u->cpu, "thread.cpu");
-	if (u->error != 0) {
-		np_bag_unread(into, strerror(u->error), "thread.cpu_share");
-	} else {
-		np_bag_real(into, (double)u->user_us / 1e6, "thread.user_s");
-		np_bag_real(into, (double)u->system_us / 1e6, "thread.system_s");
-		np_bag_real(into,
-			    seconds > 0 ? (double)(u->user_us + u->system_us) / 1e6 / seconds : 0,
-			    "thread.cpu_share");
-		np_bag_int(into, u->voluntary, "thread.switches_voluntary");
-		np_bag_int(into, u->involuntary, "thread.switches_involuntary");
-	}
+	np_bag_real(into, (double)u->user_us / 1e6, "thread.user_s");
+	np_bag_real(into, (double)u->system_us / 1e6, "thread.system_s");
+	np_bag_real(into, seconds > 0 ? (double)(u->user_us + u->system_us) / 1e6 / seconds : 0,
+		    "thread.cpu_share");
+	np_bag_int(into, u->voluntary, "thread.switches_voluntary");
+	np_bag_int(into, u->involuntary, "thread.switches_involuntary");
 	if (u->run_delay_ns < 0) {
 		np_bag_unread(into, "this kernel does not report it, or not to this process",
 			      "thread.run_delay_s");

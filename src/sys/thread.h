@@ -16,7 +16,6 @@ struct np_thread_use {
 	int64_t run_delay_ns; /* time ready, but waiting for a processor; -1: not known */
 	int thread;           /* its number, gettid(2); 0 before np_thread_open() */
 	int cpu;              /* where it ran at the end */
-	int error;            /* errno of getrusage(2); 0 */
 	const struct np_perf_events *counts; /* what the processor is to count; NULL: nothing */
 	struct np_perf perf;
 };
