@@ -1,7 +1,6 @@
 #include "sys/ethtool.h"
 
 #include <errno.h>
-#include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -102,33 +101,25 @@ np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count)
 
 /* The first request returns, negated, how many words three bitmaps need; the second offers them. */
 int
-np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out)
+np_ethtool_settings(int fd, const char *device, struct ethtool_link_settings *out)
 {
 	union {
 		struct ethtool_link_settings head;
 		uint8_t room[sizeof(struct ethtool_link_settings) + sizeof(uint32_t) * 3 * 127];
 	} s;
-	int8_t words;
 	int rc;
 
-	*out = (struct np_ethtool_settings){ .speed_mbps = -1, .duplex = DUPLEX_UNKNOWN };
 	memset(&s, 0, sizeof(s));
 	s.head.cmd = ETHTOOL_GLINKSETTINGS;
 	rc = np_ethtool_ask(fd, device, &s);
-	words = s.head.link_mode_masks_nwords;
-	if (rc != 0 || words >= 0) {
-		return rc != 0 ? rc : -EPROTO;
+	if (rc == 0 && s.head.link_mode_masks_nwords >= 0) {
+		rc = -EPROTO;
 	}
-	memset(&s, 0, sizeof(s));
-	s.head.cmd = ETHTOOL_GLINKSETTINGS;
-	s.head.link_mode_masks_nwords = (int8_t)-words;
-	rc = np_ethtool_ask(fd, device, &s);
 	if (rc == 0) {
-		if (s.head.speed != (uint32_t)SPEED_UNKNOWN && s.head.speed != 0) {
-			out->speed_mbps = s.head.speed;
-		}
-		out->duplex = s.head.duplex;
+		s.head.link_mode_masks_nwords = (int8_t)-s.head.link_mode_masks_nwords;
+		rc = np_ethtool_ask(fd, device, &s);
 	}
+	*out = s.head;
 	return rc;
 }
 

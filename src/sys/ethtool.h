@@ -5,6 +5,7 @@
 #ifndef NP_SYS_ETHTOOL_H
 #define NP_SYS_ETHTOOL_H
 
+#include <linux/ethtool.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,11 +22,8 @@ int np_ethtool_names(int fd, const char *device, uint32_t kind, char **names, si
 /* The driver's counters, in the order of their names (ETH_SS_STATS), into values[count]. */
 int np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count);
 
-struct np_ethtool_settings {
-	int64_t speed_mbps; /* -1: not known */
-	int duplex;         /* DUPLEX_* */
-};
-int np_ethtool_settings(int fd, const char *device, struct np_ethtool_settings *out);
+/* The link's settings, without the bitmaps behind them: its speed in Mbit/s, and duplex. */
+int np_ethtool_settings(int fd, const char *device, struct ethtool_link_settings *out);
 
 /* Which features are on, and which can't be changed, in the order of names (ETH_SS_FEATURES). */
 int np_ethtool_features(int fd, const char *device, bool *on, bool *fixed, size_t count);

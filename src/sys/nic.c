@@ -243,7 +243,7 @@ static void
 driver_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct ethtool_drvinfo d = { .cmd = ETHTOOL_GDRVINFO };
-	struct np_ethtool_settings s;
+	struct ethtool_link_settings s;
 	char *names = NULL;
 	size_t count = 0;
 	bool *on;
@@ -284,8 +284,8 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	if (rc == 0 && invents_speed(d.driver)) {
 		np_bag_unread(into, "it has none: the driver reports an invented speed",
 			      "host.nic.speed_mbps");
-	} else if (rc == 0 && s.speed_mbps > 0) {
-		np_bag_int(into, s.speed_mbps, "host.nic.speed_mbps");
+	} else if (rc == 0 && s.speed > 0 && s.speed != (uint32_t)SPEED_UNKNOWN) {
+		np_bag_int(into, s.speed, "host.nic.speed_mbps");
 		np_bag_text(into,
 			    s.duplex == DUPLEX_FULL   ? "full"
 			    : s.duplex == DUPLEX_HALF ? "half"
