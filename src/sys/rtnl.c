@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <linux/rtnetlink.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/time.h>
 
 enum {
@@ -204,22 +204,46 @@ np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_handl
 	return ask(fd, &q, type - (RTM_GETQDISC - RTM_NEWQDISC), handle, ctx);
 }
 
+/* An IP address as rtnetlink has it: a mapped one is IPv4. */
+struct address {
+	int family;
+	unsigned char size; /* 0: it is no IP address */
+	const void *bytes;
+};
+
+static struct address
+address_of(const struct sockaddr *sa)
+{
+	const struct in6_addr *six = &((const struct sockaddr_in6 *)sa)->sin6_addr;
+
+	if (sa->sa_family == AF_INET) {
+		return (struct address){ AF_INET, 4, &((const struct sockaddr_in *)sa)->sin_addr };
+	}
+	if (sa->sa_family != AF_INET6) {
+		return (struct address){ .size = 0 };
+	}
+	return IN6_IS_ADDR_V4MAPPED(six) ? (struct address){ AF_INET, 4, six->s6_addr + 12 }
+					 : (struct address){ AF_INET6, 16, six };
+}
+
 int
-np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
+np_rtnl_route(int fd, const struct sockaddr *from, const struct sockaddr *to,
 	      np_rtnl_handler *handle, void *ctx)
 {
+	struct address near = address_of(from), far = address_of(to);
 	struct question q;
 
 	begin(&q, RTM_GETROUTE, NLM_F_ACK, sizeof(q.body.route));
-	q.body.route.rtm_family = (unsigned char)to->family;
-	q.body.route.rtm_dst_len = (unsigned char)(to->size * 8);
-	put(&q, RTA_DST, to->bytes, to->size);
-	if (from->size == to->size) { /* of one family */
-		q.body.route.rtm_src_len = (unsigned char)(from->size * 8);
-		put(&q, RTA_SRC, from->bytes, from->size);
+	q.body.route.rtm_family = (unsigned char)far.family;
+	q.body.route.rtm_dst_len = far.size * 8;
+	put(&q, RTA_DST, far.bytes, far.size);
+	if (near.family == far.family) {
+		q.body.route.rtm_src_len = near.size * 8;
+		put(&q, RTA_SRC, near.bytes, near.size);
 	}
-	if (to->zone != 0) {
-		put(&q, RTA_OIF, &to->zone, sizeof(to->zone));
+	if (to->sa_family == AF_INET6 && ((const struct sockaddr_in6 *)to)->sin6_scope_id != 0) {
+		put(&q, RTA_OIF, &((const struct sockaddr_in6 *)to)->sin6_scope_id,
+		    sizeof(uint32_t));
 	}
 	return ask(fd, &q, RTM_NEWROUTE, handle, ctx);
 }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 struct np_rtnl_link {
 	int index;
@@ -51,17 +52,9 @@ typedef int np_rtnl_handler(void *ctx, const struct nlmsghdr *m);
 int np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_handler *handle,
 		    void *ctx);
 
-/* An IP address. */
-struct np_rtnl_address {
-	int family;
-	unsigned size; /* 0: none */
-	int zone;      /* interface of a link-local address; 0: it is none */
-	uint8_t bytes[16];
-};
-
-/* Ask for the route of packets between two addresses. 0 or a negative errno; -ENOENT: handle
- * used no answer. */
-int np_rtnl_route(int fd, const struct np_rtnl_address *from, const struct np_rtnl_address *to,
+/* Ask for the route to an IP address, from one of its family or any source. 0 or a negative errno;
+ * -ENOENT: handle used no answer. */
+int np_rtnl_route(int fd, const struct sockaddr *from, const struct sockaddr *to,
 		  np_rtnl_handler *handle, void *ctx);
 
 #endif
