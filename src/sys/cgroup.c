@@ -22,9 +22,16 @@ enum {
 
 static const double none = 1e18; /* stands for no quota */
 
-/* The open files of one group. */
+/* The files of a group, by the version of its hierarchy minus 1. */
+enum { QUOTA, PERIOD, STAT, FILES };
+static const char *const files[2][FILES] = {
+	{ "cpu.cfs_quota_us", "cpu.cfs_period_us", "cpu.stat" },
+	{ "cpu.max", NULL, "cpu.stat" },
+};
+
+/* The open files of one group; negative: there is no such file. */
 struct level {
-	int quota_fd, period_fd, stat_fd; /* period_fd: negative except in version 1 */
+	int fd[FILES];
 };
 
 /* What the files of a group say. */
@@ -66,21 +73,17 @@ struct np_cgroup {
 static bool
 group_in(const char *text, const char *controller, char path[PATH_MAX])
 {
-	char controllers[256];
+	char copy[TEXT], *rest = copy, *line;
 
-	for (const char *line = text; *line != '\0'; line += strspn(line, "\n")) {
-		const char *list = line + strcspn(line, ":\n"), *end = line + strcspn(line, "\n");
-		const char *at = list < end ? list + 1 + strcspn(list + 1, ":\n") : end;
+	snprintf(copy, sizeof(copy), "%s", text);
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		const char *id = strsep(&line, ":"), *list = strsep(&line, ":");
 
-		snprintf(controllers, sizeof(controllers), "%.*s",
-			 at < end ? (int)(at - list - 1) : 0, list + 1);
-		if (at < end &&
-		    (controller[0] == '\0' ? line[0] == '0' && at == list + 1
-					   : np_text_has_word(controllers, controller))) {
-			snprintf(path, PATH_MAX, "%.*s", (int)(end - at - 1), at + 1);
+		if (line != NULL && (controller[0] == '\0' ? id[0] == '0' && list[0] == '\0'
+							   : np_text_has_word(list, controller))) {
+			snprintf(path, PATH_MAX, "%s", line);
 			return true;
 		}
-		line = end;
 	}
 	return false;
 }
@@ -241,41 +244,36 @@ open_in(const struct np_cgroup_tree *tree, const char *group, const char *file)
 	return fd >= 0 ? fd : -errno;
 }
 
-/* Note why a file could not be opened, unless it just isn't there. */
-static void
-note_why_not(struct np_cgroup *c, int fd)
-{
-	if (fd < 0 && fd != -ENOENT && c->why[0] == '\0') {
-		snprintf(c->why, sizeof(c->why), "this process's control group: %s", strerror(-fd));
-	}
-}
-
 static void
 close_level(const struct level *l)
 {
-	np_fds_close(l->quota_fd);
-	np_fds_close(l->period_fd);
-	np_fds_close(l->stat_fd);
+	for (int f = 0; f < FILES; f++) {
+		np_fds_close(l->fd[f]);
+	}
 }
 
 /* Add the files of a group. The topmost group has none: it has no quota. */
 static void
 open_level(struct np_cgroup *c, const struct np_cgroup_tree *tree, const char *group)
 {
-	struct level l = {
-		.quota_fd = open_in(tree, group, c->is_v1 ? "cpu.cfs_quota_us" : "cpu.max"),
-		.period_fd = c->is_v1 ? open_in(tree, group, "cpu.cfs_period_us") : -ENOENT,
-		.stat_fd = open_in(tree, group, "cpu.stat"),
-	};
+	struct level *l = &c->level[c->levels];
+	bool complete = true;
 
-	if (l.quota_fd < 0 || l.stat_fd < 0 || (c->is_v1 && l.period_fd < 0)) {
-		note_why_not(c, l.quota_fd);
-		note_why_not(c, l.period_fd);
-		note_why_not(c, l.stat_fd);
-		close_level(&l);
-		return;
+	for (int f = 0; f < FILES; f++) {
+		const char *file = files[c->is_v1 ? 0 : 1][f];
+
+		l->fd[f] = file != NULL ? open_in(tree, group, file) : -ENOENT;
+		complete &= file == NULL || l->fd[f] >= 0;
+		if (l->fd[f] < 0 && l->fd[f] != -ENOENT && c->why[0] == '\0') {
+			snprintf(c->why, sizeof(c->why), "this process's control group: %s",
+				 strerror(-l->fd[f]));
+		}
 	}
-	c->level[c->levels++] = l;
+	if (complete) {
+		c->levels++;
+	} else {
+		close_level(l);
+	}
 }
 
 /* Open the files of the group and of those above it, as each may have a quota. */
@@ -383,14 +381,14 @@ read_quota(const struct level *l, struct figures *g)
 	double quota, period;
 
 	g->quota = none;
-	if (np_file_again(text, sizeof(text), l->quota_fd) <= 0) {
+	if (np_file_again(text, sizeof(text), l->fd[QUOTA]) <= 0) {
 		return;
 	}
 	quota = strtod(text, &end);
 	if (end == text || quota <= 0) {
 		return;
 	}
-	if (l->period_fd >= 0 && np_file_again(text, sizeof(text), l->period_fd) > 0) {
+	if (np_file_again(text, sizeof(text), l->fd[PERIOD]) > 0) {
 		end = text;
 	}
 	period = strtod(end, NULL);
@@ -408,7 +406,7 @@ read_level(const struct np_cgroup *c, const struct level *l, struct figures *g)
 
 	memset(g, 0, sizeof(*g));
 	read_quota(l, g);
-	if (np_file_again(text, sizeof(text), l->stat_fd) <= 0) {
+	if (np_file_again(text, sizeof(text), l->fd[STAT]) <= 0) {
 		return;
 	}
 	g->periods = number_of(text, "nr_periods");
