@@ -207,23 +207,16 @@ np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int
 	return true;
 }
 
-size_t
-np_cpu_each(const struct np_cpu_times *from, const struct np_cpu_times *to,
-	    void (*tell)(void *ctx, const struct np_cpu_ticks *spent), void *ctx)
+bool
+np_cpu_next(const struct np_cpu_times *from, const struct np_cpu_times *to, size_t *i,
+	    struct np_cpu_ticks *out)
 {
-	size_t count = 0;
+	bool found = false;
 
-	for (size_t i = 0; i < to->count; i++) {
-		struct np_cpu_ticks spent;
-
-		if (np_cpu_ticks(from, to, to->cpus[i].id, &spent)) {
-			count++;
-			if (tell != NULL) {
-				tell(ctx, &spent);
-			}
-		}
+	while (!found && *i < to->count) {
+		found = np_cpu_ticks(from, to, to->cpus[(*i)++].id, out);
 	}
-	return count;
+	return found;
 }
 
 double
@@ -258,17 +251,11 @@ np_cpu_ticks_per_s(void)
 long
 np_cpu_load(const char *root)
 {
-	char line[128], *end;
+	char line[128];
 	long running, n = np_file_line(line, sizeof(line), root, "/proc/loadavg");
-	const char *at = line;
 
 	errno = n < 0 ? (int)-n : EBADMSG;
-	for (int i = 0; at != NULL && i < 3; i++) {
-		at = strchr(at, ' ');
-		at = at != NULL ? at + 1 : NULL;
-	}
-	running = at != NULL ? strtol(at, &end, 10) : 0;
-	return at != NULL && end != at ? running : -1;
+	return sscanf(line, "%*s %*s %*s %ld", &running) == 1 ? running : -1;
 }
 
 bool

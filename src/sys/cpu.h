@@ -46,9 +46,9 @@ struct np_cpu_ticks {
 bool np_cpu_ticks(const struct np_cpu_times *from, const struct np_cpu_times *to, int cpu,
 		  struct np_cpu_ticks *out);
 
-/* Call tell (unless NULL) for each processor that both have, by rising number. Returns how many. */
-size_t np_cpu_each(const struct np_cpu_times *from, const struct np_cpu_times *to,
-		   void (*tell)(void *ctx, const struct np_cpu_ticks *spent), void *ctx);
+/* np_cpu_ticks() of the next processor that both have, by rising number. *i is 0 at first. */
+bool np_cpu_next(const struct np_cpu_times *from, const struct np_cpu_times *to, size_t *i,
+		 struct np_cpu_ticks *out);
 
 /* The share of all processors' time since boot that the hypervisor gave to other guests. */
 double np_cpu_stolen(const struct np_cpu_times *t);

@@ -68,9 +68,6 @@ struct reading {
 
 struct np_moved {
 	struct np_link link;
-	char *names; /* of the driver's counters */
-	size_t name_count;
-	int names_why;
 	struct reading from;
 };
 
@@ -230,26 +227,29 @@ take_irq(void *ctx, const struct np_irq *irq)
 
 /* The driver's own counters, as ethtool -S lists them. */
 static void
-read_driver(const struct np_moved *m, struct list *l)
+read_driver(const struct np_link *link, struct list *l)
 {
-	uint64_t *values;
-	int rc = m->names_why;
+	char *names = NULL;
+	uint64_t *values = NULL;
+	size_t count = 0;
+	int rc = link->inet < 0
+		     ? link->inet
+		     : np_ethtool_names(link->inet, link->device, ETH_SS_STATS, &names, &count);
 
-	if (rc != 0) {
-		l->why = rc;
-		return;
-	}
-	if (m->name_count == 0) {
+	if (rc == -EOPNOTSUPP) {
 		return; /* the driver has none */
 	}
-	values = calloc(m->name_count, sizeof(*values));
-	rc = values != NULL ? np_ethtool_stats(m->link.inet, m->link.device, values, m->name_count)
-			    : -ENOMEM;
-	for (size_t i = 0; rc == 0 && i < m->name_count; i++) {
-		add(l, values[i], "%s", m->names + i * NP_ETHTOOL_NAME);
+	if (rc == 0) {
+		values = calloc(count, sizeof(*values));
+		rc = values != NULL ? np_ethtool_stats(link->inet, link->device, values, count)
+				    : -ENOMEM;
+	}
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		add(l, values[i], "%s", names + i * NP_ETHTOOL_NAME);
 	}
 	l->why = -rc;
 	free(values);
+	free(names);
 }
 
 /* Read all counters. A list that can't be read has its errno in `why`. */
@@ -297,7 +297,7 @@ take_reading(const struct np_moved *m, struct reading *r)
 			add(l, root->overlimits, "overlimits");
 			add(l, root->requeues, "requeues");
 		}
-		read_driver(m, &r->list[ETHTOOL]);
+		read_driver(&m->link, &r->list[ETHTOOL]);
 	}
 	r->cpus = np_cpu_read(m->link.root);
 	r->cpu_why = r->cpus == NULL ? errno : 0;
@@ -324,16 +324,6 @@ np_moved_begin(const char *root, const char *device)
 		return NULL;
 	}
 	np_link_open(&m->link, root, device);
-	if (device[0] != '\0' && root[0] == '\0') {
-		m->names_why = m->link.inet < 0
-				   ? -m->link.inet
-				   : -np_ethtool_names(m->link.inet, m->link.device, ETH_SS_STATS,
-						       &m->names, &m->name_count);
-		if (m->link.inet >= 0 && m->names_why == EOPNOTSUPP) {
-			m->names_why = 0; /* a driver without counters of its own */
-			m->name_count = 0;
-		}
-	}
 	take_reading(m, &m->from);
 	return m;
 }
@@ -383,14 +373,9 @@ put_list(const struct list *from, const struct list *to, enum source s, struct n
 	}
 }
 
-struct cpu_output {
-	struct np_bag *into;
-	bool idle_too;
-};
-
-/* For np_cpu_each(): put how a processor spent its time; if 99 % idle, only with idle_too. */
+/* Put how a processor spent its time. */
 static void
-put_cpu(void *ctx, const struct np_cpu_ticks *spent)
+put_cpu(const struct np_cpu_ticks *spent, struct np_bag *into)
 {
 	const struct {
 		const char *name;
@@ -400,13 +385,28 @@ put_cpu(void *ctx, const struct np_cpu_ticks *spent)
 		{ "irq", spent->irq },   { "iowait", spent->iowait }, { "steal", spent->steal },
 		{ "idle", spent->idle },
 	};
-	const double all = (double)spent->all;
-	const struct cpu_output *t = ctx;
 
-	if (all > 0 && (t->idle_too || (double)spent->idle / all < 0.99)) {
-		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-			np_bag_real(t->into, (double)parts[i].ticks / all, "cpu.%d.%s", spent->id,
-				    parts[i].name);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		np_bag_real(into, (double)parts[i].ticks / (double)spent->all, "cpu.%d.%s",
+			    spent->id, parts[i].name);
+	}
+}
+
+/* Put the processors; of more than MANY_CPUS, those that were idle for less than 99 %. */
+static void
+put_cpus(const struct np_cpu_times *from, const struct np_cpu_times *to, struct np_bag *into)
+{
+	struct np_cpu_ticks spent;
+	size_t count = 0;
+
+	for (size_t i = 0; np_cpu_next(from, to, &i, &spent);) {
+		count++;
+	}
+	np_bag_int(into, (int64_t)count, "cpu.count");
+	for (size_t i = 0; np_cpu_next(from, to, &i, &spent);) {
+		if (spent.all > 0 &&
+		    (count <= MANY_CPUS || (double)spent.idle / (double)spent.all < 0.99)) {
+			put_cpu(&spent, into);
 		}
 	}
 }
@@ -427,11 +427,7 @@ np_moved_end(struct np_moved *m, struct np_bag *into)
 	if (why != 0) {
 		np_bag_unread(into, strerror(why), "cpu.count");
 	} else {
-		size_t count = np_cpu_each(m->from.cpus, to.cpus, NULL, NULL);
-		struct cpu_output told = { .into = into, .idle_too = count <= MANY_CPUS };
-
-		np_bag_int(into, (int64_t)count, "cpu.count");
-		np_cpu_each(m->from.cpus, to.cpus, put_cpu, &told);
+		put_cpus(m->from.cpus, to.cpus, into);
 	}
 	for (int s = 0; s < SOURCES; s++) {
 		put_list(&m->from.list[s], &to.list[s], (enum source)s, into);
@@ -449,6 +445,5 @@ np_moved_end(struct np_moved *m, struct np_bag *into)
 	np_link_close(&m->link);
 	free_reading(&m->from);
 	free_reading(&to);
-	free(m->names);
 	free(m);
 }

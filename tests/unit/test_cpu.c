@@ -117,12 +117,13 @@ TEST(shares_of_evidence_count_guests_once)
 	struct np_cpu_times *b = times(*state, "cpu0 50 20 0 30 0 0 0 0 50 20\n");
 	struct np_cpu_ticks did;
 	struct np_cpu_use use;
+	size_t i = 0;
 
-	assert_int_equal(np_cpu_each(a, b, NULL, NULL), 1);
-	assert_true(np_cpu_ticks(a, b, 0, &did));
+	assert_true(np_cpu_next(a, b, &i, &did));
 	assert_int_equal(did.user, 70);
 	assert_int_equal(did.idle, 30);
 	assert_int_equal(did.all, 100);
+	assert_false(np_cpu_next(a, b, &i, &did));
 	np_cpu_use(a, b, &use);
 	assert_near(use.util, 100 - 3000.0 / 170, 1e-9);
 	free(a);
