@@ -132,31 +132,25 @@ put_value(struct np_bag *b, const char *name, va_list args, struct np_bag_item v
 	char full[NP_BAG_NAME];
 	int len = vsnprintf(full, sizeof(full), name, args);
 	struct item *it;
-	void *copy = NULL;
+	void *copy;
+	bool fits;
 
 	if (b == NULL) {
 		return;
 	}
 	it = len > 0 && len < NP_BAG_NAME ? find_item(b, full) : NULL;
-	if (len <= 0 || len >= NP_BAG_NAME || !name_is_good(full) ||
-	    (it == NULL && b->count >= NP_BAG_ITEMS) ||
-	    b->bytes - (it != NULL ? it->bytes : 0) + bytes + (size_t)len + 1 > NP_BAG_BYTES) {
+	fits = len > 0 && len < NP_BAG_NAME && name_is_good(full) &&
+	       (it != NULL || b->count < NP_BAG_ITEMS) &&
+	       b->bytes - (it != NULL ? it->bytes : 0) + bytes + (size_t)len + 1 <= NP_BAG_BYTES;
+	copy = fits ? malloc(bytes + 1) : NULL; /* never NULL for 0 bytes */
+	it = copy != NULL && it == NULL ? append_item(b, full) : it;
+	if (copy == NULL || it == NULL) {
+		free(copy);
 		b->left_out++;
 		return;
 	}
 	if (bytes > 0) {
-		copy = malloc(bytes);
-		if (copy == NULL) {
-			b->left_out++;
-			return;
-		}
 		memcpy(copy, data, bytes);
-	}
-	it = it != NULL ? it : append_item(b, full);
-	if (it == NULL) {
-		free(copy);
-		b->left_out++;
-		return;
 	}
 	free(it->data);
 	b->bytes += bytes - it->bytes;
