@@ -10,8 +10,8 @@
 static enum ns_admission
 conclude(struct ns_admit *a, enum ns_admission admission)
 {
-	np_secret_wipe(a->client_nonce, sizeof(a->client_nonce));
-	np_secret_wipe(a->server_nonce, sizeof(a->server_nonce));
+	explicit_bzero(a->client_nonce, sizeof(a->client_nonce));
+	explicit_bzero(a->server_nonce, sizeof(a->server_nonce));
 	a->state = admission == NS_ADMIT_REFUSED ? NS_ADMIT_SHUT : NS_ADMIT_OPEN;
 	return admission;
 }
@@ -130,8 +130,8 @@ step_by_passphrase(struct ns_admit *a, const uint8_t *frame, struct np_err *why)
 	/* Both are padded with zeros, so the comparison takes the same time for any text. */
 	snprintf(padded.text, sizeof(padded.text), "%s", a->passphrase);
 	right = np_secret_equal(padded.text, came.text, sizeof(padded.text)) && right;
-	np_secret_wipe(&padded, sizeof(padded));
-	np_secret_wipe(&came, sizeof(came));
+	explicit_bzero(&padded, sizeof(padded));
+	explicit_bzero(&came, sizeof(came));
 	if (!right) {
 		a->wrong = true;
 		np_fail(why, NP_EPEER, EACCES, "wrong passphrase");

@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "base/sanitized.h"
-#include "base/secret.h"
 #include "base/text.h"
 #include "base/units.h"
 #include "netserver/filter.h"
@@ -395,7 +394,7 @@ static void __attribute__((noinline)) wipe_stack(void)
 {
 	uint8_t below[LEFT_BELOW];
 
-	np_secret_wipe(below, sizeof(below));
+	explicit_bzero(below, sizeof(below));
 }
 
 int
@@ -437,7 +436,7 @@ ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *
 {
 	int rc = NP_SANITIZED ? NP_OK : ns_landlock_install(s, seal, err);
 
-	np_secret_wipe(seal, sizeof(*seal));
+	explicit_bzero(seal, sizeof(*seal));
 	return rc;
 }
 

@@ -32,7 +32,6 @@
 #include <linux/sctp.h>       /* needs types of the headers above */
 #include <linux/vm_sockets.h> /* uses what sys/socket.h declares */
 
-#include "base/secret.h"
 #include "bench/bench.h"
 #include "bench/engine/engine.h"
 #include "bench/lacks.h"
@@ -557,7 +556,7 @@ ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np
 	    (errno != EINVAL || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)) {
 		rc = errno;
 	}
-	np_secret_wipe(program.filter, size);
+	explicit_bzero(program.filter, size);
 	free(program.filter);
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "install a filter of system calls");
 }

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/secret.h"
 #include "net/sock.h"
 #include "netserver/one_port.h"
 #include "netserver/proxied.h"
@@ -46,7 +45,7 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 		c->session->handover.waiting--;
 	}
 	/* Events that epoll has returned already may still point to it. */
-	np_secret_wipe(&c->chan, sizeof(c->chan)); /* a passphrase may have come */
+	explicit_bzero(&c->chan, sizeof(c->chan)); /* a passphrase may have come */
 	c->kind = NS_DROPPED;
 	c->next = d->dropped;
 	d->dropped = c;
@@ -445,7 +444,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 	if (c->admit.wrong) { /* it is refused below, so this is counted once */
 		ns_guard_wrong(&d->tries, &c->peer, np_now());
 	}
-	np_secret_wipe(c->chan.in, sizeof(c->chan.in)); /* it may hold a passphrase */
+	explicit_bzero(c->chan.in, sizeof(c->chan.in)); /* it may hold a passphrase */
 	if (c->admit.has_reply) {
 		answer(c, c->admit.reply);
 	}

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/sanitized.h"
-#include "base/secret.h"
 #include "bench/bench.h"
 #include "bench/engine/uring.h"
 #include "bench/lacks.h"
@@ -110,19 +109,19 @@ refused(void *ctx, int error)
 static void
 forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 {
-	np_secret_wipe(d->args.passphrase, sizeof(d->args.passphrase));
-	np_secret_wipe(&d->args.key, sizeof(d->args.key));
+	explicit_bzero(d->args.passphrase, sizeof(d->args.passphrase));
+	explicit_bzero(&d->args.key, sizeof(d->args.key));
 	if (c != NULL) {
-		np_secret_wipe(&c->admit, sizeof(c->admit));
+		explicit_bzero(&c->admit, sizeof(c->admit));
 	}
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		np_secret_wipe(&s->handover.token, sizeof(s->handover.token));
-		np_secret_wipe(&s->wish.token, sizeof(s->wish.token));
+		explicit_bzero(&s->handover.token, sizeof(s->handover.token));
+		explicit_bzero(&s->wish.token, sizeof(s->wish.token));
 	}
 	for (struct ns_caller *other = d->callers; other != NULL; other = other->next) {
 		/* Most have sent nothing: do not copy their pages. */
 		if (other != c && other->chan.have > 0) {
-			np_secret_wipe(other->chan.in, sizeof(other->chan.in));
+			explicit_bzero(other->chan.in, sizeof(other->chan.in));
 		}
 	}
 }

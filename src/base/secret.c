@@ -6,11 +6,6 @@
 #include <unistd.h>
 
 #include "base/trusted.h"
-#include "config.h"
-
-#ifdef HAVE_SODIUM
-#include <sodium.h>
-#endif
 
 int
 np_secret_read(const char *path, void *line, size_t size, size_t *count, struct np_err *err)
@@ -31,7 +26,7 @@ np_secret_read(const char *path, void *line, size_t size, size_t *count, struct 
 	close(fd);
 	end = memchr(line, '\n', (size_t)n);
 	*count = end != NULL ? (size_t)(end - (const uint8_t *)line) : (size_t)n;
-	np_secret_wipe((uint8_t *)line + *count, size - *count);
+	explicit_bzero((uint8_t *)line + *count, size - *count);
 	return NP_OK;
 }
 
@@ -45,7 +40,7 @@ np_secret_passphrase(const char *path, char *text, size_t size, struct np_err *e
 		return err->code;
 	}
 	if (text[0] == '\0' || count == size) {
-		np_secret_wipe(text, size);
+		explicit_bzero(text, size);
 		return np_usage(err, "%s: a passphrase has 1 to %zu characters", path, size - 1);
 	}
 	return NP_OK;
@@ -54,9 +49,6 @@ np_secret_passphrase(const char *path, char *text, size_t size, struct np_err *e
 bool
 np_secret_equal(const void *a, const void *b, size_t n)
 {
-#ifdef HAVE_SODIUM
-	return sodium_memcmp(a, b, n) == 0;
-#else
 	const volatile uint8_t *x = a, *y = b;
 	unsigned difference = 0;
 
@@ -64,13 +56,6 @@ np_secret_equal(const void *a, const void *b, size_t n)
 		difference |= (unsigned)(x[i] ^ y[i]);
 	}
 	return difference == 0;
-#endif
-}
-
-void
-np_secret_wipe(void *bytes, size_t n)
-{
-	explicit_bzero(bytes, n);
 }
 
 void
@@ -78,7 +63,7 @@ np_secret_hide(char *word)
 {
 	size_t n = strlen(word);
 
-	np_secret_wipe(word, n);
+	explicit_bzero(word, n);
 	if (n > 0) {
 		word[0] = '*';
 	}

@@ -20,9 +20,6 @@ int np_secret_passphrase(const char *path, char *text, size_t size, struct np_er
 /* Are the two the same? Takes the same time wherever they differ. */
 bool np_secret_equal(const void *a, const void *b, size_t n);
 
-/* Overwrite bytes; the compiler does not remove it, even if nothing reads them again. */
-void np_secret_wipe(void *bytes, size_t n);
-
 /* Overwrite a command line's word by "*" for ps(1). /proc still shows its length. */
 void np_secret_hide(char *word);
 

@@ -7,7 +7,6 @@
 #include <strings.h>
 #include <sys/socket.h>
 
-#include "base/secret.h"
 #include "base/text.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
@@ -203,8 +202,8 @@ np_cli_free(struct np_cli *cli)
 	np_plan_free(&cli->plan);
 	free(cli->command_line);
 	cli->command_line = NULL;
-	np_secret_wipe(cli->target.passphrase_text, sizeof(cli->target.passphrase_text));
-	np_secret_wipe(&cli->target.key, sizeof(cli->target.key));
+	explicit_bzero(cli->target.passphrase_text, sizeof(cli->target.passphrase_text));
+	explicit_bzero(&cli->target.key, sizeof(cli->target.key));
 }
 
 /* Put the test's row, or what the options of OMNI make of it, into the plan. */

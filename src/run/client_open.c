@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/secret.h"
 #include "net/race.h"
 #include "net/sock.h"
 #include "run/ends.h"
@@ -77,8 +76,8 @@ send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
 	snprintf(m.text, sizeof(m.text), "%s", passphrase);
 	np_frame_put(frame, &head, np_text_layout, &m);
 	rc = np_chan_send(&c->chan, frame, np_client_deadline(NP_ANSWER_MS), err);
-	np_secret_wipe(&m, sizeof(m));
-	np_secret_wipe(frame, sizeof(frame));
+	explicit_bzero(&m, sizeof(m));
+	explicit_bzero(frame, sizeof(frame));
 	return rc;
 }
 

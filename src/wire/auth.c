@@ -45,7 +45,7 @@ np_auth_check(const struct np_auth_key *key, enum np_auth_side side,
 	}
 	np_auth_prove(key, side, scope, expected);
 	same = np_secret_equal(expected, mac, sizeof(expected));
-	np_secret_wipe(expected, sizeof(expected)); /* leave no valid proof in memory */
+	explicit_bzero(expected, sizeof(expected)); /* leave no valid proof in memory */
 	return same;
 }
 
@@ -76,7 +76,7 @@ np_auth_read_key(struct np_auth_key *key, const char *path, struct np_err *err)
 		memcpy(key->bytes, line, count);
 		key->count = count;
 	}
-	np_secret_wipe(line, sizeof(line));
+	explicit_bzero(line, sizeof(line));
 	if (key->count == 0) {
 		return np_usage(err,
 				"%s: a key, the first line of its file, has %d to %d characters "
@@ -106,7 +106,7 @@ np_auth_prove(const struct np_auth_key *key, enum np_auth_side side,
 		crypto_auth_hmacsha256_update(&state, scope->ends, NP_AUTH_ENDS);
 	}
 	crypto_auth_hmacsha256_final(&state, mac);
-	np_secret_wipe(&state, sizeof(state));
+	explicit_bzero(&state, sizeof(state));
 }
 
 #else
