@@ -55,11 +55,7 @@ np_fds_to_null(void)
 static int
 close_range_at_once(unsigned first, unsigned last)
 {
-#ifdef SYS_close_range
 	return first > last ? 0 : (int)syscall(SYS_close_range, first, last, 0U);
-#else
-	return -1;
-#endif
 }
 
 /* Close descriptors first to last, one by one if need be. */
