@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,8 +15,10 @@
 
 void
 np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *label,
-		      const void *value, size_t len, const char *shown)
+		      const void *value, size_t len, const char *shown, ...)
 {
+	va_list ap;
+
 	if (o->count < NP_SOCKOPTS_MAX) {
 		o->at[o->count].level = level;
 		o->at[o->count].name = name;
@@ -23,49 +26,36 @@ np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *la
 		o->at[o->count].optional = false;
 		o->at[o->count].len = (socklen_t)len;
 		memcpy(o->at[o->count].value, value, len);
-		snprintf(o->at[o->count].shown, sizeof(o->at[o->count].shown), "%s", shown);
+		va_start(ap, shown);
+		vsnprintf(o->at[o->count].shown, sizeof(o->at[o->count].shown), shown, ap);
+		va_end(ap);
 	}
 	o->count++;
 }
 
 void
-np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value)
+np_sockopts_add(struct np_sockopts *o, bool wanted, int level, int name, const char *label,
+		int value, bool optional)
 {
-	char shown[24];
-
-	snprintf(shown, sizeof(shown), "%d", value);
-	np_sockopts_add_value(o, level, name, label, &value, sizeof(value), shown);
+	if (wanted) {
+		np_sockopts_add_value(o, level, name, label, &value, sizeof(value), "%d", value);
+	}
+	if (wanted && o->count <= NP_SOCKOPTS_MAX) {
+		o->at[o->count - 1].optional = optional;
+	}
 }
 
 void
 np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *label, uint64_t value)
 {
-	char shown[24];
-
-	snprintf(shown, sizeof(shown), "%" PRIu64, value);
-	np_sockopts_add_value(o, level, name, label, &value, sizeof(value), shown);
+	np_sockopts_add_value(o, level, name, label, &value, sizeof(value), "%" PRIu64, value);
 }
 
 void
 np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
 		     const char *value)
 {
-	char shown[24];
-
-	snprintf(shown, sizeof(shown), "'%.15s'", value);
-	np_sockopts_add_value(o, level, name, label, value, strnlen(value, 15), shown);
-}
-
-void
-np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, const char *label,
-		 int value, bool optional)
-{
-	if (wanted) {
-		np_sockopts_add(o, level, name, label, value);
-	}
-	if (wanted && o->count <= NP_SOCKOPTS_MAX) {
-		o->at[o->count - 1].optional = optional;
-	}
+	np_sockopts_add_value(o, level, name, label, value, strnlen(value, 15), "'%.15s'", value);
 }
 
 static bool
@@ -292,7 +282,7 @@ np_sock_listen(const struct np_addr *at, int backlog, struct np_err *err)
 	struct np_sockopts opts = { .count = 0 };
 	int fd;
 
-	np_sockopts_add(&opts, SOL_SOCKET, SO_REUSEADDR, "SO_REUSEADDR", 1);
+	NP_SOCKOPT(&opts, true, SOL_SOCKET, SO_REUSEADDR, 1);
 	/* Non-blocking: a connection may be gone again before it is accepted. */
 	fd = np_sock_open(at->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0, &opts, at, err);
 	if (fd < 0) {

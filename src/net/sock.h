@@ -28,13 +28,12 @@ struct np_sockopts {
 	void *permit_ctx;
 };
 
-/* Append an option of `len` bytes, 16 at most, `shown` in messages. */
+/* Append an option of `len` bytes, 16 at most, `shown` in messages: as in printf(3). */
 void np_sockopts_add_value(struct np_sockopts *o, int level, int name, const char *label,
-			   const void *value, size_t len, const char *shown);
+			   const void *value, size_t len, const char *shown, ...)
+    __attribute__((format(printf, 7, 8)));
 
-/* Append one of type int, or of 64 bits. */
-void np_sockopts_add(struct np_sockopts *o, int level, int name, const char *label, int value);
-
+/* Append one of 64 bits. */
 void
 np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *label, uint64_t value);
 
@@ -43,12 +42,12 @@ void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char
 			  const char *value);
 
 /* Append one of type int if it is wanted. */
-void np_sockopts_want(struct np_sockopts *o, bool wanted, int level, int name, const char *label,
-		      int value, bool optional);
+void np_sockopts_add(struct np_sockopts *o, bool wanted, int level, int name, const char *label,
+		     int value, bool optional);
 #define NP_SOCKOPT(o, wanted, level, name, value)                                                  \
-	np_sockopts_want(o, wanted, level, name, #name, value, false)
+	np_sockopts_add(o, wanted, level, name, #name, value, false)
 #define NP_SOCKOPT_OR_NOT(o, wanted, level, name, value)                                           \
-	np_sockopts_want(o, wanted, level, name, #name, value, true)
+	np_sockopts_add(o, wanted, level, name, #name, value, true)
 
 /* Make the calls. NP_ESYS names the option that was refused, and its value. */
 int np_sockopts_apply(const struct np_sockopts *o, int fd, struct np_err *err);

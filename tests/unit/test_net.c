@@ -279,9 +279,9 @@ TEST(options_are_set_in_their_order)
 	struct np_err err;
 	FREED_BY(close_fd) int fd = -1;
 
-	np_sockopts_add(&o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 10000);
-	np_sockopts_add(&o, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 20000);
-	np_sockopts_add(&o, IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY", 1);
+	np_sockopts_add(&o, true, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 10000, false);
+	np_sockopts_add(&o, true, SOL_SOCKET, SO_RCVBUF, "SO_RCVBUF", 20000, false);
+	np_sockopts_add(&o, true, IPPROTO_TCP, TCP_NODELAY, "TCP_NODELAY", 1, false);
 	np_sockopts_add_text(&o, IPPROTO_TCP, TCP_CONGESTION, "TCP_CONGESTION", "reno");
 	fd = np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err);
 	assert_true(fd >= 0);
@@ -297,7 +297,7 @@ TEST(a_refused_option_is_named_with_its_value)
 	struct np_sockopts o = { .count = 0 };
 	struct np_err err;
 
-	np_sockopts_add(&o, SOL_SOCKET, 9999, "SO_NONSENSE", 7);
+	np_sockopts_add(&o, true, SOL_SOCKET, 9999, "SO_NONSENSE", 7, false);
 	assert_int_equal(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err), -1);
 	assert_int_equal(err.code, NP_ESYS);
 	assert_int_equal(err.sys, ENOPROTOOPT);
@@ -316,7 +316,7 @@ TEST(an_option_of_another_level_is_not_taken_for_a_congestion_control)
 	struct np_sockopts o = { .count = 0 };
 	struct np_err err;
 
-	np_sockopts_add(&o, IPPROTO_SCTP, TCP_CONGESTION, "SCTP_MAXSEG", 100);
+	np_sockopts_add(&o, true, IPPROTO_SCTP, TCP_CONGESTION, "SCTP_MAXSEG", 100, false);
 	assert_int_equal(np_sock_open(AF_INET, SOCK_STREAM, 0, &o, NULL, &err), -1);
 	assert_has(err.msg, "set SCTP_MAXSEG to 100: ");
 }
@@ -358,7 +358,7 @@ TEST(a_list_of_options_has_an_end)
 	struct np_err err;
 
 	for (int i = 0; i < NP_SOCKOPTS_MAX; i++) {
-		np_sockopts_add(&o, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", i);
+		np_sockopts_add(&o, true, SOL_SOCKET, SO_KEEPALIVE, "SO_KEEPALIVE", i, false);
 	}
 	assert_int_equal(np_sockopts_apply(&o, -1, &err), NP_ESYS);
 	NP_SOCKOPT_OR_NOT(&o, true, SOL_SOCKET, SO_KEEPALIVE, 1);

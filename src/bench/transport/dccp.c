@@ -89,17 +89,14 @@ dccp_options(const struct np_plan *p, struct np_sockopts *o)
 {
 	int ccid = np_dccp_ccid(p->near.sock.cong);
 	const uint8_t byte = (uint8_t)ccid;
-	char shown[4];
 
-	if (p->service != 0) {
-		np_sockopts_add(o, NP_SOL_DCCP, NP_DCCP_SERVICE, "DCCP_SOCKOPT_SERVICE",
-				(int)htonl(p->service));
-	}
-	np_sockopts_add(o, NP_SOL_DCCP, NP_DCCP_TXQLEN, "DCCP_SOCKOPT_QPOLICY_TXQLEN", 0);
+	np_sockopts_add(o, p->service != 0, NP_SOL_DCCP, NP_DCCP_SERVICE, "DCCP_SOCKOPT_SERVICE",
+			(int)htonl(p->service), false);
+	np_sockopts_add(o, true, NP_SOL_DCCP, NP_DCCP_TXQLEN, "DCCP_SOCKOPT_QPOLICY_TXQLEN", 0,
+			false);
 	if (ccid > 0) {
-		snprintf(shown, sizeof(shown), "%u", byte);
 		np_sockopts_add_value(o, NP_SOL_DCCP, NP_DCCP_CCID, "DCCP_SOCKOPT_CCID", &byte, 1,
-				      shown);
+				      "%u", byte);
 	}
 }
 
