@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/output.h"
+#include "base/text.h"
 #include "net/eth.h"
 #include "net/ledger.h"
 
@@ -47,8 +48,7 @@ struct np_capture {
 	bool restarted;
 	bool is_after;           /* a packet was after the end */
 	uint32_t read;           /* packets read since the start */
-	uint32_t passed_before;  /* packets that the kernel passed before the start */
-	uint64_t dropped_before; /* and dropped */
+	struct pcap_stat before; /* what the kernel counted before the start */
 };
 
 /* Is a host not known, or any address? */
@@ -85,18 +85,17 @@ understand_link(int type, enum np_ledger_link *link)
 	return false;
 }
 
-/*
- * Add a host to a filter of len bytes, without the zone, unknown to filters. Returns bytes added.
- */
-static int
+/* Add a host, if known, to a filter, without the zone, unknown to filters: np_text_add(). */
+static size_t
 add_host(char *text, size_t size, size_t len, const struct np_addr *a)
 {
-	char host[NP_ADDR_TEXT];
+	const char *host = NP_HOST_STR(a);
 
-	np_addr_host(a, host);
-	host[strcspn(host, "%")] = '\0';
-	return snprintf(text + len, size - len, "%s%s host %s", len > 0 ? " and " : "",
-			np_family_of(a)->version == 6 ? "ip6" : "ip", host);
+	return is_wildcard(a)
+		   ? len
+		   : np_text_add(text, size, len, "%s%s host %.*s", len > 0 ? " and " : "",
+				 np_family_of(a)->version == 6 ? "ip6" : "ip",
+				 (int)strcspn(host, "%"), host);
 }
 
 /* pcap_handler that ignores the packet. */
@@ -121,12 +120,12 @@ set_filter(struct np_capture *c, const struct np_addr *near, const struct np_add
 	/* See pcap-filter(7). Fragments after the first have no ports, and after IPv6 extension
 	 * headers ports are hard to find: the ledger does that. First fragments of others pass,
 	 * too: they tell it which later ones are not ours. */
-	len += (size_t)(is_wildcard(near) ? 0 : add_host(text, sizeof(text), len, near));
-	len += (size_t)(is_wildcard(far) ? 0 : add_host(text, sizeof(text), len, far));
+	len = add_host(text, sizeof(text), len, near);
+	len = add_host(text, sizeof(text), len, far);
 	for (int i = 0; i < 2 && name != NULL; i++) {
 		if (ports[i] != 0) {
-			len += (size_t)snprintf(
-			    text + len, sizeof(text) - len,
+			len = np_text_add(
+			    text, sizeof(text), len,
 			    "%s(%s port %u or ip[6:2] & 0x3fff != 0 or"
 			    " (ip6 and not ip6[6] = 6 and not ip6[6] = 17 and not ip6[6] = 58))",
 			    len > 0 ? " and " : "", name, ports[i]);
@@ -216,6 +215,7 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 {
 	struct np_capture *c = calloc(1, sizeof(*c));
 	struct np_addr near = place->near, at;
+	int rc;
 
 	*out = NULL;
 	if (c == NULL) {
@@ -239,21 +239,20 @@ np_capture_open(struct np_capture **out, const struct np_capture_place *place, s
 		snprintf(c->device, sizeof(c->device), "any");
 	}
 	c->mtu = c->is_any ? 0 : np_eth_mtu(c->device);
-	if (activate(c, err) != NP_OK || set_filter(c, &near, &c->far, 0, err) != NP_OK) {
-		np_capture_free(c);
-		return err->code;
-	}
+	rc = activate(c, err);
+	rc = rc == NP_OK ? set_filter(c, &near, &c->far, 0, err) : rc;
 	c->locked = place->lock;
-	if (c->locked && setsockopt(pcap_fileno(c->pcap), SOL_SOCKET, SO_LOCK_FILTER, &(int){ 1 },
-				    sizeof(int)) != 0) {
-		np_fail(err, NP_ESYS, errno, "lock the filter of a capture on %s", c->device);
-		np_capture_free(c);
-		return err->code;
+	if (rc == NP_OK && c->locked &&
+	    setsockopt(pcap_fileno(c->pcap), SOL_SOCKET, SO_LOCK_FILTER, &(int){ 1 },
+		       sizeof(int)) != 0) {
+		rc = np_fail(err, NP_ESYS, errno, "lock the filter of a capture on %s", c->device);
 	}
-	if (place->file != NULL && open_file(c, place->file, err) != NP_OK) {
+	if (rc == NP_OK && place->file != NULL && open_file(c, place->file, err) != NP_OK) {
+		rc = err->code = NP_EUSAGE; /* the user has chosen the file */
+	}
+	if (rc != NP_OK) {
 		np_capture_free(c);
-		err->code = NP_EUSAGE; /* the user has chosen the file */
-		return err->code;
+		return rc;
 	}
 	*out = c;
 	return NP_OK;
@@ -323,13 +322,18 @@ read_some(struct np_capture *c)
 	return pcap_dispatch(c->pcap, -1, take_packet, (unsigned char *)c);
 }
 
-/* Packets that the kernel has passed since the capture was opened; wraps. 0: not known. */
-static uint32_t
-count_passed(struct np_capture *c)
+/* What the kernel has counted since the start; zeros if not known. */
+static struct pcap_stat
+count_packets(struct np_capture *c)
 {
-	struct pcap_stat s;
+	struct pcap_stat s = { .ps_recv = 0 };
 
-	return pcap_stats(c->pcap, &s) == 0 ? s.ps_recv - s.ps_drop : 0;
+	if (pcap_stats(c->pcap, &s) == 0) {
+		s.ps_recv -= c->before.ps_recv;
+		s.ps_drop -= c->before.ps_drop;
+		s.ps_ifdrop -= c->before.ps_ifdrop;
+	}
+	return s;
 }
 
 /* Read packets until told to stop, then those that arrived before that. */
@@ -339,6 +343,7 @@ capture_thread(void *ctx)
 	struct np_capture *c = ctx;
 	bool counts_twice = c->is_loopback || c->is_any;
 	int n = 0, empty_reads = 0;
+	struct pcap_stat counted;
 	uint64_t deadline;
 	uint32_t passed;
 
@@ -348,7 +353,8 @@ capture_thread(void *ctx)
 	}
 	c->end_ns = np_clock(CLOCK_REALTIME);
 	deadline = np_now() + DRAIN_MS * NP_MSEC;
-	passed = count_passed(c) - c->passed_before;
+	counted = count_packets(c);
+	passed = counted.ps_recv - counted.ps_drop;
 	n = 0; /* even if a read has failed, try once more */
 	/*
 	 * Read the rest of what the kernel has passed. A busy kernel may be late to hand over a
@@ -363,15 +369,6 @@ capture_thread(void *ctx)
 		empty_reads = n == 0 ? empty_reads + 1 : 0;
 	}
 	return NULL;
-}
-
-/* Packets dropped since the capture was opened, by the kernel or the interface; 0: not known. */
-static uint64_t
-dropped(struct np_capture *c)
-{
-	struct pcap_stat s;
-
-	return pcap_stats(c->pcap, &s) == 0 ? (uint64_t)s.ps_drop + s.ps_ifdrop : 0;
 }
 
 /* Start the thread, with all signals blocked: the test's threads receive them. 0, or an errno. */
@@ -432,8 +429,8 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 	if (c->ledger == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for a ledger");
 	}
-	c->dropped_before = dropped(c);
-	c->passed_before = count_passed(c);
+	c->before = (struct pcap_stat){ .ps_recv = 0 };
+	c->before = count_packets(c);
 	c->read = 0;
 	c->begin_ns = np_clock(CLOCK_REALTIME);
 	c->end_ns = 0;
@@ -459,6 +456,7 @@ np_capture_restart(struct np_capture *c, uint64_t opened_ns)
 void
 np_capture_stop(struct np_capture *c, struct np_bag *into)
 {
+	struct pcap_stat counted;
 	const char *where;
 	char text[320];
 
@@ -467,6 +465,7 @@ np_capture_stop(struct np_capture *c, struct np_bag *into)
 	}
 	atomic_store(&c->stop, true);
 	pthread_join(c->thread, NULL);
+	counted = count_packets(c);
 	if (!c->restarted && c->restart_ns != 0) {
 		restart(c); /* no packet came after the warm-up */
 	}
@@ -479,7 +478,7 @@ np_capture_stop(struct np_capture *c, struct np_bag *into)
 		 c->is_any ? "all interfaces (a packet may pass several)" : c->device, where,
 		 c->restarted ? "counted from the end of the warm-up" : "captured");
 	np_bag_text(into, text, "wire.tap");
-	np_bag_int(into, (int64_t)(dropped(c) - c->dropped_before), "wire.dropped");
+	np_bag_int(into, (int64_t)counted.ps_drop + counted.ps_ifdrop, "wire.dropped");
 	np_ledger_put(c->ledger, into);
 	if (c->dump != NULL && pcap_dump_flush(c->dump) == 0 && !ferror(pcap_dump_file(c->dump))) {
 		np_bag_text(into, c->file, "wire.file");
