@@ -6,13 +6,6 @@
 
 enum { MAPPED_BITS = 96 }; /* of ::ffff:0:0/96 */
 
-/* The bits of an address. */
-static unsigned
-width_of(int family)
-{
-	return np_family(family)->version == 6 ? 128 : 32;
-}
-
 /* "0" to "128": digits only, unlike strtol(3), which accepts signs and blanks. */
 static int
 parse_bits(const char *text, unsigned *bits)
@@ -52,53 +45,24 @@ unmap(struct np_cidr *c)
 	}
 }
 
-/* An address of `length` characters. Returns its family; AF_UNSPEC: it is none. */
+/* Read an address of `length` characters. -1: it is none. */
 static int
-read_literal(const char *text, size_t length, uint8_t bytes[16])
+read_literal(struct np_addr *a, const char *text, size_t length)
 {
 	int family = memchr(text, ':', length) != NULL ? AF_INET6 : AF_INET;
 	char address[INET6_ADDRSTRLEN];
+	uint8_t bytes[16];
 
 	if (length >= sizeof(address)) {
-		return AF_UNSPEC;
+		return -1;
 	}
 	memcpy(address, text, length);
 	address[length] = '\0';
-	return inet_pton(family, address, bytes) == 1 ? family : AF_UNSPEC;
-}
-
-int
-np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err)
-{
-	const char *slash = strchr(text, '/');
-	size_t n = slash != NULL ? (size_t)(slash - text) : strlen(text);
-	struct np_cidr read = { .family = AF_UNSPEC };
-
-	if (np_family_prefixed(text) != AF_UNSPEC) {
-		struct np_addrs found;
-		bool any;
-
-		if (np_resolve(text, NULL, AF_UNSPEC, SOCK_STREAM, &found, err) != NP_OK) {
-			return err->code;
-		}
-		any = np_addr_is_any(&found.at[0]); /* "vsock:any": no bit has to match */
-		np_cidr_of(c, &found.at[0], any ? 0 : 8 * (unsigned)np_addr_size(&found.at[0]));
-		return NP_OK;
+	if (inet_pton(family, address, bytes) != 1) {
+		return -1;
 	}
-	read.family = read_literal(text, n, read.bytes);
-	read.bits = width_of(read.family);
-	if (read.family == AF_UNSPEC || (slash != NULL && parse_bits(slash + 1, &read.bits) != 0)) {
-		return np_usage(
-		    err, "'%.60s' is not an address or range (192.0.2.0/24, 2001:db8::/32)", text);
-	}
-	if (read.bits > width_of(read.family)) {
-		return np_usage(err, "'%.60s': an address has %u bits", text,
-				width_of(read.family));
-	}
-	clear_host_part(&read);
-	unmap(&read);
-	*c = read;
-	return NP_OK;
+	np_addr_make(a, family, bytes, 0);
+	return 0;
 }
 
 bool
@@ -122,15 +86,35 @@ np_cidr_of(struct np_cidr *c, const struct np_addr *a, unsigned bits)
 	unmap(c);
 }
 
-/* Read the first or last address of a range. -1: it is not one. */
-static int
-parse_end(struct np_addr *a, const char *text, size_t length)
+int
+np_cidr_parse(struct np_cidr *c, const char *text, struct np_err *err)
 {
-	uint8_t bytes[16] = { 0 };
-	int family = read_literal(text, length, bytes);
+	const char *slash = strchr(text, '/');
+	size_t n = slash != NULL ? (size_t)(slash - text) : strlen(text);
+	struct np_addrs named;
+	struct np_addr a;
+	unsigned bits = 0, most;
 
-	np_addr_make(a, family, bytes, 0);
-	return family != AF_UNSPEC ? 0 : -1;
+	if (np_family_prefixed(text) != AF_UNSPEC) {
+		if (np_resolve(text, NULL, AF_UNSPEC, SOCK_STREAM, &named, err) != NP_OK) {
+			return err->code;
+		}
+		a = named.at[0];
+		/* "vsock:any": no bit has to match. */
+		np_cidr_of(c, &a, np_addr_is_any(&a) ? 0 : 8 * (unsigned)np_addr_size(&a));
+		return NP_OK;
+	}
+	if (read_literal(&a, text, n) != 0 ||
+	    (slash != NULL && parse_bits(slash + 1, &bits) != 0)) {
+		return np_usage(
+		    err, "'%.60s' is not an address or range (192.0.2.0/24, 2001:db8::/32)", text);
+	}
+	most = 8 * (unsigned)np_addr_size(&a);
+	if (slash != NULL && bits > most) {
+		return np_usage(err, "'%.60s': an address has %u bits", text, most);
+	}
+	np_cidr_of(c, &a, slash != NULL ? bits : most);
+	return NP_OK;
 }
 
 static const uint8_t *
@@ -145,8 +129,8 @@ np_range_parse(struct np_addr *first, uint32_t *count, const char *text, struct 
 	const char *dash = strchr(text, '-');
 	struct np_addr last;
 
-	if (dash == NULL || parse_end(first, text, (size_t)(dash - text)) != 0 ||
-	    parse_end(&last, dash + 1, strlen(dash + 1)) != 0) {
+	if (dash == NULL || read_literal(first, text, (size_t)(dash - text)) != 0 ||
+	    read_literal(&last, dash + 1, strlen(dash + 1)) != 0) {
 		return np_usage(err,
 				"'%.90s' is not a range of addresses (192.0.2.10-192.0.2.19, "
 				"2001:db8::10-2001:db8::19)",
