@@ -41,22 +41,12 @@ unix_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 
 /* "02:00:00:00:00:01" */
 static void
-mac_text(const uint8_t *at, char buf[NP_ADDR_TEXT])
+mac_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {
+	const uint8_t *at = np_addr_bytes(a);
+
 	snprintf(buf, NP_ADDR_TEXT, "%02x:%02x:%02x:%02x:%02x:%02x", at[0], at[1], at[2], at[3],
 		 at[4], at[5]);
-}
-
-static void
-llc_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
-{
-	mac_text(((const struct sockaddr_llc *)&a->sa)->sllc_mac, buf);
-}
-
-static void
-packet_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
-{
-	mac_text(((const struct sockaddr_ll *)&a->sa)->sll_addr, buf);
 }
 
 /* np_addr_towards() by the routes: connecting a socket for datagrams sends nothing. */
@@ -207,7 +197,7 @@ static const struct np_family families[] = {
 	  .len = sizeof(struct sockaddr_ll),
 	  .at = offsetof(struct sockaddr_ll, sll_addr),
 	  .size = 6,
-	  .host = packet_host },
+	  .host = mac_host },
 	{ .family = AF_LLC,
 	  .name = "AF_LLC",
 	  .len = sizeof(struct sockaddr_llc),
@@ -215,7 +205,7 @@ static const struct np_family families[] = {
 	  .size = 6,
 	  .port_at = offsetof(struct sockaddr_llc, sllc_sap),
 	  .port_size = 1,
-	  .host = llc_host },
+	  .host = mac_host },
 	{ .family = AF_VSOCK,
 	  .name = "AF_VSOCK",
 	  .prefix = "vsock:",
