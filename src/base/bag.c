@@ -123,31 +123,22 @@ append_item(struct np_bag *b, const char *name)
 	return &b->items[b->count++];
 }
 
-/* Put v, with a copy of its `bytes` of text or list. Replacing needs room for the name once more.
- */
-__attribute__((format(printf, 2, 0))) static void
-put_value(struct np_bag *b, const char *name, va_list args, struct np_bag_item v, const void *data,
-	  size_t bytes)
+/* Store a value with a copy of its text or list. False: no room for it, or for the name (again). */
+static bool
+store(struct np_bag *b, const char *name, struct np_bag_item v, const void *data, size_t bytes)
 {
-	char full[NP_BAG_NAME];
-	int len = vsnprintf(full, sizeof(full), name, args);
-	struct item *it;
+	struct item *it = find_item(b, name);
 	void *copy;
-	bool fits;
 
-	if (b == NULL) {
-		return;
+	if ((it == NULL && b->count >= NP_BAG_ITEMS) ||
+	    b->bytes - (it != NULL ? it->bytes : 0) + bytes + strlen(name) + 1 > NP_BAG_BYTES) {
+		return false;
 	}
-	it = len > 0 && len < NP_BAG_NAME ? find_item(b, full) : NULL;
-	fits = len > 0 && len < NP_BAG_NAME && name_is_good(full) &&
-	       (it != NULL || b->count < NP_BAG_ITEMS) &&
-	       b->bytes - (it != NULL ? it->bytes : 0) + bytes + (size_t)len + 1 <= NP_BAG_BYTES;
-	copy = fits ? malloc(bytes + 1) : NULL; /* never NULL for 0 bytes */
-	it = copy != NULL && it == NULL ? append_item(b, full) : it;
+	copy = malloc(bytes + 1); /* never NULL for 0 bytes */
+	it = copy != NULL && it == NULL ? append_item(b, name) : it;
 	if (copy == NULL || it == NULL) {
 		free(copy);
-		b->left_out++;
-		return;
+		return false;
 	}
 	if (bytes > 0) {
 		memcpy(copy, data, bytes);
@@ -157,103 +148,63 @@ put_value(struct np_bag *b, const char *name, va_list args, struct np_bag_item v
 	it->data = copy;
 	it->bytes = bytes;
 	v.name = it->name;
-	v.text = v.kind == NP_BAG_STRING || v.kind == NP_BAG_UNREAD ? copy : NULL;
-	v.reals = v.kind == NP_BAG_REALS ? copy : NULL;
-	v.ints = v.kind == NP_BAG_INTS ? copy : NULL;
+	v.text = v.text != NULL ? copy : NULL;
+	v.reals = v.reals != NULL ? copy : NULL;
+	v.ints = v.ints != NULL ? copy : NULL;
 	it->value = v;
+	return true;
+}
+
+static bool
+is_finite(const struct np_bag_item *v)
+{
+	size_t i = 0;
+
+	while (v->reals != NULL && i < v->count && isfinite(v->reals[i])) {
+		i++;
+	}
+	return isfinite(v->r) && (v->reals == NULL || i == v->count);
+}
+
+/* Cut and clean a text. Much of it comes from the far end, and goes to terminals. */
+static void
+take_text(char out[NP_BAG_TEXT], const char *text)
+{
+	size_t len = strnlen(text, NP_BAG_TEXT - 1);
+
+	memcpy(out, text, len);
+	/* Don't cut inside a UTF-8 character: its later bytes begin with the bits 10. */
+	while (text[len] != '\0' && len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80) {
+		len--;
+	}
+	out[len] = '\0';
+	np_text_clean(out);
 }
 
 void
-np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
+np_bag_put(struct np_bag *b, struct np_bag_item v, const char *name, ...)
 {
+	char full[NP_BAG_NAME], text[NP_BAG_TEXT] = "";
+	const void *data = v.reals != NULL ? (const void *)v.reals : v.ints;
+	size_t bytes = v.count * sizeof(v.i); /* of both kinds of lists */
 	va_list args;
+	int len;
 
-	va_start(args, name);
-	put_value(b, name, args, (struct np_bag_item){ .kind = NP_BAG_INT, .i = v }, NULL, 0);
-	va_end(args);
-}
-
-void
-np_bag_real(struct np_bag *b, double v, const char *name, ...)
-{
-	va_list args;
-
-	if (!isfinite(v)) {
-		if (b != NULL) {
-			b->left_out++;
-		}
+	if (b == NULL) {
 		return;
 	}
 	va_start(args, name);
-	put_value(b, name, args, (struct np_bag_item){ .kind = NP_BAG_REAL, .r = v }, NULL, 0);
+	len = vsnprintf(full, sizeof(full), name, args);
 	va_end(args);
-}
-
-/* Put a text, or why a value could not be read, as np_bag_text() describes. */
-__attribute__((format(printf, 4, 0))) static void
-put_text(struct np_bag *b, enum np_bag_kind kind, const char *v, const char *name, va_list args)
-{
-	char text[NP_BAG_TEXT];
-	size_t len = strnlen(v, sizeof(text) - 1);
-
-	memcpy(text, v, len);
-	/* Don't cut inside a UTF-8 character: its later bytes begin with the bits 10. */
-	while (v[len] != '\0' && len > 0 && ((unsigned char)v[len] & 0xc0) == 0x80) {
-		len--;
+	if (v.text != NULL) {
+		take_text(text, v.text);
+		data = text;
+		bytes = strlen(text) + 1;
 	}
-	text[len] = '\0';
-	np_text_clean(text); /* much of it comes from the far end, and goes to terminals */
-	put_value(b, name, args, (struct np_bag_item){ .kind = kind }, text, len + 1);
-}
-
-void
-np_bag_text(struct np_bag *b, const char *v, const char *name, ...)
-{
-	va_list args;
-
-	va_start(args, name);
-	put_text(b, NP_BAG_STRING, v, name, args);
-	va_end(args);
-}
-
-void
-np_bag_unread(struct np_bag *b, const char *why, const char *name, ...)
-{
-	va_list args;
-
-	va_start(args, name);
-	put_text(b, NP_BAG_UNREAD, why, name, args);
-	va_end(args);
-}
-
-void
-np_bag_reals(struct np_bag *b, const double *v, size_t count, const char *name, ...)
-{
-	va_list args;
-
-	for (size_t i = 0; i < count; i++) {
-		if (!isfinite(v[i])) {
-			if (b != NULL) {
-				b->left_out++;
-			}
-			return;
-		}
+	if ((size_t)len >= sizeof(full) || !name_is_good(full) || !is_finite(&v) ||
+	    !store(b, full, v, data, bytes)) {
+		b->left_out++;
 	}
-	va_start(args, name);
-	put_value(b, name, args, (struct np_bag_item){ .kind = NP_BAG_REALS, .count = count }, v,
-		  count * sizeof(*v));
-	va_end(args);
-}
-
-void
-np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *name, ...)
-{
-	va_list args;
-
-	va_start(args, name);
-	put_value(b, name, args, (struct np_bag_item){ .kind = NP_BAG_INTS, .count = count }, v,
-		  count * sizeof(*v));
-	va_end(args);
 }
 
 size_t

@@ -45,22 +45,26 @@ struct np_bag;
 struct np_bag *np_bag_new(void);
 void np_bag_free(struct np_bag *b);
 
-/* Put a value, or count it as left out (no room, bad name, not finite). name: as in printf(3). */
-void np_bag_int(struct np_bag *b, int64_t v, const char *name, ...)
+/*
+ * Put a value, or count it as left out (no room, bad name, not finite). name: as in printf(3). A
+ * text is copied, cut to NP_BAG_TEXT - 1 bytes, and cleaned: np_text_clean(). A list is copied; it
+ * may be empty.
+ */
+void np_bag_put(struct np_bag *b, struct np_bag_item v, const char *name, ...)
     __attribute__((format(printf, 3, 4)));
-void np_bag_real(struct np_bag *b, double v, const char *name, ...)
-    __attribute__((format(printf, 3, 4)));
-/* A text is copied, cut to NP_BAG_TEXT - 1 bytes, and cleaned: np_text_clean(). */
-void np_bag_text(struct np_bag *b, const char *v, const char *name, ...)
-    __attribute__((format(printf, 3, 4)));
-/* A list of `count` values is copied; it may be empty. */
-void np_bag_reals(struct np_bag *b, const double *v, size_t count, const char *name, ...)
-    __attribute__((format(printf, 4, 5)));
-void np_bag_ints(struct np_bag *b, const int64_t *v, size_t count, const char *name, ...)
-    __attribute__((format(printf, 4, 5)));
+#define NP_BAG_VALUE(...) ((struct np_bag_item){ __VA_ARGS__ })
+#define np_bag_int(b, v, ...) np_bag_put(b, NP_BAG_VALUE(.kind = NP_BAG_INT, .i = (v)), __VA_ARGS__)
+#define np_bag_real(b, v, ...)                                                                     \
+	np_bag_put(b, NP_BAG_VALUE(.kind = NP_BAG_REAL, .r = (v)), __VA_ARGS__)
+#define np_bag_text(b, v, ...)                                                                     \
+	np_bag_put(b, NP_BAG_VALUE(.kind = NP_BAG_STRING, .text = (v)), __VA_ARGS__)
+#define np_bag_reals(b, v, n, ...)                                                                 \
+	np_bag_put(b, NP_BAG_VALUE(.kind = NP_BAG_REALS, .reals = (v), .count = (n)), __VA_ARGS__)
+#define np_bag_ints(b, v, n, ...)                                                                  \
+	np_bag_put(b, NP_BAG_VALUE(.kind = NP_BAG_INTS, .ints = (v), .count = (n)), __VA_ARGS__)
 /* Instead of a value: why it could not be read ("Permission denied"). */
-void np_bag_unread(struct np_bag *b, const char *why, const char *name, ...)
-    __attribute__((format(printf, 3, 4)));
+#define np_bag_unread(b, why, ...)                                                                 \
+	np_bag_put(b, NP_BAG_VALUE(.kind = NP_BAG_UNREAD, .text = (why)), __VA_ARGS__)
 
 /* Remove all values with names that begin with the prefix. */
 void np_bag_drop(struct np_bag *b, const char *prefix);
