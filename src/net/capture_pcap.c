@@ -67,13 +67,8 @@ understand_link(int type, enum np_ledger_link *link)
 		enum np_ledger_link link;
 	} known[] = {
 		{ DLT_EN10MB, NP_LINK_ETHERNET }, { DLT_LINUX_SLL, NP_LINK_SLL },
-#ifdef DLT_LINUX_SLL2
-		{ DLT_LINUX_SLL2, NP_LINK_SLL2 },
-#endif
-		{ DLT_RAW, NP_LINK_RAW },         { DLT_NULL, NP_LINK_NULL },
-#ifdef DLT_LOOP
-		{ DLT_LOOP, NP_LINK_NULL },
-#endif
+		{ DLT_LINUX_SLL2, NP_LINK_SLL2 }, { DLT_RAW, NP_LINK_RAW },
+		{ DLT_NULL, NP_LINK_NULL },       { DLT_LOOP, NP_LINK_NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {

@@ -14,9 +14,8 @@
 #include "sys/rtnl.h"
 
 enum {
-	POLICE_RATE64 = 8, /* an attribute that an older <linux/pkt_cls.h> does not have */
-	ATTRIBUTES = 32,   /* those with lower numbers are read */
-	DEPTH = 16         /* of classes, most */
+	ATTRIBUTES = 32, /* those with lower numbers are read */
+	DEPTH = 16       /* of classes, most */
 };
 
 /*
@@ -30,7 +29,7 @@ static const struct {
 } shapers[] = {
 	{ "tbf", 0, offsetof(struct tc_tbf_qopt, rate.rate), TCA_TBF_PARMS, TCA_TBF_RATE64 },
 	{ "htb", 0, offsetof(struct tc_htb_opt, ceil.rate), TCA_HTB_PARMS, TCA_HTB_CEIL64 },
-	{ "police", 0, offsetof(struct tc_police, rate.rate), TCA_POLICE_TBF, POLICE_RATE64 },
+	{ "police", 0, offsetof(struct tc_police, rate.rate), TCA_POLICE_TBF, TCA_POLICE_RATE64 },
 	{ "netem", RTA_ALIGN(sizeof(struct tc_netem_qopt)), offsetof(struct tc_netem_rate, rate),
 	  TCA_NETEM_RATE, TCA_NETEM_RATE64 },
 	{ "cake", 0, 0, 0, TCA_CAKE_BASE_RATE64 },
