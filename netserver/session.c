@@ -14,7 +14,7 @@
 #include "bench/engine/uring.h"
 #include "bench/lacks.h"
 #include "net/capture.h"
-#include "net/llc.h"
+#include "net/eth.h"
 #include "net/sock.h"
 #include "netserver/confine.h"
 #include "sys/affinity.h"

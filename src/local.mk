@@ -45,7 +45,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/follow.c %D%/net/follow.h \
 	%D%/net/ledger.c %D%/net/ledger.h \
 	%D%/net/eth.c %D%/net/eth.h \
-	%D%/net/llc.c %D%/net/llc.h \
 	%D%/net/sources.c %D%/net/sources.h \
 	%D%/net/race.c %D%/net/race.h \
 	%D%/net/sock.c %D%/net/sock.h \

@@ -9,7 +9,7 @@
 #include "bench/transport/endpoint.h"
 #include "config.h"
 #include "net/addr.h"
-#include "net/llc.h"
+#include "net/eth.h"
 #include "net/sock.h"
 #include "net/sources.h"
 

@@ -7,7 +7,7 @@
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "bench/transport/endpoint.h"
-#include "net/llc.h"
+#include "net/eth.h"
 #include "run/gate.h"
 #include "wire/plan.h"
 

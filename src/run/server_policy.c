@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "bench/lacks.h"
-#include "net/llc.h"
+#include "net/eth.h"
 #include "run/server_parts.h"
 
 /* Refuse what no limit is about: that the kernel would load code, reach files or other hosts. */

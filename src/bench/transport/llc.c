@@ -1,4 +1,4 @@
-/* Link-layer connections (net/llc.h). A daemon's session gets its listener before confinement. */
+/* Link-layer connections (net/eth.h). A daemon's session gets its listener before confinement. */
 #include <errno.h>
 #include <linux/llc.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 #include "bench/bench.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
-#include "net/llc.h"
+#include "net/eth.h"
 
 /* np_transport.open: a listener admits only the address that the terms name. */
 static int
