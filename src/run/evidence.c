@@ -24,7 +24,7 @@
 #include "sys/host.h"
 #include "sys/moved.h"
 #include "sys/nic.h"
-#include "sys/route.h"
+#include "sys/rtnl.h"
 #include "wire/ext.h"
 
 enum {

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "base/fds.h"
+
 enum {
 	ANSWER = 32 << 10, /* bytes of a datagram; the kernel sends no larger ones */
 	ANSWERS = 64       /* datagrams of a dump; what exceeds them is not read */
@@ -204,6 +206,41 @@ np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_handl
 	return ask(fd, &q, type - (RTM_GETQDISC - RTM_NEWQDISC), handle, ctx);
 }
 
+static const struct {
+	unsigned metric;
+	const char *name;
+} metrics[] = {
+	{ RTAX_WINDOW, "window" },     { RTAX_CWND, "cwnd" },     { RTAX_INITCWND, "initcwnd" },
+	{ RTAX_INITRWND, "initrwnd" }, { RTAX_ADVMSS, "advmss" },
+};
+
+int
+np_route_handle(void *bag, const struct nlmsghdr *m)
+{
+	const struct rtattr *at[RTA_METRICS + 1], *set[RTAX_INITRWND + 1];
+	const struct rtmsg *body = NLMSG_DATA(m);
+	uint32_t v, locks = 0;
+
+	if (m->nlmsg_len < NLMSG_LENGTH(sizeof(*body))) {
+		return 0;
+	}
+	np_rtnl_sort(RTM_RTA(body), RTM_PAYLOAD(m), at, RTA_METRICS + 1);
+	np_rtnl_sort_nested(at[RTA_METRICS], set, RTAX_INITRWND + 1);
+	for (size_t i = 0; i < sizeof(metrics) / sizeof(metrics[0]); i++) {
+		if (np_rtnl_take(set[metrics[i].metric], &v, sizeof(v)) && v > 0) {
+			np_bag_int(bag, v, "host.route.%s", metrics[i].name);
+		}
+	}
+	np_rtnl_take(set[RTAX_LOCK], &locks, sizeof(locks));
+	if ((locks & (1U << RTAX_MTU)) != 0) {
+		np_bag_int(bag, 1, "host.route.mtu_locked");
+	}
+	if ((locks & (1U << RTAX_CWND)) != 0) {
+		np_bag_int(bag, 1, "host.route.cwnd_locked");
+	}
+	return 1;
+}
+
 /* An IP address as rtnetlink has it: a mapped one is IPv4. */
 struct address {
 	int family;
@@ -226,9 +263,9 @@ address_of(const struct sockaddr *sa)
 					 : (struct address){ AF_INET6, 16, six };
 }
 
-int
-np_rtnl_route(int fd, const struct sockaddr *from, const struct sockaddr *to,
-	      np_rtnl_handler *handle, void *ctx)
+/* Ask for a route. 0 or a negative errno; -ENOENT: there is none. */
+static int
+ask_route(int fd, const struct sockaddr *from, const struct sockaddr *to, struct np_bag *into)
 {
 	struct address near = address_of(from), far = address_of(to);
 	struct question q;
@@ -245,5 +282,21 @@ np_rtnl_route(int fd, const struct sockaddr *from, const struct sockaddr *to,
 		put(&q, RTA_OIF, &((const struct sockaddr_in6 *)to)->sin6_scope_id,
 		    sizeof(uint32_t));
 	}
-	return ask(fd, &q, RTM_NEWROUTE, handle, ctx);
+	return ask(fd, &q, RTM_NEWROUTE, np_route_handle, into);
+}
+
+void
+np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np_bag *into)
+{
+	int fd, rc;
+
+	if (to->sa_family != AF_INET && to->sa_family != AF_INET6) {
+		return;
+	}
+	fd = np_rtnl_open();
+	rc = fd < 0 ? fd : ask_route(fd, from, to, into);
+	if (rc != 0) {
+		np_bag_unread(into, strerror(-rc), "host.route");
+	}
+	np_fds_close(fd);
 }

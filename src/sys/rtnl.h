@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "base/bag.h"
+
 struct np_rtnl_link {
 	int index;
 	unsigned flags; /* IFF_* */
@@ -52,9 +54,13 @@ typedef int np_rtnl_handler(void *ctx, const struct nlmsghdr *m);
 int np_rtnl_dump_tc(int fd, uint16_t type, int index, uint32_t parent, np_rtnl_handler *handle,
 		    void *ctx);
 
-/* Ask for the route to an IP address, from one of its family or any source. 0 or a negative errno;
- * -ENOENT: handle used no answer. */
-int np_rtnl_route(int fd, const struct sockaddr *from, const struct sockaddr *to,
-		  np_rtnl_handler *handle, void *ctx);
+/*
+ * Put host.route.*, settings of the route to an IP address (ip-route(8)), which may limit windows
+ * without showing in buffer sizes; `from` not IP: any source. Nothing if `to` is no IP address.
+ */
+void np_route_facts(const struct sockaddr *from, const struct sockaddr *to, struct np_bag *into);
+
+/* An np_rtnl_handler that puts the values set for a route into the bag. */
+int np_route_handle(void *bag, const struct nlmsghdr *m);
 
 #endif

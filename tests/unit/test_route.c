@@ -1,7 +1,7 @@
 /*
  * What is set for a route: from answers as the kernel composes them, and from this machine's own.
  */
-#include "sys/route.h"
+#include "sys/rtnl.h"
 
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
