@@ -122,6 +122,9 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	int64_t retransmitted = 0;
 
 	if (t->flows < 2) {
+		t->only = (struct np_flow_result){ .sent = t->end.count.sent,
+						   .received = t->end.count.received,
+						   .transactions = t->end.count.transactions };
 		read_kernel(run, run->conn, np_run_lasting_fd(run), &t->only);
 		return NP_OK;
 	}
@@ -160,24 +163,26 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 static void
 take_skew(struct np_tally *t)
 {
-	const struct np_worker_result *one = t->worker;
-	int64_t first = one->began_ns, last = first; /* the first and the last begin, and end */
-	int64_t first_end = one->ended_ns, last_end = first_end;
+	uint64_t first = UINT64_MAX, last = 0; /* the first and the last begin, and end */
+	uint64_t first_end = UINT64_MAX, last_end = 0;
 
-	for (const struct np_worker_result *w = one; w < one + t->workers; w++) {
-		first = w->began_ns < first ? w->began_ns : first;
-		last = w->began_ns > last ? w->began_ns : last;
-		first_end = w->ended_ns < first_end ? w->ended_ns : first_end;
-		last_end = w->ended_ns > last_end ? w->ended_ns : last_end;
+	for (const struct np_worker_result *w = t->worker; w < t->worker + t->workers; w++) {
+		if (w->ended_ns != 0) {
+			first = np_min(w->began_ns, first);
+			last = np_max(w->began_ns, last);
+			first_end = np_min(w->ended_ns, first_end);
+			last_end = np_max(w->ended_ns, last_end);
+		}
 	}
-	t->end.skew = (struct np_skew){ .begin_ns = last - first, .end_ns = last_end - first_end };
+	t->end.skew = (struct np_skew){ .begin_ns = (int64_t)np_excess(last, first),
+					.end_ns = (int64_t)np_excess(last_end, first_end) };
 }
 
-/* A row for each worker; its times count from the start of the window. */
+/* A row for each worker. */
 static int
 take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
 {
-	uint64_t start_ns = run->window.opened_ns;
+	uint64_t start_ns = run->window.opened_ns; /* 0: the window never opened */
 	struct np_worker_result *row = calloc(run->workers, sizeof(*row));
 
 	t->worker = row;
@@ -193,8 +198,8 @@ take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
 			.sent = np_get(&w->count->sent),
 			.received = np_get(&w->count->received),
 			.transactions = np_get(&w->count->transactions),
-			.began_ns = start_ns != 0 ? (int64_t)np_excess(w->began_ns, start_ns) : 0,
-			.ended_ns = start_ns != 0 ? (int64_t)(w->left_ns - start_ns) : 0,
+			.began_ns = start_ns != 0 ? np_max(w->began_ns, start_ns) : 0,
+			.ended_ns = start_ns != 0 ? w->left_ns : 0,
 			.user_us = known ? w->use.user_us : -1,
 			.system_us = known ? w->use.system_us : -1,
 			.cpu = known ? w->use.cpu : -1,
@@ -340,18 +345,6 @@ np_tally_take(struct np_run *run, struct np_tally *t, struct np_err *err)
 	return take_flows(run, t, err) == NP_OK ? take_workers(run, t, err) : (int)err->code;
 }
 
-/* The row of a tally's only flow: it has all that was counted. */
-static struct np_flow_result
-only_row(const struct np_tally *t)
-{
-	struct np_flow_result row = t->only;
-
-	row.sent = t->end.count.sent;
-	row.received = t->end.count.received;
-	row.transactions = t->end.count.transactions;
-	return row;
-}
-
 /* Append the flows of `from`, whose workers are numbered after those of `into`. */
 static int
 join_flows(struct np_tally *into, const struct np_tally *from, struct np_err *err)
@@ -363,10 +356,10 @@ join_flows(struct np_tally *into, const struct np_tally *from, struct np_err *er
 		return np_fail(err, NP_ESYS, ENOMEM, "memory for the figures of %u flows", flows);
 	}
 	if (into->flow == NULL) {
-		row[0] = only_row(into);
+		row[0] = into->only;
 	}
 	if (from->flow == NULL) {
-		row[into->flows] = only_row(from);
+		row[into->flows] = from->only;
 	} else {
 		memcpy(row + into->flows, from->flow, from->flows * sizeof(*row));
 	}
@@ -387,23 +380,10 @@ first_start(const struct np_tally *a, const struct np_tally *b)
 	return is_a ? a->started_ns : b->started_ns;
 }
 
-/* Shift the times of these workers, which count from began_ns, to count from start_ns. */
-static void
-count_from(struct np_worker_result *row, uint32_t count, uint64_t began_ns, uint64_t start_ns)
-{
-	int64_t later_ns = began_ns != 0 ? (int64_t)(began_ns - start_ns) : 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		row[i].began_ns += later_ns;
-		row[i].ended_ns += later_ns;
-	}
-}
-
-/* Append the workers of `from`. Times of all count from the earlier start. */
+/* Append the workers of `from`. */
 static int
 join_workers_of(struct np_tally *into, const struct np_tally *from, struct np_err *err)
 {
-	uint64_t start_ns = first_start(into, from);
 	uint32_t workers = into->workers + from->workers;
 	struct np_worker_result *row = realloc(into->worker, workers * sizeof(*row));
 
@@ -412,8 +392,6 @@ join_workers_of(struct np_tally *into, const struct np_tally *from, struct np_er
 			       workers);
 	}
 	memcpy(row + into->workers, from->worker, from->workers * sizeof(*row));
-	count_from(row, into->workers, into->started_ns, start_ns);
-	count_from(row + into->workers, from->workers, from->started_ns, start_ns);
 	into->worker = row;
 	into->workers = workers;
 	take_skew(into);

@@ -25,10 +25,10 @@ struct np_flow_result {
 struct np_worker_result {
 	uint32_t flows;
 	uint64_t sent, received, transactions; /* bytes, bytes, count */
-	int64_t began_ns, ended_ns; /* of its loop, counted from the start of the window */
-	int64_t user_us, system_us; /* of its thread; -1: not known */
-	int cpu;                    /* where its thread was at the end; -1: not known */
-	int bound;                  /* the only CPU that it may run on; -1: several */
+	uint64_t began_ns, ended_ns;           /* of its loop; 0: the window never opened */
+	int64_t user_us, system_us;            /* of its thread; -1: not known */
+	int cpu;                               /* where its thread was at the end; -1: not known */
+	int bound;                             /* the only CPU that it may run on; -1: several */
 };
 
 /* How the connections of a ramp were established. */

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/output.h"
+#include "base/units.h"
 #include "bench/engine/engine.h"
 #include "config.h"
 #include "out/json.h"
@@ -441,8 +442,10 @@ worker_rows(struct np_document *d, const struct np_tally *t)
 		json_t *o = json_object();
 
 		PUT(d, o, members, w);
-		put(d, o, "began_us", np_json_real((double)w->began_ns / 1e3));
-		put(d, o, "ended_us", np_json_real((double)w->ended_ns / 1e3));
+		put(d, o, "began_us",
+		    np_json_real((double)np_excess(w->began_ns, t->started_ns) / 1e3));
+		put(d, o, "ended_us",
+		    np_json_real((double)np_excess(w->ended_ns, t->started_ns) / 1e3));
 		if (t->plan->pattern->transactions) {
 			put(d, o, "transactions", json_integer((json_int_t)w->transactions));
 		}

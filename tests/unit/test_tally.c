@@ -192,8 +192,9 @@ TEST(tallies_are_joined)
 	b.end.count =
 	    (struct np_counts){ .sent = 10, .received = 5, .transactions = 30, .late = 1 };
 	a.end.closing.retrans = 7;
-	a.only =
-	    (struct np_flow_result){ .tcp = { 9, 7, -1, -1, -1, -1 }, .cpu = -1, .napi_id = -1 };
+	a.only = (struct np_flow_result){
+		.transactions = 3, .tcp = { 9, 7, -1, -1, -1, -1 }, .cpu = -1, .napi_id = -1
+	};
 	b.end.closing.retrans = 70;
 	a.hist = np_hist_new();
 	b.hist = np_hist_new();
@@ -204,11 +205,11 @@ TEST(tallies_are_joined)
 	b.flow = rows;
 	a.workers = 1;
 	a.worker = calloc(1, sizeof(*a.worker));
-	*a.worker = (struct np_worker_result){ .flows = 1, .began_ns = 5, .ended_ns = 100 };
+	*a.worker = (struct np_worker_result){ .flows = 1, .began_ns = 205, .ended_ns = 300 };
 	b.workers = 2;
 	b.worker = calloc(2, sizeof(*b.worker));
-	b.worker[0] = (struct np_worker_result){ .flows = 1, .began_ns = 1, .ended_ns = 150 };
-	b.worker[1] = (struct np_worker_result){ .flows = 1, .began_ns = 2, .ended_ns = 140 };
+	b.worker[0] = (struct np_worker_result){ .flows = 1, .began_ns = 101, .ended_ns = 250 };
+	b.worker[1] = (struct np_worker_result){ .flows = 1, .began_ns = 102, .ended_ns = 240 };
 	rows[1].worker = 1;
 	assert_int_equal(np_tally_join(&a, &b, &err), NP_OK);
 	assert_null(b.flow);
@@ -236,8 +237,8 @@ TEST(tallies_are_joined)
 	assert_int_equal(a.flow[2].transactions, 30);
 	assert_int_equal(a.flow[2].worker, 2);
 	assert_int_equal(a.workers, 3);
-	assert_int_equal(a.worker[0].began_ns, 105); /* of the window that all have now */
-	assert_int_equal(a.worker[2].ended_ns, 140);
+	assert_int_equal(a.worker[0].began_ns, 205);
+	assert_int_equal(a.worker[2].ended_ns, 240);
 	assert_int_equal(a.end.skew.begin_ns, 104);
 	assert_int_equal(a.end.skew.end_ns, 60);
 	b = (struct np_tally){ .flows = 1, .end.closing.retrans = -1 };
