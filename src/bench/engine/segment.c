@@ -14,11 +14,6 @@
 #include "bench/engine/calls.h"
 #include "bench/run.h"
 
-#ifndef UDP_SEGMENT /* older C libraries */
-#define UDP_SEGMENT 103
-#define UDP_GRO 104
-#endif
-
 enum {
 	MOST = 64,       /* datagrams that any kernel makes of a call: its UDP_MAX_SEGMENTS */
 	LONGEST = 65507, /* bytes of a send: 65535 with the headers of IPv4 and UDP */

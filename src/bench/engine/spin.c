@@ -12,10 +12,6 @@
 #include "net/sock.h"
 #include "sys/affinity.h"
 
-#ifndef SO_PREFER_BUSY_POLL
-#define SO_PREFER_BUSY_POLL 69
-#endif
-
 enum {
 	BUSY_POLL_US = 50, /* any value: a call that does not block polls only once */
 	OPTIONS = 2        /* socket options for polling */

@@ -12,8 +12,6 @@
 #include "bench/transport/tcp.h"
 #include "net/mptcpinfo.h"
 
-enum { PROTOCOL = 262 }; /* IPPROTO_MPTCP, which headers from before 2020 lack */
-
 /* Record the subflows found on `conns` connections. Some may be closed by now: keep the most. */
 static void
 note_subflows(struct np_closing *c, uint32_t conns, uint32_t fallen, uint32_t found)
@@ -87,7 +85,7 @@ mptcp_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 const struct np_transport np_transport_mptcp = {
 	NP_ON_TCP,
 	.name = "MPTCP",
-	.protocol = PROTOCOL,
+	.protocol = IPPROTO_MPTCP,
 	.wire_type = NP_WS_STREAM,
 	.kernel.listed = "MPTCP",
 	.kernel.listed_six = "MPTCPv6",

@@ -29,25 +29,11 @@
 #include "net/sock.h"
 #include "sys/file.h"
 
-/* Older C libraries and kernel headers. */
-#ifndef TCP_ULP
-#define TCP_ULP 31
-#endif
-#ifndef SOL_TLS
-#define SOL_TLS 282
-#endif
-#ifndef TLS_CIPHER_CHACHA20_POLY1305 /* since Linux 5.11 */
-#define TLS_CIPHER_CHACHA20_POLY1305 54
-#define TLS_CIPHER_CHACHA20_POLY1305_SALT_SIZE 0
-struct tls12_crypto_info_chacha20_poly1305 {
-	struct tls_crypto_info info;
-	uint8_t iv[12], key[32], salt[0], rec_seq[8];
-};
-#endif
-
 enum {
 	HANDSHAKE_MS = 10000, /* longest handshake */
 	TRY_MS = 100,         /* wait for room between two checks whether the test was abandoned */
+	KEY_MAX = 32,         /* bytes of the longest key */
+	NUMBER = 8,           /* bytes of the number of a record */
 	RETRIES = 3,          /* of an alert after errors that lose nothing */
 	ALERT = 21,           /* type of a record (RFC 8446, 5.1) */
 	WARNING = 1,          /* level of an alert (RFC 8446, 6) */
@@ -56,11 +42,11 @@ enum {
 
 static const struct np_tls_suite suites[] = {
 	{ "aes128-gcm", "AES-128-GCM", "TLS_AES_128_GCM_SHA256", 0x1301, TLS_CIPHER_AES_GCM_128, 16,
-	  32 },
+	  4, 32 },
 	{ "aes256-gcm", "AES-256-GCM", "TLS_AES_256_GCM_SHA384", 0x1302, TLS_CIPHER_AES_GCM_256, 32,
-	  48 },
+	  4, 48 },
 	{ "chacha20-poly1305", "ChaCha20-Poly1305", "TLS_CHACHA20_POLY1305_SHA256", 0x1303,
-	  TLS_CIPHER_CHACHA20_POLY1305, 32, 32 },
+	  TLS_CIPHER_CHACHA20_POLY1305, 32, 0, 32 },
 };
 
 const struct np_tls_suite *
@@ -85,53 +71,43 @@ np_tls_suite_find(const char *name, uint32_t number)
 
 /* --- the kernel's half --- */
 
-/* Keys and state of one direction, as the kernel takes and returns them. */
-union crypto {
+/*
+ * Keys and state of one direction, as the kernel takes and returns them (tls12_crypto_info_*): the
+ * nonce without its salt, the key, the salt if there is one, and the number of the next record.
+ */
+struct crypto {
 	struct tls_crypto_info info;
-	struct tls12_crypto_info_aes_gcm_128 aes128;
-	struct tls12_crypto_info_aes_gcm_256 aes256;
-	struct tls12_crypto_info_chacha20_poly1305 chacha;
+	uint8_t parts[NP_TLS_NONCE + KEY_MAX + NUMBER];
 };
 
-/* Offsets in a cipher's struct of `size` bytes. Its nonce is split: salt (or nothing), then iv. */
-struct offsets {
-	size_t size, key, salt, salt_size, iv, sequence;
-};
+_Static_assert(sizeof(struct tls12_crypto_info_aes_gcm_256) == sizeof(struct crypto) &&
+		   sizeof(struct tls12_crypto_info_chacha20_poly1305) == sizeof(struct crypto),
+	       "no gaps");
 
-#define OFFSETS(cipher, type)                                                                      \
-	{                                                                                          \
-		sizeof(struct type), offsetof(struct type, key), offsetof(struct type, salt),      \
-		    TLS_CIPHER_##cipher##_SALT_SIZE, offsetof(struct type, iv),                    \
-		    offsetof(struct type, rec_seq)                                                 \
-	}
-
-/* By the index of the suite. */
-static const struct offsets offsets[] = {
-	OFFSETS(AES_GCM_128, tls12_crypto_info_aes_gcm_128),
-	OFFSETS(AES_GCM_256, tls12_crypto_info_aes_gcm_256),
-	OFFSETS(CHACHA20_POLY1305, tls12_crypto_info_chacha20_poly1305),
-};
+/* How many bytes of it the kernel takes. */
+static socklen_t
+size_of(const struct np_tls_suite *suite)
+{
+	return (socklen_t)(sizeof(struct crypto) - KEY_MAX + suite->key);
+}
 
 /* Have the kernel encrypt (TLS_TX) or decrypt (TLS_RX) by that secret, beginning with record 0. */
 static int
 give_to_kernel(int fd, const struct np_tls_suite *suite, int direction, const uint8_t *secret,
 	       struct np_err *err)
 {
-	const struct offsets *at = &offsets[suite - suites];
+	struct crypto c = { .info = { TLS_1_3_VERSION, suite->kernel } };
+	size_t iv = NP_TLS_NONCE - suite->salt; /* bytes of the nonce behind its salt */
 	uint8_t nonce[NP_TLS_NONCE];
-	union crypto c;
 	int rc = NP_OK;
 
-	memset(&c, 0, sizeof(c));
-	c.info.version = TLS_1_3_VERSION;
-	c.info.cipher_type = suite->kernel;
-	if (!np_tls_expand(suite, secret, "key", (uint8_t *)&c + at->key, suite->key) ||
+	if (!np_tls_expand(suite, secret, "key", c.parts + iv, suite->key) ||
 	    !np_tls_expand(suite, secret, "iv", nonce, sizeof(nonce))) {
 		return np_fail(err, NP_EUNSUP, 0, "derive a key for TLS");
 	}
-	memcpy((uint8_t *)&c + at->salt, nonce, at->salt_size);
-	memcpy((uint8_t *)&c + at->iv, nonce + at->salt_size, sizeof(nonce) - at->salt_size);
-	if (setsockopt(fd, SOL_TLS, direction, &c, (socklen_t)at->size) != 0) {
+	memcpy(c.parts, nonce + suite->salt, iv);
+	memcpy(c.parts + iv + suite->key, nonce, suite->salt);
+	if (setsockopt(fd, SOL_TLS, direction, &c, size_of(suite)) != 0) {
 		rc = np_fail(err, NP_EUNSUP, errno, "this kernel does not %s TLS 1.3 with %s",
 			     direction == TLS_TX ? "encrypt" : "decrypt", suite->title);
 	}
@@ -163,19 +139,15 @@ attach(const struct np_transport *t, int fd, bool may_be_unconnected, struct np_
 static bool
 read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *records)
 {
-	const struct offsets *at = &offsets[suite - suites];
-	socklen_t len = (socklen_t)at->size;
-	union crypto c;
+	struct crypto c = { .info = { TLS_1_3_VERSION, suite->kernel } };
+	socklen_t len = size_of(suite);
 	uint64_t number = 0;
 
-	memset(&c, 0, sizeof(c));
-	c.info.version = TLS_1_3_VERSION;
-	c.info.cipher_type = suite->kernel;
-	if (getsockopt(fd, SOL_TLS, direction, &c, &len) != 0 || len != at->size) {
+	if (getsockopt(fd, SOL_TLS, direction, &c, &len) != 0 || len != size_of(suite)) {
 		return false;
 	}
-	for (size_t i = 0; i < sizeof(number); i++) {
-		number = number << 8 | ((const uint8_t *)&c)[at->sequence + i];
+	for (size_t i = 0; i < NUMBER; i++) {
+		number = number << 8 | c.parts[NP_TLS_NONCE + suite->key + i];
 	}
 	explicit_bzero(&c, sizeof(c));
 	*records += (int64_t)number;

@@ -27,6 +27,7 @@ struct np_tls_suite {
 	uint32_t number;   /* in the standard (RFC 8446, B.4), and in a PLAN */
 	uint16_t kernel;   /* TLS_CIPHER_* of <linux/tls.h> */
 	uint8_t key;       /* bytes of a key */
+	uint8_t salt;      /* bytes of a nonce that the kernel takes apart from it */
 	uint8_t secret;    /* bytes of a traffic secret, and of the suite's hash */
 };
 
