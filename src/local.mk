@@ -69,7 +69,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/bench.h \
 	%D%/bench/closing.c \
 	%D%/bench/codec.c %D%/bench/codec.h \
-	%D%/bench/peer_filter.c \
 	%D%/bench/ids.c %D%/bench/ids.h \
 	%D%/bench/modules.def %D%/bench/transports.def \
 	%D%/bench/lacks.c %D%/bench/lacks.h \
@@ -106,8 +105,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/transport/one_port.c %D%/bench/transport/one_port.h \
 	%D%/bench/transport/eth.c \
 	%D%/bench/transport/many.c %D%/bench/transport/many.h \
-	%D%/bench/transport/spread.c %D%/bench/transport/spread.h \
-	%D%/bench/transport/pktinfo.c %D%/bench/transport/pktinfo.h \
+	%D%/bench/transport/spread.c \
 	%D%/bench/transport/mptcp.c \
 	%D%/bench/transport/tcp.c %D%/bench/transport/tcp.h \
 	%D%/bench/transport/tls.c %D%/bench/transport/tls.h \

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -74,6 +75,27 @@ np_codec_prepare(struct np_worker *w, char *buf, uint64_t number, uint64_t now_n
 	}
 }
 
+/*
+ * Answer a datagram from the address that it was sent to (-B): routes might prefer another of the
+ * machine's addresses, and a connected requester drops such an answer.
+ */
+static ssize_t
+send_from(struct np_worker *w, const struct np_conn *c, char *buf)
+{
+	struct np_pktinfo *info = &w->pktinfo;
+	struct iovec iov = { .iov_base = buf, .iov_len = w->send_size };
+	struct msghdr m = {
+		.msg_name = w->from,
+		.msg_namelen = info->from_len,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = info->used > 0 ? info->control : NULL,
+		.msg_controllen = info->used,
+	};
+
+	return sendmsg(c->fd, &m, MSG_NOSIGNAL);
+}
+
 ssize_t
 np_codec_send(struct np_worker *w, struct np_conn *c, char *buf)
 {
@@ -84,7 +106,7 @@ np_codec_send(struct np_worker *w, struct np_conn *c, char *buf)
 		return np_stamps_send(w, c, buf);
 	}
 	if ((w->codec & NP_C_PKTINFO) != 0) {
-		return np_pktinfo_send(c->fd, buf, size, w->from, &w->pktinfo); /* an answer */
+		return send_from(w, c, buf);
 	}
 	if ((w->codec & NP_C_WRITE) != 0 && w->to == NULL) { /* write(2) takes no address */
 		return np_sys_write(c->fd, buf, size);
@@ -139,6 +161,59 @@ empty_pipe(struct np_worker *w, ssize_t count)
 	return count;
 }
 
+/* Receive a datagram, with the address that it was sent to, for send_from(). */
+static ssize_t
+recv_to(struct np_worker *w, const struct np_conn *c, char *buf)
+{
+	struct np_pktinfo *info = &w->pktinfo;
+	struct iovec iov = { .iov_base = buf, .iov_len = w->recv_size };
+	struct msghdr m = {
+		.msg_name = w->from,
+		.msg_namelen = sizeof(struct sockaddr_storage),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = info->control,
+		.msg_controllen = sizeof(info->control),
+	};
+	ssize_t n = recvmsg(c->fd, &m, 0);
+	struct cmsghdr *h = n >= 0 ? CMSG_FIRSTHDR(&m) : NULL;
+	struct in_pktinfo four;
+	struct in6_pktinfo six;
+
+	info->used = 0;
+	info->from_len = m.msg_namelen;
+	/* Turn what was received into what is sent with the answer. Routes choose the interface,
+	 * except that a link-local address is only valid on its own. */
+	if (h != NULL && h->cmsg_level == IPPROTO_IP && h->cmsg_type == IP_PKTINFO) {
+		memcpy(&four, CMSG_DATA(h), sizeof(four));
+		four.ipi_ifindex = 0;
+		memcpy(CMSG_DATA(h), &four, sizeof(four));
+		info->used = CMSG_SPACE(sizeof(four));
+	} else if (h != NULL && h->cmsg_level == IPPROTO_IPV6 && h->cmsg_type == IPV6_PKTINFO) {
+		memcpy(&six, CMSG_DATA(h), sizeof(six));
+		if (!IN6_IS_ADDR_LINKLOCAL(&six.ipi6_addr)) {
+			six.ipi6_ifindex = 0;
+		}
+		memcpy(CMSG_DATA(h), &six, sizeof(six));
+		/* A multicast address can't be a source; in IPv4 ipi_spec_dst is one of ours. */
+		info->used = IN6_IS_ADDR_MULTICAST(&six.ipi6_addr) ? 0 : CMSG_SPACE(sizeof(six));
+	}
+	return n;
+}
+
+/* Receive a message; its source goes to `from`, if that is not NULL. */
+static ssize_t
+recv_one(struct np_worker *w, struct np_conn *c, char *buf, struct sockaddr *from)
+{
+	if ((w->codec & NP_C_PKTINFO) != 0) {
+		return recv_to(w, c, buf);
+	}
+	if ((w->codec & NP_C_STAMPS) != 0) {
+		return np_stamps_recv(w, c, buf);
+	}
+	return np_sys_recvfrom(c->fd, buf, w->recv_size, from, &w->from_len);
+}
+
 /* Receive the next datagram of an allowed peer. EINTR also if stopped, or at the time-out. */
 static ssize_t
 recv_compared(struct np_worker *w, struct np_conn *c, char *buf)
@@ -149,11 +224,7 @@ recv_compared(struct np_worker *w, struct np_conn *c, char *buf)
 
 	do {
 		w->from_len = sizeof(from->sa);
-		n = (w->codec & NP_C_PKTINFO) != 0
-			? np_pktinfo_recv(c->fd, buf, w->recv_size, w->from, &w->pktinfo)
-		    : (w->codec & NP_C_STAMPS) != 0
-			? np_stamps_recv(w, c, buf)
-			: np_sys_recvfrom(c->fd, buf, w->recv_size, &from->sa, &w->from_len);
+		n = recv_one(w, c, buf, (struct sockaddr *)&from->sa);
 		if (n < 0 || np_run_accepts_from(w->run, from)) {
 			return n;
 		}
@@ -206,13 +277,7 @@ np_codec_recv(struct np_worker *w, struct np_conn *c, char *buf)
 	if ((w->codec & NP_C_COMPARE) != 0) {
 		return recv_compared(w, c, buf);
 	}
-	if ((w->codec & NP_C_PKTINFO) != 0) {
-		return np_pktinfo_recv(c->fd, buf, size, w->from, &w->pktinfo);
-	}
-	if ((w->codec & NP_C_STAMPS) != 0) {
-		return np_stamps_recv(w, c, buf);
-	}
-	n = np_sys_recvfrom(c->fd, buf, size, w->from, &w->from_len);
+	n = recv_one(w, c, buf, w->from);
 	return (w->codec & NP_C_FRAME) != 0 && n > 0 && np_eth_is_end(buf) ? 0 : n; /* 0: the end */
 }
 

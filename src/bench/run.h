@@ -185,7 +185,11 @@ bool np_run_hung_up(const struct np_run *run);
 int np_run_check_sources(struct np_run *run, struct np_err *err);
 
 /* Does a datagram from that address count? Any does if the kernel filters (no run->end.sources). */
-bool np_run_accepts_from(const struct np_run *run, const struct np_addr *from);
+static inline bool
+np_run_accepts_from(const struct np_run *run, const struct np_addr *from)
+{
+	return run->end.sources.count == 0 || np_sources_have(&run->end.sources, from);
+}
 
 /* Discard what sockets for IP datagrams have received before the far end sends: it is others'. */
 void np_run_drop_early(const struct np_run *run);

@@ -7,6 +7,7 @@
 #ifndef NP_BENCH_WORKER_H
 #define NP_BENCH_WORKER_H
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
@@ -20,7 +21,6 @@
 #include "bench/load.h"
 #include "bench/sampler.h"
 #include "bench/stop.h"
-#include "bench/transport/pktinfo.h"
 #include "net/addr.h"
 #include "stats/counters.h"
 #include "stats/hist.h"
@@ -34,6 +34,13 @@ struct np_stamps;
 
 /* Code of a hot loop: each function that calls it gets its own copy. */
 #define NP_LOOP_BODY static inline __attribute__((always_inline))
+
+/* Control data to send with the answer to a datagram (NP_C_PKTINFO). */
+struct np_pktinfo {
+	socklen_t from_len; /* of the address to answer */
+	size_t used;        /* bytes of `control`; 0: the kernel chooses the address */
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+};
 
 /* What a connection needs next. */
 enum np_need {

@@ -2,14 +2,13 @@
  * Data connections that are chosen among: those that say so are kept by the end that accepts, in
  * whatever order they come and go; the end that connects says so.
  */
-#include "bench/transport/spread.h"
+#include "bench/transport/many.h"
 
 #include <poll.h>
 #include <pthread.h>
 
 #include "bench/bench.h"
 #include "bench/engine/syscall.h"
-#include "bench/transport/many.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"

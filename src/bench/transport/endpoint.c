@@ -24,6 +24,20 @@ allowed_sources(const struct np_terms *t, struct np_sources *out)
 	}
 }
 
+int
+np_run_check_sources(struct np_run *run, struct np_err *err)
+{
+	if (!run->engine->compares) {
+		return np_fail(err, NP_EUNSUP, EOPNOTSUPP,
+			       "the engine %s cannot tell where datagrams come from",
+			       run->engine->name);
+	}
+	NP_EACH_WORKER (w, run) {
+		w->codec |= NP_C_COMPARE;
+	}
+	return NP_OK;
+}
+
 /* Limit the peers of a socket to those of the terms; np_endpoint_take() checks a listener's. */
 static int
 limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
@@ -48,6 +62,17 @@ limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 	}
 	allowed_sources(run->terms, &run->end.sources);
 	return listens ? NP_OK : np_run_check_sources(run, err);
+}
+
+void
+np_run_drop_early(const struct np_run *run)
+{
+	for (uint32_t i = 0; i < run->conns; i++) {
+		if (run->plan->transport->admit == NP_ADMIT_IP && /* open to other hosts */
+		    !run->plan->transport->connected && run->conn[i].fd >= 0) {
+			np_sock_forget(run->conn[i].fd);
+		}
+	}
 }
 
 void

@@ -1,4 +1,7 @@
-/* The data connections of a test beside the first one, for transports that use endpoint.h. */
+/*
+ * The data connections of a test beside the first one, for transports that use endpoint.h (many.c),
+ * and how they are spread over receive queues (spread.c).
+ */
 #ifndef NP_BENCH_TRANSPORT_MANY_H
 #define NP_BENCH_TRANSPORT_MANY_H
 
@@ -36,5 +39,11 @@ int np_many_each(struct np_run *run, uint32_t first,
 int np_many_wait(struct np_run *run,
 		 int (*wait)(struct np_run *run, struct pollfd *waits, struct np_err *err),
 		 struct np_err *err);
+
+/* np_many_establish() at the end that connects; then spread its connections, fill run->spread. */
+int np_spread_connect(struct np_run *run, struct np_err *err);
+
+/* For np_many_wait(): accept until enough connections are kept, or np_stopped(). */
+int np_spread_accept(struct np_run *run, struct pollfd *polls, struct np_err *err);
 
 #endif

@@ -1,4 +1,10 @@
-#include "bench/transport/spread.h"
+/*
+ * Spread data connections over the receive queues of the end that connects (--spread). Addresses
+ * and ports determine the queue; the kernel reports it after connecting (SO_INCOMING_NAPI_ID).
+ * Those in a crowded queue are made again from another port. The first byte on a connection says
+ * that it is kept: the end that accepts waits for it, and drops connections closed without it.
+ */
+#include "bench/transport/many.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -9,12 +15,15 @@
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
-#include "bench/transport/many.h"
 #include "sys/nic.h"
 
 /* ---- The end that connects ---- */
 
-enum { QUEUES = 1024 }; /* known ones; connections on any others stay as they are */
+enum {
+	QUEUES = 1024,   /* known ones; connections on any others stay as they are */
+	ROUNDS = 16,     /* of making connections again, usually; and */
+	ROUNDS_MOST = 64 /* at most, if there is time */
+};
 
 struct queue {
 	uint32_t id, flows; /* its NAPI id; connections on it now */
@@ -112,8 +121,8 @@ choose(struct np_run *run, struct layout *l, struct np_err *err)
 	uint64_t until = np_deadline(NP_SEC);
 
 	read_layout(run, l);
-	for (int i = 0; l->surplus > 0 && i < NP_SPREAD_MOST; i++) {
-		if (i >= NP_SPREAD_ROUNDS && np_now() >= until) {
+	for (int i = 0; l->surplus > 0 && i < ROUNDS_MOST; i++) {
+		if (i >= ROUNDS && np_now() >= until) {
 			break; /* further rounds only within the first second */
 		}
 		if (connect_again(run, l, err) != NP_OK) {

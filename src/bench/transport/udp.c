@@ -11,7 +11,6 @@
 #include "bench/transport/endpoint.h"
 #include "bench/transport/many.h"
 #include "bench/transport/one_port.h"
-#include "bench/transport/pktinfo.h"
 #include "net/sock.h"
 #include "stats/ceiling.h"
 
@@ -25,10 +24,12 @@ static void
 udp_options(const struct np_plan *p, struct np_sockopts *o)
 {
 	bool six = np_family(p->family)->version == 6;
+	bool answers = p->packet_info && !p->active; /* from the address that the question has */
 
 	NP_SOCKOPT(o, p->ttl >= 0 && six, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, p->ttl);
 	NP_SOCKOPT(o, p->ttl >= 0 && !six, IPPROTO_IP, IP_MULTICAST_TTL, p->ttl);
-	np_pktinfo_options(p, o);
+	NP_SOCKOPT(o, answers && six, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	NP_SOCKOPT(o, answers && !six, IPPROTO_IP, IP_PKTINFO, 1);
 }
 
 /* Send to that peer from now on: connect the socket to it, or note it in run->end.peer. */
