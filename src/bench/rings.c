@@ -16,7 +16,7 @@ enum { DATAGRAM_MAX = 65536 };
 
 /* A ring of `width` buffers of `size` bytes, and the bytes of a call that uses one of them. */
 struct shape {
-	size_t width, size, call;
+	size_t width, size, call, align, offset;
 };
 
 /*
@@ -32,7 +32,8 @@ shape_of(const struct np_plan *p, const struct np_terms *terms, bool sends, int3
 {
 	const struct np_transport *t = p->transport;
 	const struct np_engine *e = np_engine_of(p);
-	uint32_t width = sends ? p->near.call.send_width : p->near.call.recv_width;
+	const struct np_call_plan *c = &p->near.call;
+	uint32_t width = sends ? c->send_width : c->recv_width;
 	uint32_t least = e->width != NULL ? e->width(p) : 1; /* buffers */
 	int32_t full = !sends && sockbuf < t->message.max ? t->message.max : sockbuf;
 	size_t call = full > 0 ? (size_t)full : 4096; /* 4096: as in netperf */
@@ -51,7 +52,9 @@ shape_of(const struct np_plan *p, const struct np_terms *terms, bool sends, int3
 	least = stream && least < 2 ? 2 : least;
 	return (struct shape){ .width = np_max(width, least),
 			       .size = capped ? np_min(call, DATAGRAM_MAX) : call,
-			       .call = call };
+			       .call = call,
+			       .align = sends ? c->send_align : c->recv_align,
+			       .offset = sends ? c->send_offset : c->recv_offset };
 }
 
 int
@@ -60,15 +63,14 @@ np_worker_send_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 	const struct np_run *run = w->run;
 	const struct np_call_plan *call = &run->plan->near.call;
 	struct shape s = shape_of(run->plan, run->terms, true, size, run->end.sndbuf, stream);
-	int rc =
-	    np_ring_make(&w->send_ring, s.width, s.size, call->send_align, call->send_offset, err);
+	int rc = np_ring_make(&w->send_ring, s.width, s.size, s.align, s.offset, err);
 
 	w->send_size = s.call;
 	if (rc == NP_OK && np_fills_zeros(call)) {
 		const char *why = np_plan_no_zeros(run->plan); /* a client has checked it before */
 
 		return why == NULL
-			   ? np_ring_zero(&w->send_ring, call->send_align, call->send_offset, err)
+			   ? np_ring_zero(&w->send_ring, s.align, s.offset, err)
 			   : np_fail(err, NP_EUNSUP, EINVAL, "-F %s: %s", NP_FILL_ZEROS, why);
 	}
 	if (rc == NP_OK && call->fill_file != NULL) {
@@ -81,24 +83,24 @@ int
 np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_err *err)
 {
 	const struct np_run *run = w->run;
-	const struct np_call_plan *call = &run->plan->near.call;
 	struct shape s = shape_of(run->plan, run->terms, false, size, run->end.rcvbuf, stream);
 
 	w->recv_size = w->whole = s.call;
-	return np_ring_make(&w->recv_ring, s.width, s.size, call->recv_align, call->recv_offset,
-			    err);
+	return np_ring_make(&w->recv_ring, s.width, s.size, s.align, s.offset, err);
 }
 
-/* Bytes of the ring that np_worker_send_ring() or np_worker_recv_ring() would make. */
+/* Bytes of a ring of that shape. */
 static uint64_t
-shape_bytes(const struct np_plan *p, const struct np_terms *terms, bool sends, int32_t asked,
-	    int sockbuf, bool stream)
+bytes_of(struct shape s)
 {
-	const struct np_call_plan *call = &p->near.call;
-	struct shape s = shape_of(p, terms, sends, asked, sockbuf, stream);
+	return np_ring_bytes(s.width, s.size, s.align, s.offset);
+}
 
-	return np_ring_bytes(s.width, s.size, sends ? call->send_align : call->recv_align,
-			     sends ? call->send_offset : call->recv_offset);
+/* a + b, at most UINT64_MAX. */
+static uint64_t
+sum(uint64_t a, uint64_t b)
+{
+	return a + np_min(b, UINT64_MAX - a);
 }
 
 /* Find the sizes that the socket buffers will have, by a socket with the same options. */
@@ -136,16 +138,15 @@ ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *b
 	const struct np_pattern *pattern = plan->pattern;
 	int sndbuf = 0, rcvbuf = 0;
 	bool leads = plan->role == NP_LEAD;
-	uint64_t in;
 
 	*bytes = 0;
 	if (pattern->sized) {
-		in = shape_bytes(plan, terms, false, leads ? plan->response : plan->request, 0,
-				 false);
-		*bytes = shape_bytes(plan, terms, true, leads ? plan->request : plan->response, 0,
-				     false);
-		in += plan->stations > 0 ? sizeof(struct np_stamps) : 0;
-		*bytes += np_min(in, UINT64_MAX - *bytes);
+		int32_t out = leads ? plan->request : plan->response;
+		int32_t in = leads ? plan->response : plan->request;
+
+		*bytes = sum(bytes_of(shape_of(plan, terms, true, out, 0, false)),
+			     bytes_of(shape_of(plan, terms, false, in, 0, false)));
+		*bytes = sum(*bytes, plan->stations > 0 ? sizeof(struct np_stamps) : 0);
 		return NP_OK;
 	}
 	if (pattern->transactions) {
@@ -154,12 +155,11 @@ ring_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *b
 	if (try_buffers(plan, terms, &sndbuf, &rcvbuf, err) != NP_OK) {
 		return err->code;
 	}
-	*bytes = leads ? shape_bytes(plan, terms, true, plan->near.call.send_size, sndbuf, true)
-		       : shape_bytes(plan, terms, false, plan->near.call.recv_size, rcvbuf, true);
-	if (!leads && np_sequence_wanted(plan) &&
-	    __builtin_add_overflow(*bytes, np_plan_worker_flows(plan) * np_sequence_bytes(plan),
-				   bytes)) {
-		*bytes = UINT64_MAX;
+	*bytes =
+	    bytes_of(leads ? shape_of(plan, terms, true, plan->near.call.send_size, sndbuf, true)
+			   : shape_of(plan, terms, false, plan->near.call.recv_size, rcvbuf, true));
+	if (!leads && np_sequence_wanted(plan)) {
+		*bytes = sum(*bytes, np_plan_worker_flows(plan) * np_sequence_bytes(plan));
 	}
 	return NP_OK;
 }
@@ -176,15 +176,13 @@ np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t 
 	if (ring_bytes(plan, terms != NULL ? terms : &no_terms, bytes, err) != NP_OK) {
 		return err->code;
 	}
-	if (e->bytes != NULL && __builtin_add_overflow(*bytes, e->bytes(plan), bytes)) {
-		*bytes = UINT64_MAX;
-	}
+	*bytes = sum(*bytes, e->bytes != NULL ? e->bytes(plan) : 0);
 	conns = sizeof(struct np_conn) + (plan->warm_up_ms > 0 ? sizeof(struct np_tcp_brief) : 0);
 	conns *= plan->flows;
 	/* The first worker, but for its rings, is part of what any session needs. */
-	if (__builtin_mul_overflow(*bytes, np_plan_workers(plan), bytes) ||
-	    __builtin_add_overflow(*bytes, conns + each * (np_plan_workers(plan) - 1), bytes)) {
+	if (__builtin_mul_overflow(*bytes, np_plan_workers(plan), bytes)) {
 		*bytes = UINT64_MAX;
 	}
+	*bytes = sum(*bytes, conns + each * (np_plan_workers(plan) - 1));
 	return NP_OK;
 }
