@@ -416,17 +416,19 @@ fetch_three(struct np_worker *w, struct np_conn *c, int flags)
 
 TEST(a_mark_drops_no_answer)
 {
-	static const struct np_batch_calls calls = { .put = put_or_mark, .fetch = fetch_three };
 	struct np_plan client;
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_worker *w;
+	struct np_batch *b;
 
 	client_params(&client, np_bench_find("UDP_RR"), AF_INET, 1);
 	server_params(&e.plan, &client);
 	e.plan.near.place.engine = &np_engine_batch;
 	end_open(&e);
 	w = e.run.worker;
-	((struct np_batch *)w->engine.state)->calls = &calls;
+	b = w->engine.state;
+	b->put = put_or_mark;
+	b->fetch = fetch_three;
 	assert_int_equal(np_calls_drive(w), 0);
 	assert_int_equal(marked.left, marked.fetched);
 	assert_int_equal(np_get(&w->count->transactions), marked.fetched);
@@ -468,11 +470,11 @@ TEST(a_reader_waits_for_more_only_if_it_emptied_its_socket)
 	for (int i = 0; i < 13; i++) {
 		assert_int_equal(send(fd, "", 1, 0), 1);
 	}
-	assert_int_equal(b->calls->fetch(w, w->conn, 0), 8);
-	assert_int_equal(b->calls->fetch(w, w->conn, 0), 5);
+	assert_int_equal(b->fetch(w, w->conn, 0), 8);
+	assert_int_equal(b->fetch(w, w->conn, 0), 5);
 	assert_int_equal(naps, 0);
 	assert_int_equal(send(fd, "", 1, 0), 1);
-	assert_int_equal(b->calls->fetch(w, w->conn, 0), 1);
+	assert_int_equal(b->fetch(w, w->conn, 0), 1);
 	assert_int_equal(naps, 1);
 	close(fd);
 }

@@ -20,7 +20,7 @@ enum {
 	MOMENT_NS = 5000 /* of sleep, to which the kernel adds its timer slack, usually 50 us */
 };
 
-/* np_batch_calls.put: one sendmmsg(2). */
+/* np_batch.put: one sendmmsg(2). */
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
@@ -32,7 +32,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	return sendmmsg(c->fd, b->out + first, count, MSG_NOSIGNAL);
 }
 
-/* np_batch_calls.fetch: one recvmmsg(2), perhaps after a short sleep. A train is one datagram. */
+/* np_batch.fetch: one recvmmsg(2), perhaps after a short sleep. A train is one datagram. */
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
@@ -63,8 +63,6 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 	return count;
 }
 
-static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
-
 /* Take the arrays for a call from `room`; without memory only their size is added up. */
 static struct batch
 lay_out(const struct np_plan *p, struct np_room *room)
@@ -72,7 +70,8 @@ lay_out(const struct np_plan *p, struct np_room *room)
 	uint32_t out = np_plan_batch(p), in = np_batch_must_receive_singly(p) ? 1 : out;
 
 	return (struct batch){
-		.base = { .calls = &calls,
+		.base = { .put = put,
+			  .fetch = fetch,
 			  .most_out = out,
 			  .most_in = in,
 			  .out = np_room_take(room, out, sizeof(struct np_outgoing)),

@@ -76,7 +76,7 @@ batch_send(struct np_worker *w, struct np_conn *c)
 		np_codec_prepare(w, b->out[i].buf, number, now);
 		number = c->ids != NULL ? np_ids_after(c->ids, number) : number + 1;
 	}
-	sent = b->calls->put(w, c, 0, count);
+	sent = b->put(w, c, 0, count);
 	return sent >= 0 ? take_sent(w, c, sent) : failed(w, c, NP_SEND);
 }
 
@@ -114,7 +114,7 @@ put_answers(struct np_worker *w, struct np_conn *c, struct todo *t)
 		int sent;
 
 		wait_between(w, c, t);
-		sent = b->calls->put(w, c, done, (uint32_t)np_paced_row(w, c, t->answers - done));
+		sent = b->put(w, c, done, (uint32_t)np_paced_row(w, c, t->answers - done));
 		if (sent >= 0) {
 			need = take_sent(w, c, sent);
 			t->held |= need & NP_HELD;
@@ -245,7 +245,7 @@ take_messages(struct np_worker *w, struct np_conn *c, struct np_batch *b)
 static bool
 fetch(struct np_worker *w, struct np_conn *c, struct np_batch *b, int flags)
 {
-	int trains = b->calls->fetch(w, c, flags);
+	int trains = b->fetch(w, c, flags);
 
 	b->trains = trains > 0 ? (uint32_t)trains : 0;
 	b->next = 0;

@@ -49,16 +49,12 @@ struct np_train {
 	socklen_t addr_len;
 };
 
-struct np_batch_calls {
-	/* Send `count` of np_batch.out, from `first` on. Returns how many were sent, or -1. */
-	int (*put)(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count);
-	/* Receive trains into np_batch.in, and set .may_be_more. Returns how many trains, or -1. */
-	int (*fetch)(struct np_worker *w, struct np_conn *c, int flags);
-};
-
 /* The start of np_worker.engine.state, for engines of several datagrams a call. */
 struct np_batch {
-	const struct np_batch_calls *calls;
+	/* Send `count` of `out`, from `first` on. Returns how many were sent, or -1. */
+	int (*put)(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count);
+	/* Receive trains into `in`, and set may_be_more. Returns how many trains, or -1. */
+	int (*fetch)(struct np_worker *w, struct np_conn *c, int flags);
 	uint32_t most_out;          /* messages of a call */
 	uint32_t most_in;           /* trains of a call */
 	struct np_outgoing *out;    /* most_out, each with a buffer */

@@ -34,7 +34,7 @@ struct segment {
 	char room[ROOM];  /* what was received */
 };
 
-/* np_batch_calls.put, as one block. Returns `count`, or -1; EMSGSIZE ends the test (w->err). */
+/* np_batch.put, as one block. Returns `count`, or -1; EMSGSIZE ends the test (w->err). */
 static int
 put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 {
@@ -77,7 +77,7 @@ put(struct np_worker *w, struct np_conn *c, uint32_t first, uint32_t count)
 	return -1;
 }
 
-/* np_batch_calls.fetch: one train, a datagram or several of one size that the kernel has joined. */
+/* np_batch.fetch: one train, a datagram or several of one size that the kernel has joined. */
 static int
 fetch(struct np_worker *w, struct np_conn *c, int flags)
 {
@@ -111,8 +111,6 @@ fetch(struct np_worker *w, struct np_conn *c, int flags)
 	return 1;
 }
 
-static const struct np_batch_calls calls = { .put = put, .fetch = fetch };
-
 uint32_t
 np_segment_most(const struct np_plan *p, size_t size)
 {
@@ -142,7 +140,8 @@ segment_open(struct np_worker *w, struct np_err *err)
 	s->in.addr = w->steps->answers ? (const struct sockaddr *)&s->from : NULL;
 	s->base.in = &s->in;
 	s->base.most_in = 1;
-	s->base.calls = &calls;
+	s->base.put = put;
+	s->base.fetch = fetch;
 	return NP_OK;
 }
 
