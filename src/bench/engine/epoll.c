@@ -213,13 +213,6 @@ connection_call(struct loop *l, struct np_conn *c)
 	}
 }
 
-/* Requests in flight of a connection that can have several; 0 of any other. */
-static uint64_t
-in_flight(const struct np_worker *w, const struct np_conn *c)
-{
-	return (w->codec & NP_C_MANY) != 0 ? c->ids->in_flight : 0;
-}
-
 /* Resume a send that was set aside (np_io_put_aside()), unless half a response is received. */
 static void
 resume_send(struct np_conn *c)
@@ -251,7 +244,8 @@ switch_call(const struct loop *l, struct np_conn *c)
 	l->w->engine.count[NP_E_BLOCKED]++;
 	if ((c->need & NP_SEND) != 0) { /* no other need with that bit can block */
 		/* Receive meanwhile: a peer that can't send its responses reads no requests. */
-		bool may_receive = in_flight(l->w, c) > 0 && !c->is_aside;
+		bool may_receive =
+		    (l->w->codec & NP_C_MANY) != 0 && c->ids->in_flight > 0 && !c->is_aside;
 
 		if (may_receive) {
 			np_io_put_aside(c, 0);
@@ -623,19 +617,6 @@ turn(struct loop *l)
 	}
 }
 
-/* The events of a connection that end an idle sleep of `spin`. */
-static uint32_t
-events_asleep(const struct loop *l, const struct np_conn *c)
-{
-	if ((c->need & NP_HELD) != 0) {
-		return EPOLLONESHOT; /* errors only: the load delays it */
-	}
-	if ((c->need & NP_SEND) != 0) {
-		return in_flight(l->w, c) > 0 ? EPOLLIN | EPOLLOUT : EPOLLOUT;
-	}
-	return c->is_aside ? EPOLLIN | EPOLLOUT : EPOLLIN;
-}
-
 /*
  * `spin` is idle: release the CPU. Its connections are in no epoll set, so all are added for this
  * wait. It ends up to a millisecond early; the loop spins until the next operation is due.
@@ -649,9 +630,11 @@ sleep_idle(struct loop *l)
 
 	for (uint32_t i = 0; i < w->conns && l->live > 0; i++) {
 		struct np_conn *c = &w->conn[i];
+		bool is_held = (c->need & NP_HELD) != 0; /* the load delays it: errors only */
 
 		if (c->need != NP_OVER) {
-			change_epoll(l, l->fd, EPOLL_CTL_ADD, c->fd, events_asleep(l, c), c);
+			change_epoll(l, l->fd, EPOLL_CTL_ADD, c->fd,
+				     is_held ? EPOLLONESHOT : events_of(l, c), c);
 		}
 	}
 	epoll_wait(l->fd, &event, 1, due_ms > 0 ? due_ms - 1 : due_ms);
