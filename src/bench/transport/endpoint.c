@@ -201,15 +201,7 @@ open_at(struct np_run *run, const struct np_addr *at, struct np_err *err)
 void
 np_endpoint_random(void *bytes, size_t count)
 {
-	uint64_t state = np_now(); /* of a simple generator, if the kernel has no randomness yet */
-	uint8_t *at = bytes;
-
-	if (getrandom(bytes, count, GRND_NONBLOCK) == (ssize_t)count) {
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-		at[i] = (uint8_t)(state >> 56);
+	while (getrandom(bytes, count, 0) < 0 && errno == EINTR) { /* the machine is just booting */
 	}
 }
 
