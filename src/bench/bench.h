@@ -109,13 +109,6 @@ enum np_admit {
 	NP_ADMIT_TAG     /* peers that know the tag, which only the client is told */
 };
 
-/* Is the socket connected, if the transport has no connections? */
-enum np_pin {
-	NP_PIN_ASKED, /* if np_sock_plan.connected says so */
-	NP_PIN_ALWAYS,
-	NP_PIN_NEVER
-};
-
 /* Which option parser of netperf reads the options of a test. */
 enum np_scanner { NP_SCAN_IP, NP_SCAN_UNIX, NP_SCAN_LINK, NP_SCAN_SCTP, NP_SCAN_OMNI };
 
@@ -131,7 +124,7 @@ struct np_transport {
 	bool connected; /* connections: connect(2), accept(2), close */
 	bool bounded;   /* one call sends one message */
 	enum np_admit admit;
-	enum np_pin pin;
+	bool pinned;        /* datagram sockets are always connected; else on request, -n */
 	bool several_paths; /* sockets can have several addresses (np_plan.also) */
 	bool named;         /* users name the ends (-H, -L, -P); else the daemon does */
 	bool link;          /* frames, by a socket of the caller (np_terms.eth) */

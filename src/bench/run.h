@@ -138,12 +138,12 @@ np_is_handed(const struct np_run *run)
 static inline bool
 np_run_connected(const struct np_run *run)
 {
-	enum np_pin pin = run->plan->transport->pin;
+	const struct np_transport *t = run->plan->transport;
 
 	if (run->plan->flows > 1 && (run->plan->active || run->plan->role == NP_LEAD)) {
 		return true; /* each flow sends to another port, and end.peer has only one */
 	}
-	return pin == NP_PIN_ASKED ? run->plan->near.sock.connected : pin == NP_PIN_ALWAYS;
+	return t->pinned || (run->plan->near.sock.connected && !t->link);
 }
 
 /*

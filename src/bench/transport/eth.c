@@ -99,7 +99,6 @@ const struct np_transport np_transport_eth = {
 	.kernel.listed = "PACKET",
 	.bounded = true,
 	.admit = NP_ADMIT_TAG,
-	.pin = NP_PIN_NEVER,
 	.link = true,
 	.packets.no_capture = "tests of the link layer send no packets of IP",
 	.scanner = NP_SCAN_LINK,

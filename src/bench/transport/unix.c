@@ -315,7 +315,7 @@ static const char no_control[] = "The UNIX tests do not know how to run with no 
 /* Common to both types. Connected: else the kernel would look up the path for every datagram. */
 #define UNIX                                                                                       \
 	.name = "UNIX", .family = AF_UNIX, .reliable = true, .admit = NP_ADMIT_HERE,               \
-	.pin = NP_PIN_ALWAYS, .passes_fds = true, .packets.no_capture = no_capture,                \
+	.pinned = true, .passes_fds = true, .packets.no_capture = no_capture,                      \
 	.no_control = no_control, .scanner = NP_SCAN_UNIX, .open = unix_open,                      \
 	.another = unix_another, .establish = unix_establish, .message.too_long = unix_too_long,   \
 	.close = unix_close
