@@ -62,8 +62,8 @@ np_run_shut_if_hung_up(struct np_run *run)
 	if (np_run_hung_up(run) && first_fd(run) >= 0 && !run->plan->active &&
 	    run->plan->transport->connected) {
 		np_run_read_closing(run);
-		for (uint32_t i = 0; i < run->conns; i++) {
-			np_run_shut_one(run, run->stop, run->conn[i].fd, until);
+		NP_EACH_CONN (c, run) {
+			np_run_shut_one(run, run->stop, c->fd, until);
 		}
 	}
 }
@@ -101,11 +101,11 @@ end_conns(struct np_run *run, void (*end)(int fd))
 	for (uint32_t i = 0; run->engine->take_all_back != NULL && i < run->workers; i++) {
 		run->engine->take_all_back(&run->worker[i]);
 	}
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].fd >= 0 && !run->end.borrowed) {
-			end(run->conn[i].fd);
+	NP_EACH_CONN (c, run) {
+		if (c->fd >= 0 && !run->end.borrowed) {
+			end(c->fd);
 		}
-		run->conn[i].fd = -1;
+		c->fd = -1;
 	}
 }
 

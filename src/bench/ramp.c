@@ -140,8 +140,8 @@ np_ramp_established(const struct np_run *run)
 {
 	uint32_t established = 0;
 
-	for (uint32_t i = 0; i < run->conns; i++) {
-		established += run->conn[i].is_up;
+	NP_EACH_CONN (c, run) {
+		established += c->is_up;
 	}
 	return established;
 }

@@ -68,9 +68,9 @@ free_worker(struct np_worker *w)
 	if (w->run == NULL) {
 		return;
 	}
-	for (uint32_t i = 0; i < w->conns; i++) {
-		free(w->conn[i].ids);
-		w->conn[i].ids = NULL;
+	NP_EACH_CONN (c, w) {
+		free(c->ids);
+		c->ids = NULL;
 	}
 	if (w->engine.state != NULL && w->run->engine->close != NULL) {
 		w->run->engine->close(w);
@@ -254,8 +254,8 @@ np_run_open(struct np_run *run, const struct np_plan *plan, const struct np_term
 	}
 	run->conn = np_cache_lines_new(plan->flows, sizeof(*run->conn));
 	run->conns = run->conn != NULL ? plan->flows : 0;
-	for (uint32_t i = 0; i < run->conns; i++) {
-		run->conn[i].fd = -1;
+	NP_EACH_CONN (c, run) {
+		c->fd = -1;
 	}
 	if (run->conns > 0 && plan->warm_up_ms > 0 && plan->transport->tcp_info) {
 		run->before = calloc(run->conns, sizeof(*run->before)); /* or do without */
@@ -354,8 +354,8 @@ np_run_establish(struct np_run *run, struct np_err *err)
 	if (!run->plan->active && run->conns > 1) {
 		return np_many_wait(run, upgrade_accepted, err);
 	}
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].fd >= 0 && t->upgrade(run, &run->conn[i], err) != NP_OK) {
+	NP_EACH_CONN (c, run) {
+		if (c->fd >= 0 && t->upgrade(run, c, err) != NP_OK) {
 			return err->code;
 		}
 	}

@@ -134,10 +134,8 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 			       t->flows);
 	}
 	NP_EACH_WORKER (w, run) {
-		for (uint32_t i = 0; i < w->conns; i++) {
-			if (run->plan->ramp == 0 || w->conn[i].is_up) {
-				const struct np_conn *c = &w->conn[i];
-
+		NP_EACH_CONN (c, w) {
+			if (run->plan->ramp == 0 || c->is_up) {
 				row->sent = c->sent;
 				row->received = c->received;
 				row->transactions = c->transactions;

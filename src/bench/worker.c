@@ -69,9 +69,9 @@ np_worker_begin(struct np_worker *w, uint64_t now_ns)
 		w->to = (const struct sockaddr *)&run->end.peer.sa;
 		w->to_len = run->end.peer.len;
 	}
-	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].since_ns = now_ns;
-		w->conn[i].timeout_check_ns = now_ns + w->timeout_ns;
+	NP_EACH_CONN (c, w) {
+		c->since_ns = now_ns;
+		c->timeout_check_ns = now_ns + w->timeout_ns;
 	}
 	if ((w->codec & NP_C_SHARE) != 0) { /* each connection begins with one request */
 		w->in_flight = w->conns < w->budget ? w->conns : w->budget;
@@ -116,8 +116,7 @@ forget_counts(struct np_worker *w)
 		np_set(&w->count->surplus, 0);
 		return;
 	}
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct np_conn *c = &w->conn[i];
+	NP_EACH_CONN (c, w) {
 		enum np_need need = c->need & ~(unsigned)NP_PART;
 		/* A request in flight counts when it is answered. TCP_MSS has no steps. */
 		bool in_flight = w->steps != NULL && w->steps->sent != NULL && w->depth == 1 &&
@@ -134,8 +133,8 @@ forget_counts(struct np_worker *w)
 		}
 	}
 	np_counters_clear(w->count);
-	for (uint32_t i = 0; i < w->conns; i++) {
-		np_add(&w->count->sent, w->conn[i].sent);
+	NP_EACH_CONN (c, w) {
+		np_add(&w->count->sent, c->sent);
 	}
 	np_hist_clear(w->hist);
 	/* With several in flight, those count as sent in the window. */
@@ -291,8 +290,8 @@ np_worker_shut(struct np_worker *w)
 	/* The user who interrupts a test waits a second at most. */
 	uint64_t until = np_deadline((np_hurried(&w->stop) ? 1 : NP_SHUT_S) * NP_SEC);
 
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct pollfd p = { .fd = w->conn[i].fd, .events = POLLRDHUP };
+	NP_EACH_CONN (c, w) {
+		struct pollfd p = { .fd = c->fd, .events = POLLRDHUP };
 		/* A receiver that has closed its half reads no more: do not wait for room. */
 		bool closed = poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP)) != 0;
 

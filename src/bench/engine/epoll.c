@@ -638,8 +638,8 @@ sleep_idle(struct loop *l)
 		}
 	}
 	epoll_wait(l->fd, &event, 1, due_ms > 0 ? due_ms - 1 : due_ms);
-	for (uint32_t i = 0; i < w->conns; i++) {
-		epoll_ctl(l->fd, EPOLL_CTL_DEL, w->conn[i].fd, NULL); /* fails for those done */
+	NP_EACH_CONN (c, w) {
+		epoll_ctl(l->fd, EPOLL_CTL_DEL, c->fd, NULL); /* fails for those done */
 	}
 	l->moved_ns = np_now(); /* spin for IDLE_MS again */
 }

@@ -26,8 +26,7 @@ enum {
 static void
 settle(struct np_worker *w, uint64_t sends)
 {
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct np_conn *c = &w->conn[i];
+	NP_EACH_CONN (c, w) {
 		uint64_t messages = w->depth > 1 ? c->transactions + c->lost + c->ids->in_flight
 				    : w->run->plan->role == NP_LEAD ? c->number - c->before
 								    : c->transactions;
@@ -48,8 +47,8 @@ held_by_others(const struct np_worker *w, const struct np_conn *c)
 {
 	uint64_t held = 0;
 
-	for (uint32_t i = 0; i < w->conns; i++) {
-		held += &w->conn[i] != c && w->conn[i].need == (NP_SEND | NP_HELD);
+	NP_EACH_CONN (other, w) {
+		held += other != c && other->need == (NP_SEND | NP_HELD);
 	}
 	return held;
 }
@@ -342,8 +341,8 @@ open_settle(struct np_worker *w)
 	bool waited = w->open->until_ns >= w->ended_ns + w->timeout_ns;
 	uint64_t until_ns = waited ? UINT64_MAX : np_excess(np_now(), w->timeout_ns);
 
-	for (uint32_t i = 0; i < w->conns; i++) {
-		(void)open_give_up(w, &w->conn[i], until_ns);
+	NP_EACH_CONN (c, w) {
+		(void)open_give_up(w, c, until_ns);
 	}
 }
 
@@ -356,8 +355,7 @@ request_settle(struct np_worker *w)
 	if (w->open != NULL && w->timeout_ns > 0) {
 		open_settle(w);
 	}
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct np_conn *c = &w->conn[i];
+	NP_EACH_CONN (c, w) {
 		bool is_in_flight = (c->need & ~(unsigned)NP_PART) == NP_RECV;
 
 		if (w->depth > 1) {
@@ -450,8 +448,7 @@ read_left(struct np_worker *w, uint64_t until)
 {
 	uint64_t responses = 0;
 
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct np_conn *c = &w->conn[i];
+	NP_EACH_CONN (c, w) {
 		uint64_t sent_ns;
 		char *buf;
 		ssize_t n;

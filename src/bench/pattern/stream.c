@@ -168,8 +168,8 @@ send_end_mark(const struct np_worker *w, uint64_t until)
 		run->plan->transport->ends.send_mark(run);
 		return;
 	}
-	for (uint32_t i = 0; i < w->conns; i++) {
-		int fd = w->conn[i].fd;
+	NP_EACH_CONN (c, w) {
+		int fd = c->fd;
 
 		do {
 			await_room(fd, until);
@@ -188,8 +188,8 @@ unacknowledged(const struct np_worker *w)
 	const struct np_transport *t = w->run->plan->transport;
 	int64_t sum = 0;
 
-	for (uint32_t i = 0; i < w->conns; i++) {
-		int fd = w->conn[i].fd;
+	NP_EACH_CONN (c, w) {
+		int fd = c->fd;
 		int64_t left =
 		    t->ends.unacked != NULL ? t->ends.unacked(fd) : np_sock_queued(fd, SIOCOUTQ);
 
@@ -207,9 +207,9 @@ cut(struct np_worker *w)
 	if (unacknowledged(w) == 0) { /* all has arrived meanwhile */
 		return false;
 	}
-	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].sent -= w->conn[i].part; /* bytes in flight, see end_stream() */
-		left += w->conn[i].part;
+	NP_EACH_CONN (c, w) {
+		c->sent -= c->part; /* bytes in flight, see end_stream() */
+		left += c->part;
 	}
 	np_set(&w->count->sent, np_get(&w->count->sent) - left);
 	w->run->cut = true;
@@ -245,8 +245,8 @@ await_empty(struct np_worker *w)
 	while (!np_abandoned(&w->stop)) {
 		int64_t left = 0; /* bytes of the kernel's memory, on all connections */
 
-		for (uint32_t i = 0; i < w->conns; i++) {
-			left += np_sock_memory(w->conn[i].fd, SK_MEMINFO_WMEM_ALLOC);
+		NP_EACH_CONN (c, w) {
+			left += np_sock_memory(c->fd, SK_MEMINFO_WMEM_ALLOC);
 		}
 		if (left <= 0) {
 			break;
@@ -594,9 +594,7 @@ drain_queues(struct np_worker *w, uint64_t until)
 	char *buf;
 	ssize_t n;
 
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct np_conn *c = &w->conn[i];
-
+	NP_EACH_CONN (c, w) {
 		marks_left = connected ? MARKS_MAX : UINT32_MAX;
 		while (marks_left > 0 && np_now() < until && (n = recv_left(w, c, &buf)) >= 0) {
 			marks_left -= n == 0;
@@ -639,13 +637,13 @@ drop_datagrams(struct np_worker *w)
 {
 	uint64_t until = np_deadline(AFTER_S * NP_SEC);
 
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct pollfd more = { .fd = w->conn[i].fd, .events = POLLIN };
+	NP_EACH_CONN (c, w) {
+		struct pollfd more = { .fd = c->fd, .events = POLLIN };
 		bool over = false;
 		char *buf;
 
 		while (!over && !np_abandoned(&w->stop) && np_now() < until) {
-			ssize_t n = recv_left(w, &w->conn[i], &buf);
+			ssize_t n = recv_left(w, c, &buf);
 
 			over = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 			if (n < 0) {

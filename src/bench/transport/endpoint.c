@@ -67,10 +67,10 @@ limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 void
 np_run_drop_early(const struct np_run *run)
 {
-	for (uint32_t i = 0; i < run->conns; i++) {
+	NP_EACH_CONN (c, run) {
 		if (run->plan->transport->admit == NP_ADMIT_IP && /* open to other hosts */
-		    !run->plan->transport->connected && run->conn[i].fd >= 0) {
-			np_sock_forget(run->conn[i].fd);
+		    !run->plan->transport->connected && c->fd >= 0) {
+			np_sock_forget(c->fd);
 		}
 	}
 }

@@ -63,8 +63,8 @@ np_many_open(struct np_run *run, struct np_err *err)
 				     run->conns, most);
 	}
 	if (np_is_handed(run)) { /* all sockets will have the daemon's one port */
-		for (uint32_t i = 0; i < run->conns; i++) {
-			run->conn[i].port = np_addr_port(&run->end.local);
+		NP_EACH_CONN (c, run) {
+			c->port = np_addr_port(&run->end.local);
 		}
 		return NP_OK;
 	}

@@ -46,8 +46,8 @@ mptcp_read_closing(struct np_run *run, int fd)
 		return;
 	}
 	run->closing.retrans = -1; /* not known of several, or once a subflow is closed */
-	for (uint32_t i = 0; i < run->conns; i++) {
-		if (run->conn[i].fd >= 0 && np_mptcp_read(run->conn[i].fd, &b)) {
+	NP_EACH_CONN (c, run) {
+		if (c->fd >= 0 && np_mptcp_read(c->fd, &b)) {
 			conns++;
 			fallen += b.fell_back;
 			subflows += b.subflows;

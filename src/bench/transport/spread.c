@@ -71,8 +71,8 @@ read_layout(const struct np_run *run, struct layout *l)
 	for (uint32_t i = 0; i < l->queues; i++) {
 		l->queue[i].flows = 0;
 	}
-	for (uint32_t i = 0; i < run->conns; i++) {
-		int id = id_of(&run->conn[i]);
+	NP_EACH_CONN (c, run) {
+		int id = id_of(c);
 
 		if (id > 0) { /* their number decides the share of each */
 			(void)queue_of(l, (uint32_t)id);
@@ -223,8 +223,8 @@ np_spread_accept(struct np_run *run, struct pollfd *polls, struct np_err *err)
 	while (kept < run->conns && !np_stopped(run->stop)) {
 		bool room = false;
 
-		for (uint32_t i = 0; i < run->conns; i++) {
-			room = room || run->conn[i].fd < 0;
+		NP_EACH_CONN (c, run) {
+			room = room || c->fd < 0;
 		}
 		polls[run->conns].fd = room ? run->end.listen_fd : -1;
 		if (poll(polls, run->conns + 1, PAUSE_MS) <= 0) {
