@@ -223,7 +223,10 @@ struct np_worker {
 	int bound;   /* the only CPU that its thread may run on; -1: several */
 
 	uint64_t last_ns;          /* end of the last transaction of a connection test, or 0 */
-	int64_t retransmitted;     /* segments of its connections, if TCP_INFO is read */
+	bool reads_info;           /* TCP_INFO of each connection of a connection test */
+	bool has_last;             /* a follower has to do something before it closes */
+	int64_t retransmitted;     /* segments of its connections, if reads_info */
+	int64_t min_rtt_us;        /* the shortest round trip of all; 0: not known */
 	struct np_sampler sampler; /* for the controller of a worker that waits for events */
 	struct np_thread_use use;  /* CPU use of the thread, if its root is set */
 };

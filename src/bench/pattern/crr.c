@@ -26,7 +26,7 @@ enum {
 	FAST_ROUNDS = 16 /* through all ports without a pause */
 };
 
-/* State of a worker. A follower uses only `reads_info`, `has_last` and min_rtt_us. */
+/* State of a leader's worker. */
 struct connector {
 	struct np_addr local, peer;  /* of the next connection; peer.len 0: not yet known */
 	uint32_t port_min, port_max; /* its local ports: up to max - 1 */
@@ -35,9 +35,6 @@ struct connector {
 	unsigned busy;               /* consecutive ports in use */
 	uint64_t busy_ns;            /* since when none is free */
 	bool spreads;                /* addresses vary as well as ports */
-	bool reads_info;             /* read TCP_INFO of each connection */
-	bool has_last;               /* the follower calls accept_last() */
-	int64_t min_rtt_us;          /* shortest round trip of all; 0: not known */
 	size_t token;                /* bytes of a token before each request */
 	uint64_t elsewhere_ns;       /* when connections first reached another daemon */
 	uint64_t elsewhere_at;       /* after that many transactions */
@@ -233,7 +230,6 @@ read_closing_first(struct np_worker *w, const struct np_conn *c)
 static __attribute__((noinline)) void
 add_tcp_info(struct np_worker *w, const struct np_conn *c)
 {
-	struct connector *state = w->state;
 	struct np_tcp_brief b;
 
 	if (!np_tcp_read(c->fd, &b, NULL)) {
@@ -242,8 +238,8 @@ add_tcp_info(struct np_worker *w, const struct np_conn *c)
 	if (b.retransmitted_segments > 0) {
 		w->retransmitted += b.retransmitted_segments;
 	}
-	if (b.min_rtt_us > 0 && (state->min_rtt_us == 0 || b.min_rtt_us < state->min_rtt_us)) {
-		state->min_rtt_us = b.min_rtt_us;
+	if (b.min_rtt_us > 0 && (w->min_rtt_us == 0 || b.min_rtt_us < w->min_rtt_us)) {
+		w->min_rtt_us = b.min_rtt_us;
 	}
 }
 
@@ -251,12 +247,10 @@ add_tcp_info(struct np_worker *w, const struct np_conn *c)
 NP_LOOP_BODY enum np_need
 connect_arrived(struct np_worker *w, struct np_conn *c, const char *buf, size_t n)
 {
-	struct connector *state = w->state;
-
 	if (__builtin_expect(c->transactions == 0, 0)) {
 		read_closing_first(w, c); /* connected by now, even with TCP Fast Open */
 	}
-	if (__builtin_expect(state->reads_info, 0)) {
+	if (__builtin_expect(w->reads_info, 0)) {
 		add_tcp_info(w, c);
 	}
 	return w->run->plan->no_control ? NP_SHUT : NP_AWAIT;
@@ -377,9 +371,7 @@ connect_settle(struct np_worker *w)
 	uint64_t sends = 0, receives = 0;
 	const struct connector *state = w->state;
 
-	for (uint32_t i = 0; i < w->conns; i++) {
-		struct np_conn *c = &w->conn[i];
-
+	NP_EACH_CONN (c, w) {
 		c->sent = (c->number - c->before) * (w->send_size - state->token);
 		c->received = c->transactions * w->recv_size;
 		sends += c->number - c->before;
@@ -399,15 +391,13 @@ sum_tcp_info(struct np_run *run)
 {
 	int64_t retransmitted = 0, *least = &run->closing.min_rtt_us;
 
+	if (!run->worker->reads_info) {
+		return;
+	}
 	NP_EACH_WORKER (w, run) {
-		const struct connector *state = w->state;
-
-		if (!state->reads_info) {
-			return;
-		}
 		retransmitted += w->retransmitted;
-		if (state->min_rtt_us > 0 && (*least == 0 || state->min_rtt_us < *least)) {
-			*least = state->min_rtt_us;
+		if (w->min_rtt_us > 0 && (*least == 0 || w->min_rtt_us < *least)) {
+			*least = w->min_rtt_us;
 		}
 	}
 	run->closing.retrans = (int)np_min((uint64_t)retransmitted, INT32_MAX);
@@ -432,13 +422,15 @@ connect_leave(struct np_run *run)
 	}
 }
 
-/* Make the rings: for sending, with room for a token, and receiving. cc has only the token. */
+/* Both sides: the rings, for sending with room for a token. cc has only the token. TCP_INFO? */
 static int
 take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_size,
 	   struct np_err *err)
 {
-	bool sized = w->run->plan->pattern->sized;
+	const struct np_plan *p = w->run->plan;
+	bool sized = p->pattern->sized;
 
+	w->reads_info = p->sequence && p->transport->tcp_info;
 	send_size = sized ? send_size : 0;
 	if ((sized || token > 0) &&
 	    np_worker_send_ring(w, token + send_size, false, err) != NP_OK) {
@@ -448,34 +440,19 @@ take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_s
 	return sized ? np_worker_recv_ring(w, recv_size, false, err) : NP_OK;
 }
 
-/* Make the state of a worker of either side. NULL: no memory. */
-static struct connector *
-make_state(struct np_worker *w, struct np_err *err)
-{
-	struct connector *c = np_cache_lines_new(1, sizeof(*c));
-
-	w->state = c;
-	if (c == NULL) {
-		np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
-		return NULL;
-	}
-	c->reads_info = w->run->plan->sequence && w->run->plan->transport->tcp_info;
-	return c;
-}
-
 /* np_side.setup: share out the local ports, and make the rings. */
 static int
 connect_setup(struct np_worker *w, struct np_err *err)
 {
 	struct np_run *run = w->run;
-	struct connector *c = make_state(w, err);
+	struct connector *c = w->state = np_cache_lines_new(1, sizeof(*c));
 	const struct np_plan *p = run->plan;
 	uint32_t first = (uint32_t)(w->conn - run->conn), conns = run->conns;
 	uint32_t span = p->port_max > p->port_min ? p->port_max - p->port_min : 0;
 	unsigned random;
 
 	if (c == NULL) {
-		return err->code;
+		return np_fail(err, NP_ESYS, ENOMEM, "state of a connection test");
 	}
 	/* Each connection has an equal share of the ports; if they are too few, all of them. */
 	c->port_min = p->port_min;
@@ -527,9 +504,7 @@ waits_for_close(const struct np_worker *w)
 static __attribute__((noinline)) enum np_need
 accept_last(struct np_worker *w, struct np_conn *c)
 {
-	const struct connector *state = w->state;
-
-	if (state->reads_info) {
+	if (w->reads_info) {
 		add_tcp_info(w, c);
 	}
 	return waits_for_close(w) ? NP_SHUT : NP_CLOSE;
@@ -539,9 +514,7 @@ accept_last(struct np_worker *w, struct np_conn *c)
 NP_LOOP_BODY enum np_need
 accept_done(struct np_worker *w, struct np_conn *c)
 {
-	const struct connector *state = w->state;
-
-	return __builtin_expect(state->has_last, 0) ? accept_last(w, c) : NP_CLOSE;
+	return __builtin_expect(w->has_last, 0) ? accept_last(w, c) : NP_CLOSE;
 }
 
 /* A connection with a request counts only once its response is sent. */
@@ -618,9 +591,9 @@ accept_settle(struct np_worker *w)
 {
 	uint64_t done = w->recv_size > 0 ? np_get(&w->count->transactions) : 0; /* cc: no calls */
 
-	for (uint32_t i = 0; i < w->conns; i++) {
-		w->conn[i].sent = w->conn[i].transactions * w->send_size;
-		w->conn[i].received = w->conn[i].transactions * w->recv_size;
+	NP_EACH_CONN (c, w) {
+		c->sent = c->transactions * w->send_size;
+		c->received = c->transactions * w->recv_size;
 	}
 	np_worker_settle(w, done, done + w->more);
 }
@@ -630,17 +603,12 @@ static int
 accept_setup(struct np_worker *w, struct np_err *err)
 {
 	struct np_run *run = w->run;
-	struct connector *state;
+	int rc = take_rings(w, 0, run->plan->response, run->plan->request, err);
 
 	run->closing.sndbuf_end = run->end.sndbuf;
 	run->closing.rcvbuf_end = run->end.rcvbuf;
-	state = make_state(w, err);
-	if (state == NULL ||
-	    take_rings(w, 0, run->plan->response, run->plan->request, err) != NP_OK) {
-		return err->code;
-	}
-	state->has_last = state->reads_info || waits_for_close(w);
-	return NP_OK;
+	w->has_last = w->reads_info || waits_for_close(w);
+	return rc;
 }
 
 static const struct np_side connect_side = {
