@@ -46,18 +46,22 @@ np_stamps_why_none(const struct np_plan *p)
 	return p->packet_info || p->fast_open ? "not with -- -B or -F" : NULL;
 }
 
-struct np_stamps *
-np_stamps_new(const struct np_plan *p, struct np_err *err)
+int
+np_stamps_make(struct np_worker *w, struct np_err *err)
 {
-	struct np_stamps *s = np_cache_lines_new(1, sizeof(*s));
+	uint32_t every = w->run->plan->stations;
 
-	if (s == NULL) {
-		np_fail(err, NP_ESYS, ENOMEM, "memory for the stamps of transactions");
-		return NULL;
+	if (every == 0) {
+		return NP_OK;
 	}
-	s->every = p->stations;
-	s->kept_every = s->due = p->stations;
-	return s;
+	w->stamps = np_cache_lines_new(1, sizeof(*w->stamps));
+	if (w->stamps == NULL) {
+		return np_fail(err, NP_ESYS, ENOMEM, "memory for the stamps of transactions");
+	}
+	w->stamps->every = every;
+	w->stamps->kept_every = w->stamps->due = every;
+	w->codec |= NP_C_STAMPS;
+	return NP_OK;
 }
 
 int

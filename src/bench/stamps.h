@@ -57,8 +57,8 @@ struct np_stamps {
 /* Why this test can't have stamps; NULL: it can. */
 const char *np_stamps_why_none(const struct np_plan *p);
 
-/* An empty one, to release with free(). NULL: no memory. */
-struct np_stamps *np_stamps_new(const struct np_plan *p, struct np_err *err);
+/* With --stations, prepare the worker to stamp some of its transactions. */
+int np_stamps_make(struct np_worker *w, struct np_err *err);
 
 /* Enable stamps on the connection of a run, before the first message. */
 int np_stamps_open(const struct np_run *run, struct np_err *err);

@@ -376,17 +376,6 @@ request_settle(struct np_worker *w)
 	np_stamps_end(w);
 }
 
-/* With --stations, prepare to time-stamp some of the transactions. */
-static int
-take_stamps(struct np_worker *w, struct np_err *err)
-{
-	if (w->run->plan->stations > 0) {
-		w->stamps = np_stamps_new(w->run->plan, err);
-		w->codec |= NP_C_STAMPS;
-	}
-	return w->run->plan->stations == 0 || w->stamps != NULL ? NP_OK : (int)err->code;
-}
-
 /* np_side.setup: ids, the requests in flight, the time-out of a response, and the rings. */
 static int
 request_setup(struct np_worker *w, struct np_err *err)
@@ -411,7 +400,7 @@ request_setup(struct np_worker *w, struct np_err *err)
 			return err->code;
 		}
 	}
-	if (take_stamps(w, err) != NP_OK) {
+	if (np_stamps_make(w, err) != NP_OK) {
 		return err->code;
 	}
 	w->codec |= many ? NP_C_MANY : w->conns > 1 && w->budget != UINT64_MAX ? NP_C_SHARE : 0u;
@@ -624,7 +613,7 @@ respond_setup(struct np_worker *w, struct np_err *err)
 	}
 	if (np_worker_recv_ring(w, p->request, false, err) != NP_OK ||
 	    np_worker_send_ring(w, p->response, false, err) != NP_OK ||
-	    take_stamps(w, err) != NP_OK) {
+	    np_stamps_make(w, err) != NP_OK) {
 		return err->code;
 	}
 	/* One datagram is one request, whatever its size; an empty one ends the test. */
