@@ -122,7 +122,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/client_ask.c \
 	%D%/run/client_judge.c \
 	%D%/run/client_open.c \
-	%D%/run/client_results.c \
 	%D%/run/clean.c %D%/run/clean.h \
 	%D%/run/disturbed.c %D%/run/disturbed.h %D%/run/outage.c %D%/run/outage.h %D%/run/thresholds.h \
 	%D%/run/intervals.c %D%/run/intervals.h \

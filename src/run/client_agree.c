@@ -53,33 +53,31 @@ add_source(struct np_sources *s, const struct np_run *run, const struct np_addr 
 }
 
 /*
- * Addresses that the far end's datagrams may come from: `data`, which this end sends to, and
- * `daemon`, the peer of control_fd (len 0 and -1: no control connection); any of this machine's if
- * it is here. None, so that all are accepted, without IP datagrams to receive, or if any host may
- * answer (a multicast group without a daemon, a random host of a network).
+ * Addresses that the far end's datagrams may come from: the one that this end sends to, and the
+ * daemon's, if there is one; any of this machine's if it is here. None, so that all are accepted,
+ * without IP datagrams to receive, or if any host may answer (a multicast group without a daemon, a
+ * random host of a network).
  */
 static void
-find_sources(const struct np_run *run, const struct np_addr *data, const struct np_addr *daemon,
-	     int control_fd, struct np_sources *out)
+find_sources(const struct np_client *c, const struct np_run *run, struct np_sources *out)
 {
 	*out = (struct np_sources){ .networks = true };
 	if (!receives_datagrams(run)) {
 		return;
 	}
-	add_source(out, run, data);
-	add_source(out, run, daemon);
+	add_source(out, run, &run->end.peer);
+	add_source(out, run, &c->used);
 	if (out->count > 0 && np_addr_is_here(&out->at[0])) {
-		struct np_addr here = { .len = sizeof(here.sa) };
+		struct np_addr here;
 
 		/* Within one machine answers come from the address they go to. netperf's daemon
 		 * sends to the wildcard, the loopback, unless told the client's address. */
 		add_source(out, run, &run->end.local);
-		if (control_fd >= 0 &&
-		    getsockname(control_fd, (struct sockaddr *)&here.sa, &here.len) == 0 &&
+		if (np_sock_local(c->chan.fd, &here, NULL) == NP_OK &&
 		    !np_family_of(&here)->is_here) {
 			add_source(out, run, &here);
 		}
-		if (np_addr_towards(data, &here)) {
+		if (np_addr_towards(&run->end.peer, &here)) {
 			add_source(out, run, &here);
 		}
 		np_addr_make_loopback(&here, run->plan->family);
@@ -159,10 +157,12 @@ take_grant(const struct np_client *c, const struct np_plan *p, const struct np_f
 
 /* Send the test's request, and adapt to the response. */
 static int
-negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np_plan *p,
-	  struct np_client_test *t, struct np_err *err)
+negotiate(struct np_client *c, struct np_client_test *t, struct np_err *err)
 {
+	const struct np_dialect *dialect = t->dialect;
+	const struct np_plan *p = t->run.plan;
 	const char *extension = np_plan_beyond(p);
+	struct np_far *far = &t->out->far;
 	uint8_t message[NP_MESSAGE_MAX];
 
 	if (extension != NULL && (c->granted.caps & NP_CAP_PLAN) == 0) {
@@ -183,59 +183,59 @@ negotiate(struct np_client *c, const struct np_dialect *dialect, const struct np
 		}
 		return err->code;
 	}
-	if (dialect->decode_response(dialect, np_chan_message(&c->chan), &t->out->far, err) !=
-	    NP_OK) {
+	if (dialect->decode_response(dialect, np_chan_message(&c->chan), far, err) != NP_OK) {
 		return np_fail_in(err, c->peer);
 	}
-	if (check_grant(c, p, &t->out->far, err) != NP_OK) {
+	if (check_grant(c, p, far, err) != NP_OK) {
 		return err->code;
 	}
-	take_grant(c, p, &t->out->far, &t->run);
+	take_grant(c, p, far, &t->run);
 	return NP_OK;
 }
 
-/* Set the peer of the data connection: the path, port or station that the daemon named. */
+/* Complete the peer of the data connection: by the path, port or station that the daemon named. */
 static int
-set_peer(const struct np_client *c, struct np_client_test *t, const struct np_addr *peer,
-	 struct np_err *err)
+set_peer(const struct np_client *c, struct np_client_test *t, struct np_err *err)
 {
-	const struct np_transport *transport = t->run.plan->transport;
-	const struct np_eth *link = t->run.terms->eth;
+	struct np_run *run = &t->run;
+	struct np_far *far = &t->out->far;
+	const struct np_plan *p = run->plan;
+	const struct np_transport *transport = p->transport;
+	const struct np_eth *link = run->terms->eth;
 
 	if (link != NULL) { /* a test of the link layer */
 		if (transport->connected) {
-			np_llc_address(link, t->out->far.mac, t->out->far.port, &t->run.end.peer);
+			np_llc_address(link, far->mac, far->port, &run->end.peer);
 		} else {
-			np_eth_aim(link, t->out->far.mac, &t->run.end.peer);
+			np_eth_aim(link, far->mac, &run->end.peer);
 		}
-		return np_eth_check_peer(link, t->out->far.mac, err);
+		return np_eth_check_peer(link, far->mac, err);
 	}
-	if (t->out->far.path[0] != '\0') {
+	if (far->path[0] != '\0') {
 		/* A daemon on another machine could name any socket of this one. */
 		if (c->used.len != 0 && !np_addr_is_here(&c->used)) {
 			return np_usage(
 			    err, "%s is another machine, and this test runs within one machine",
 			    c->peer);
 		}
-		return np_addr_make_path(&t->run.end.peer, t->out->far.path, err);
+		return np_addr_make_path(&run->end.peer, far->path, err);
 	}
-	if (t->run.end.shows) {
+	if (run->end.shows) {
 		/* A NAT or load balancer on the path knows only the control connection's port. */
-		t->out->far.port = np_addr_port(&c->used);
-		for (uint32_t i = 0; i < t->run.conns; i++) {
-			t->run.conn[i].port = t->run.plan->flows > 1 ? t->out->far.port : 0;
+		far->port = np_addr_port(&c->used);
+		for (uint32_t i = 0; i < run->conns; i++) {
+			run->conn[i].port = p->flows > 1 ? far->port : 0;
 		}
 	}
-	t->run.end.peer = *peer;
-	np_addr_set_port(&t->run.end.peer, t->out->far.port);
-	if (np_addr_port(&t->run.end.peer) != t->out->far.port || /* it has too many bits */
-	    (t->out->far.port == 0 && (transport->connected || t->run.plan->role != NP_FOLLOW))) {
+	np_addr_set_port(&run->end.peer, far->port);
+	if (np_addr_port(&run->end.peer) != far->port || /* it has too many bits */
+	    (far->port == 0 && (transport->connected || p->role != NP_FOLLOW))) {
 		return np_fail(err, NP_EPEER, 0, "the daemon names port %u for the data connection",
-			       t->out->far.port);
+			       far->port);
 	}
 	/* Several flows of datagrams have a port each. */
-	return t->run.plan->flows > 1 && !transport->connected && !t->run.end.shows
-		   ? np_grant_ports(np_chan_message(&c->chan), &t->run, err)
+	return p->flows > 1 && !transport->connected && !run->end.shows
+		   ? np_grant_ports(np_chan_message(&c->chan), run, err)
 		   : NP_OK;
 }
 
@@ -260,25 +260,21 @@ await_probe(const struct np_client *c, struct np_err *err)
 
 /* Limit the sources of datagrams first by address, then, when the response names it, by port. */
 int
-np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
-		struct np_client_test *t, struct np_err *err)
+np_client_agree(struct np_client *c, struct np_client_test *t, struct np_err *err)
 {
-	static const struct np_addr none = { .len = 0 };
 	const struct np_far *granted = &t->out->far;
 	struct np_run *run = &t->run;
+	const struct np_plan *p = run->plan;
 	struct np_sources sources;
 	bool ours;
 
-	run->end.peer = *peer;
-	find_sources(run, peer, p->no_control ? &none : &c->used, p->no_control ? -1 : c->chan.fd,
-		     &sources);
-	if (np_client_accept_sources(run, &sources, np_addr_port(peer), err) != NP_OK) {
+	find_sources(c, run, &sources);
+	if (np_client_accept_sources(run, &sources, np_addr_port(&run->end.peer), err) != NP_OK) {
 		return err->code;
 	}
 	np_run_drop_early(run); /* what came before sources were limited */
 	if (!p->no_control) {
-		if (negotiate(c, np_dialect_of(p), p, t, err) != NP_OK ||
-		    set_peer(c, t, peer, err) != NP_OK) {
+		if (negotiate(c, t, err) != NP_OK || set_peer(c, t, err) != NP_OK) {
 			return err->code;
 		}
 		/* Is it our daemon? (netperf's grants none of these.) It sends no datagram before
@@ -287,7 +283,7 @@ np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_ad
 		       np_plan_beyond(p) != NULL;
 		if (ours && receives_datagrams(run)) { /* they come from where this end sends to */
 			sources = (struct np_sources){ .count = 0 };
-			add_source(&sources, run, peer);
+			add_source(&sources, run, &run->end.peer);
 			if (sources.count == 0) {
 				add_source(&sources, run, &c->used);
 			}

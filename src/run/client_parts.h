@@ -1,6 +1,6 @@
 /*
- * Shared by client_open.c (connection, greeting), client_ask.c (requests), client_agree.c (before a
- * test), client_judge.c (how it ended), client_results.c, client.c (a test).
+ * Shared by client_open.c (connection, greeting), client_ask.c (requests), client.c (a test and its
+ * results), client_agree.c (before it) and client_judge.c (how it ended).
  */
 #ifndef NP_RUN_CLIENT_PARTS_H
 #define NP_RUN_CLIENT_PARTS_H
@@ -25,6 +25,7 @@ np_client_deadline(int ms)
 
 /* A test under way: the run of this end, and what comes out of it. */
 struct np_client_test {
+	const struct np_dialect *dialect;
 	struct np_run run;
 	struct np_outcome *out;
 };
@@ -53,9 +54,8 @@ int np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms,
 int np_client_accept_sources(struct np_run *run, const struct np_sources *s, uint32_t port,
 			     struct np_err *err);
 
-/* Agree with the daemon, if there is one, on what is to be done. peer: as np_client_run(). */
-int np_client_agree(struct np_client *c, const struct np_plan *p, const struct np_addr *peer,
-		    struct np_client_test *t, struct np_err *err);
+/* Agree with the daemon, if there is one, on what is to be done; complete run.end.peer. */
+int np_client_agree(struct np_client *c, struct np_client_test *t, struct np_err *err);
 
 /* Put figures and cause into t->out, tell of --spread, and fail with the test's first reason. */
 int np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_client_test *t,
@@ -64,19 +64,5 @@ int np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct 
 /* Judge both ends' results: fail if they are none, and tell the user of flaws. */
 int np_client_judge_results(struct np_client *c, const struct np_drive *d,
 			    const struct np_client_test *t, struct np_err *err);
-
-/* The test failed here: get the daemon's reason if data broke off; else its results are c->owed. */
-void np_client_ask_why(struct np_client *c, const struct np_dialect *dialect,
-		       const struct np_drive *d, struct np_err *err);
-
-/* Receive the daemon's results; if they are not needed, only wait a moment for them. */
-int np_client_collect(struct np_client *c, const struct np_dialect *dialect,
-		      struct np_client_test *t, struct np_err *err);
-
-/*
- * Fetch the daemon's evidence if this end has some, and compute what needs both; else
- * out->far_lacks says why: rc (of the test) is NP_ETIME, a half-close, or the request fails.
- */
-void np_client_ask_far(struct np_client *c, struct np_client_test *t, int rc);
 
 #endif
