@@ -31,6 +31,9 @@ int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...
 int np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* np_fail_verbatim() for what this end could do, but does not allow. */
+#define np_deny(err, sys, ...) np_fail_verbatim(err, NP_EUNSUP, sys, __VA_ARGS__)
+
 /* Put "where: " in front of the message, unless it is NP_EPLAIN. Returns err->code. */
 int np_fail_in(struct np_err *err, const char *where);
 

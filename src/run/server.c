@@ -98,8 +98,7 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	}
 	if (s->collect.caps == 0 ||
 	    (m.about == NP_ABOUT_HOST && (s->collect.caps & NP_CAP_HOST) == 0)) {
-		np_fail_verbatim(&why, NP_EUNSUP, EACCES,
-				 "evidence: the greeting did not ask for it");
+		np_deny(&why, EACCES, "evidence: the greeting did not ask for it");
 		return np_server_refuse(s, c, NP_EXT_BAG, &why, err);
 	}
 	if (m.about != NP_ABOUT_HOST) {
@@ -195,9 +194,8 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	rc = rc == NP_OK ? apply_policy(s, c, &p, &terms, &wish, &why) : rc;
 	if (rc == NP_OK &&
 	    (why_not = np_server_why_no_engine(&s->limits, np_engine_of(&p), &p)) != NULL) {
-		rc = np_fail_verbatim(&why, NP_EUNSUP, EOPNOTSUPP,
-				      "engine %s at the daemon: %s (try --engine list)",
-				      np_engine_of(&p)->name, why_not);
+		rc = np_deny(&why, EOPNOTSUPP, "engine %s at the daemon: %s (try --engine list)",
+			     np_engine_of(&p)->name, why_not);
 	}
 	if (rc != NP_OK) {
 		if (admission->refused != NULL) {
@@ -242,8 +240,7 @@ serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err 
 
 	/* serve_evidence() checks its own capabilities. */
 	if (type != NP_EXT_EVIDENCE && (s->granted & NP_CAP_PLAN) == 0) {
-		np_fail_verbatim(&why, NP_EUNSUP, EACCES,
-				 "a test by PLAN: the greeting did not ask for that");
+		np_deny(&why, EACCES, "a test by PLAN: the greeting did not ask for that");
 		return np_server_refuse(s, c, type, &why, err);
 	}
 	switch (type) {

@@ -37,36 +37,34 @@ check_limits(const struct np_limits *limits, struct np_plan *p, const struct np_
 		call = 0;
 	}
 	if (limits->seconds != 0 && wish->seconds > limits->seconds) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, ERANGE,
-		    "test of %u s: the daemon allows %llu (netserver --max-length)", wish->seconds,
-		    (unsigned long long)limits->seconds);
+		return np_deny(err, ERANGE,
+			       "test of %u s: the daemon allows %llu (netserver --max-length)",
+			       wish->seconds, (unsigned long long)limits->seconds);
 	}
 	/* A test without a time is ended at the limit, by plan_drive(): the warm-up must fit in. */
 	if (limits->seconds != 0 && wish->seconds == 0 &&
 	    np_server_warm_up_s(p) >= limits->seconds) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, ERANGE,
+		return np_deny(
+		    err, ERANGE,
 		    "warm-up of %u s: the daemon allows tests of %llu (netserver --max-length)",
 		    np_server_warm_up_s(p), (unsigned long long)limits->seconds);
 	}
 	if (limits->message != 0 && call > 0 && (uint64_t)call > limits->message) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EMSGSIZE,
+		return np_deny(
+		    err, EMSGSIZE,
 		    "message of %d bytes: the daemon allows %llu (netserver --max-message)", call,
 		    (unsigned long long)limits->message);
 	}
 	if (limits->bytes != 0 && bytes > limits->bytes) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, ENOMEM,
-		    "test of %llu bytes of buffers: the daemon allows %llu (netserver "
-		    "--max-memory)",
-		    (unsigned long long)bytes, (unsigned long long)limits->bytes);
+		return np_deny(err, ENOMEM,
+			       "test of %llu bytes of buffers: the daemon allows %llu (netserver "
+			       "--max-memory)",
+			       (unsigned long long)bytes, (unsigned long long)limits->bytes);
 	}
 	if (limits->port_max != 0 && first != 0 &&
 	    (first < limits->port_min || last > limits->port_max)) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EACCES,
+		return np_deny(
+		    err, EACCES,
 		    "data port %u: the daemon allows ports %u to %u (netserver --data-ports)",
 		    first < limits->port_min ? first : last, limits->port_min, limits->port_max);
 	}

@@ -14,9 +14,8 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 		return np_lacks_fail(s->limits.lacks, p->transport, err);
 	}
 	if (p->transport->link && s->eth == NULL) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EACCES, "request for a test of the link layer: %s",
-		    s->link_why_not != NULL ? s->link_why_not : "there is none here");
+		return np_deny(err, EACCES, "request for a test of the link layer: %s",
+			       s->link_why_not != NULL ? s->link_why_not : "there is none here");
 	}
 	/* Frames are only exchanged with the client's station, not with a group address. A
 	 * connection divides what is larger than a frame. */
@@ -88,15 +87,15 @@ accept_client(const struct np_plan *p, const struct np_addr *client, struct np_a
 {
 	*only = *client;
 	if (p->transport->admit == NP_ADMIT_IP && !match_family(only, p->family)) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EACCES,
+		return np_deny(
+		    err, EACCES,
 		    "datagrams of family %s: the daemon exchanges them only with the address "
 		    "of the control connection, %s",
 		    np_family(p->family)->name, NP_HOST_STR(client));
 	}
 	if (p->far_bind.len != 0 && !np_addr_same_host(only, &p->far_bind)) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EACCES,
+		return np_deny(
+		    err, EACCES,
 		    "%s of %s: the daemon exchanges them only with the address of the control "
 		    "connection, %s",
 		    p->transport->connected ? "connections" : "datagrams",
@@ -134,10 +133,9 @@ static int
 accept_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
 {
 	if (p->far_bind.len == 0) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EACCES,
-		    "%s connections from a client that does not name its own address",
-		    p->transport->name);
+		return np_deny(err, EACCES,
+			       "%s connections from a client that does not name its own address",
+			       p->transport->name);
 	}
 	*only = p->far_bind;
 	return NP_OK;
@@ -207,24 +205,22 @@ np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, st
 	/* May datagrams be sent to this client? Newer ones echo a token; others name a port. */
 	if (!p->transport->connected && p->role == NP_LEAD && !p->echo) {
 		if (s->limits.want_echo) {
-			return np_fail_verbatim(err, NP_EUNSUP, EACCES,
-						"datagrams to a client that does not echo a token: "
-						"the daemon sends none "
-						"(netserver --want-echo)");
+			return np_deny(err, EACCES,
+				       "datagrams to a client that does not echo a token: "
+				       "the daemon sends none "
+				       "(netserver --want-echo)");
 		}
 		if (p->far.sock.port == 0) {
-			return np_fail_verbatim(
-			    err, NP_EUNSUP, EACCES,
-			    "datagrams to a client that names no port for them");
+			return np_deny(err, EACCES,
+				       "datagrams to a client that names no port for them");
 		}
 	}
 	/* In another VRF the client's address may belong to another host. */
 	if (p->near.sock.device[0] != '\0' && (!s->limits.devices || s->limits.one_port)) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, EACCES,
-		    "data sockets bound to the device %s: the daemon allows none "
-		    "(netserver --allow-device, without --one-port)",
-		    p->near.sock.device);
+		return np_deny(err, EACCES,
+			       "data sockets bound to the device %s: the daemon allows none "
+			       "(netserver --allow-device, without --one-port)",
+			       p->near.sock.device);
 	}
 	return NP_OK;
 }

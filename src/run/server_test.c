@@ -121,8 +121,8 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 		return rc;
 	}
 	if (d->cause == NP_BY_LIMIT) {
-		return np_fail_verbatim(
-		    err, NP_EUNSUP, ERANGE,
+		return np_deny(
+		    err, ERANGE,
 		    "test ended after %llu s: the daemon allows no longer tests (netserver "
 		    "--max-length)",
 		    (unsigned long long)s->limits.seconds);
