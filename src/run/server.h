@@ -6,7 +6,6 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "net/eth.h"
 #include "run/drive.h"
 #include "run/evidence.h"
 #include "wire/chan.h"
@@ -102,18 +101,14 @@ struct np_server {
 	const char *peer; /* of the control connection, for the log */
 	bool is_here;     /* the client is on this machine, so it may have UNIX domain tests */
 	bool quiet;       /* the client may not raise the log level (-N) */
-	int fill_dir;     /* descriptor of the directory of files to fill buffers from; 0: none */
-	/* The client's address, which a proxy may have told; NULL: the control connection's. */
-	const struct np_addr *client;
+	const struct np_addr *client; /* its address; NULL: it connected in the UNIX domain */
 	struct np_limits limits;
 	struct np_admission admission;
-	int (*permit)(void *ctx, int fd, const char *congestion, socklen_t len);
-	void *permit_ctx; /* see np_terms */
+	struct np_terms terms; /* of all tests: permit; eth and fill_dir, if there are any */
 	struct np_signals signals;
 	unsigned caps;               /* NP_CAP_* that clients may have; 0: greetings are unknown */
 	unsigned granted;            /* those that the client has, by its greeting */
 	const char *capture_why_not; /* for a client that wants a capture: why it has none */
-	const struct np_eth *eth;    /* for tests of the link layer, open already; NULL: none */
 	const char *link_why_not;    /* why there are no tests of the link layer */
 	struct np_evidence_wants collect; /* caps, every_ms: by the greeting; rest: by the caller */
 	struct np_bag *evidence;          /* of the last test; NULL: none */

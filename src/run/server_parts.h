@@ -20,8 +20,8 @@ int np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code
 		     const struct np_err *why, struct np_err *err);
 
 /* Refuse what this client may not have; set p->bind, and *out: its peers, ports and sizes. */
-int np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd,
-		    struct np_terms *out, struct np_err *err);
+int np_server_allow(const struct np_server *s, struct np_plan *p, struct np_terms *out,
+		    struct np_err *err);
 
 /* A warm-up as the limit of a test's length counts it: in seconds, rounded up. */
 uint32_t np_server_warm_up_s(const struct np_plan *p);

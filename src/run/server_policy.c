@@ -9,22 +9,24 @@
 static int
 check_request(const struct np_server *s, const struct np_plan *p, struct np_err *err)
 {
+	const struct np_eth *eth = s->terms.eth;
+
 	if (np_lacks(s->limits.lacks, p->transport, np_plan_family(p))) {
 		/* Opening a socket could make the kernel load a module for a stranger. */
 		return np_lacks_fail(s->limits.lacks, p->transport, err);
 	}
-	if (p->transport->link && s->eth == NULL) {
+	if (p->transport->link && eth == NULL) {
 		return np_deny(err, EACCES, "request for a test of the link layer: %s",
 			       s->link_why_not != NULL ? s->link_why_not : "there is none here");
 	}
 	/* Frames are only exchanged with the client's station, not with a group address. A
 	 * connection divides what is larger than a frame. */
 	if (p->transport->link &&
-	    (np_eth_check_peer(s->eth, p->far.sock.mac, err) != NP_OK ||
+	    (np_eth_check_peer(eth, p->far.sock.mac, err) != NP_OK ||
 	     (p->transport->bounded &&
-	      (np_eth_check_size(s->eth, p->near.call.recv_size, 'm', err) != NP_OK ||
-	       np_eth_check_size(s->eth, p->request, 'r', err) != NP_OK ||
-	       np_eth_check_size(s->eth, p->response, 'r', err) != NP_OK)))) {
+	      (np_eth_check_size(eth, p->near.call.recv_size, 'm', err) != NP_OK ||
+	       np_eth_check_size(eth, p->request, 'r', err) != NP_OK ||
+	       np_eth_check_size(eth, p->response, 'r', err) != NP_OK)))) {
 		return err->code;
 	}
 	if (p->transport->admit == NP_ADMIT_HERE && !s->is_here) {
@@ -40,7 +42,8 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 			       "request for a %s domain test beside a capture of packets",
 			       p->transport->name);
 	}
-	if (p->near.call.fill_file != NULL && !np_fills_zeros(&p->near.call) && s->fill_dir == 0) {
+	if (p->near.call.fill_file != NULL && !np_fills_zeros(&p->near.call) &&
+	    s->terms.fill_dir == 0) {
 		/* A client must not read this machine's files. */
 		return np_fail(err, NP_EUNSUP, EACCES, "request to fill buffers from %s",
 			       p->near.call.fill_file);
@@ -48,26 +51,17 @@ check_request(const struct np_server *s, const struct np_plan *p, struct np_err 
 	return NP_OK;
 }
 
-/* Addresses of the control connection: loopback in the UNIX domain, behind a proxy the client's. */
-static int
-control_addresses(const struct np_server *s, int fd, int family, struct np_addr *near,
-		  struct np_addr *far, struct np_err *err)
+/* Addresses of the control connection: loopback in the UNIX domain. */
+static void
+control_addresses(const struct np_server *s, int family, struct np_addr *near, struct np_addr *far)
 {
-	near->len = far->len = sizeof(far->sa);
 	if (s->client != NULL) {
 		*far = *s->client;
-	}
-	if ((s->client == NULL && getpeername(fd, (struct sockaddr *)&far->sa, &far->len) != 0) ||
-	    getsockname(fd, (struct sockaddr *)&near->sa, &near->len) != 0) {
-		return np_fail(err, NP_ESYS, errno, "address of the client");
-	}
-	if (np_family_of(far)->is_here) {
+		*near = s->collect.near;
+	} else {
 		np_addr_make_loopback(far, family);
-		np_addr_make_loopback(near, family);
+		*near = *far;
 	}
-	np_addr_unmap(near);
-	np_addr_unmap(far);
-	return NP_OK;
 }
 
 /* Is the address of that family? A loopback address is replaced by that of the family. */
@@ -85,47 +79,39 @@ static int
 accept_client(const struct np_plan *p, const struct np_addr *client, struct np_addr *only,
 	      struct np_err *err)
 {
+	bool fits;
+
 	*only = *client;
-	if (p->transport->admit == NP_ADMIT_IP && !match_family(only, p->family)) {
-		return np_deny(
-		    err, EACCES,
-		    "datagrams of family %s: the daemon exchanges them only with the address "
-		    "of the control connection, %s",
-		    np_family(p->family)->name, NP_HOST_STR(client));
+	fits = p->transport->admit != NP_ADMIT_IP || match_family(only, p->family);
+	if (fits && (p->far_bind.len == 0 || np_addr_same_host(only, &p->far_bind))) {
+		return NP_OK;
 	}
-	if (p->far_bind.len != 0 && !np_addr_same_host(only, &p->far_bind)) {
-		return np_deny(
-		    err, EACCES,
-		    "%s of %s: the daemon exchanges them only with the address of the control "
-		    "connection, %s",
-		    p->transport->connected ? "connections" : "datagrams",
-		    NP_HOST_STR(&p->far_bind), NP_HOST_STR(client));
-	}
-	return NP_OK;
+	return np_deny(err, EACCES,
+		       "%s of %s%s: the daemon exchanges them only with the address of the control "
+		       "connection, %s",
+		       p->transport->connected ? "connections" : "datagrams", fits ? "" : "family ",
+		       fits ? NP_HOST_STR(&p->far_bind) : np_family(p->family)->name,
+		       NP_HOST_STR(client));
 }
 
 /*
  * Bind to the control connection's address, where our clients send datagrams to unless they name
  * one. netperf's, which have neither ids nor echoes, may use another address here.
  */
-static int
-use_control_address(const struct np_server *s, struct np_plan *p, int control_fd,
-		    struct np_err *err)
+static void
+use_control_address(const struct np_server *s, struct np_plan *p)
 {
-	struct np_addr here = { .len = 0 }, client;
+	struct np_addr here, client;
 
 	if (p->transport->connected || p->transport->admit != NP_ADMIT_IP || p->bind.len != 0 ||
 	    (!p->ids && !p->echo)) {
-		return NP_OK;
+		return;
 	}
-	if (control_addresses(s, control_fd, p->family, &here, &client, err) != NP_OK) {
-		return err->code;
-	}
+	control_addresses(s, p->family, &here, &client);
 	if (match_family(&here, p->family)) {
 		p->bind = here;
 		np_addr_set_port(&p->bind, 0);
 	}
-	return NP_OK;
 }
 
 /* Another family proves no address here: accept only connections from the one the client names. */
@@ -146,8 +132,8 @@ accept_named(const struct np_plan *p, struct np_addr *only, struct np_err *err)
  * need not if data use another family or local address than control: then any peer is accepted.
  */
 static int
-choose_peers(const struct np_server *s, const struct np_plan *p, int control_fd,
-	     struct np_terms *out, struct np_err *err)
+choose_peers(const struct np_server *s, const struct np_plan *p, struct np_terms *out,
+	     struct np_err *err)
 {
 	struct np_addr *only = &out->only;
 	struct np_addr here, client;
@@ -159,9 +145,7 @@ choose_peers(const struct np_server *s, const struct np_plan *p, int control_fd,
 	if (p->transport->admit != NP_ADMIT_PEER && p->transport->admit != NP_ADMIT_IP) {
 		return NP_OK; /* the peer is checked by check_request() or np_run_open() */
 	}
-	if (control_addresses(s, control_fd, np_plan_family(p), &here, &client, err) != NP_OK) {
-		return err->code;
-	}
+	control_addresses(s, np_plan_family(p), &here, &client);
 	if (p->transport->admit == NP_ADMIT_PEER && p->transport->family > 0) { /* vsock, TIPC */
 		return client.sa.ss_family == np_plan_family(p)
 			   ? accept_client(p, &client, only, err)
@@ -184,24 +168,19 @@ choose_peers(const struct np_server *s, const struct np_plan *p, int control_fd,
 }
 
 int
-np_server_allow(const struct np_server *s, struct np_plan *p, int control_fd, struct np_terms *out,
+np_server_allow(const struct np_server *s, struct np_plan *p, struct np_terms *out,
 		struct np_err *err)
 {
 	/* No request can change these. */
-	*out = (struct np_terms){
-		.call_max = s->limits.message,
-		.passive_min = s->limits.port_min,
-		.passive_max = s->limits.port_max,
-		.permit = s->permit,
-		.permit_ctx = s->permit_ctx,
-		.eth = p->transport->link ? s->eth : NULL,
-		.fill_dir = s->fill_dir,
-	};
-	if (check_request(s, p, err) != NP_OK ||
-	    choose_peers(s, p, control_fd, out, err) != NP_OK ||
-	    use_control_address(s, p, control_fd, err) != NP_OK) {
+	*out = s->terms;
+	out->call_max = s->limits.message;
+	out->passive_min = s->limits.port_min;
+	out->passive_max = s->limits.port_max;
+	out->eth = p->transport->link ? s->terms.eth : NULL;
+	if (check_request(s, p, err) != NP_OK || choose_peers(s, p, out, err) != NP_OK) {
 		return err->code;
 	}
+	use_control_address(s, p);
 	/* May datagrams be sent to this client? Newer ones echo a token; others name a port. */
 	if (!p->transport->connected && p->role == NP_LEAD && !p->echo) {
 		if (s->limits.want_echo) {

@@ -146,7 +146,7 @@ serve(struct np_chan *c, uint8_t flags)
 	cpu_set_t cpus;
 
 	if (own_link.fd > 0) {
-		s.eth = &own_link;
+		s.terms.eth = &own_link;
 		s.caps |= NP_CAP_LINK;
 	}
 	must(sched_getaffinity(0, sizeof(cpus), &cpus) == 0);

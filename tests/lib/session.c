@@ -2,6 +2,7 @@
 
 #include <netinet/in.h>
 
+#include "net/sock.h"
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
 
@@ -33,7 +34,7 @@ session_open(struct session *s)
 void
 session_open_with(struct session *s, int fill_dir)
 {
-	session_open_as(s, &(struct np_server){ .fill_dir = fill_dir });
+	session_open_as(s, &(struct np_server){ .terms.fill_dir = fill_dir });
 }
 
 static void
@@ -62,6 +63,23 @@ void
 session_open_stranger(struct session *s, const struct np_server *server)
 {
 	open_for(s, server, true);
+}
+
+int
+serve_accepted(struct np_server *server, int fd, struct np_err *err)
+{
+	struct np_addr client = { .len = sizeof(client.sa) };
+	struct np_chan chan;
+
+	assert_int_equal(getpeername(fd, (struct sockaddr *)&client.sa, &client.len), 0);
+	np_addr_unmap(&client);
+	server->client = &client;
+	server->peer = "the client";
+	np_sock_local(fd, &server->collect.near, NULL);
+	np_addr_unmap(&server->collect.near);
+	np_chan_open(&chan, fd, server->peer, err);
+	chan.may_be_old = true;
+	return np_server_serve(server, &chan, err);
 }
 
 int

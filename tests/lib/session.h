@@ -34,6 +34,12 @@ void session_open_as(struct session *s, const struct np_server *server);
 /* The same without a greeting. */
 void session_open_stranger(struct session *s, const struct np_server *server);
 
+/*
+ * Serve an accepted connection of IP to its end, as netserver does. server has the rest: the peer's
+ * name and the addresses are filled in here.
+ */
+int serve_accepted(struct np_server *server, int fd, struct np_err *err);
+
 /* Hang up; returns what the session ended with. */
 int session_close(struct session *s);
 

@@ -47,19 +47,15 @@ be_daemon(void *arg)
 	struct np_log log = { .level = NP_LOG_ERROR };
 	struct np_server server = {
 		.log = &log,
-		.peer = "the client",
 		.is_here = true,
-		.eth = lo_link(true),
+		.terms.eth = lo_link(true),
 		.caps = NP_CAP_PLAN,
 	};
-	struct np_chan chan;
 	struct np_err err;
 	int fd = accepted_from(d->listener);
 
 	if (d->script == NULL) {
-		np_chan_open(&chan, fd, "the client", &err);
-		chan.may_be_old = true;
-		d->rc = np_server_serve(&server, &chan, &err);
+		d->rc = serve_accepted(&server, fd, &err);
 		return NULL;
 	}
 	d->script(fd);

@@ -32,12 +32,9 @@ be_daemon(void *arg)
 	struct np_log log = { .level = NP_LOG_ERROR };
 
 	for (int i = 0; i < CONNECTIONS; i++) {
-		struct np_server server = { .log = &log,
-					    .peer = "the client",
-					    .is_here = true,
-					    .caps = d->caps,
-					    .eth = lo_link(true) };
-		struct np_chan chan;
+		struct np_server server = {
+			.log = &log, .is_here = true, .caps = d->caps, .terms.eth = lo_link(true)
+		};
 		struct np_err err;
 		int fd = accepted_from(d->listener);
 
@@ -46,8 +43,7 @@ be_daemon(void *arg)
 			close(fd);
 			continue;
 		}
-		np_chan_open(&chan, fd, "the client", &err);
-		np_server_serve(&server, &chan, &err);
+		serve_accepted(&server, fd, &err);
 		if (d->caps != 0) {
 			return NULL; /* no second connection is needed */
 		}

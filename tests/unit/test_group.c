@@ -14,6 +14,7 @@
 #include "run/server.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
+#include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 
 enum { SESSIONS = 4, MOST = 8, LATER_MS = 300, LONG_S = 60 };
@@ -46,18 +47,14 @@ serve(void *arg)
 {
 	struct served *s = arg;
 	struct np_log log = { .level = NP_LOG_ERROR };
-	struct np_server server = {
-		.log = &log, .peer = "the client", .is_here = true, .caps = s->daemon->caps
-	};
-	struct np_chan chan;
+	struct np_server server = { .log = &log, .is_here = true, .caps = s->daemon->caps };
 	struct np_err err;
 
 	if (s->whim == REFUSE) {
 		close(s->fd);
 		return NULL;
 	}
-	np_chan_open(&chan, s->fd, "the client", &err);
-	np_server_serve(&server, &chan, &err);
+	serve_accepted(&server, s->fd, &err);
 	return NULL;
 }
 

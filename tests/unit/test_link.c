@@ -282,7 +282,7 @@ static int
 refusal_of(const struct np_eth *link, const char *why_not, const struct np_plan_message *m,
 	   struct np_why *why)
 {
-	const struct np_server server = { .eth = link, .link_why_not = why_not };
+	const struct np_server server = { .terms.eth = link, .link_why_not = why_not };
 	struct np_head head;
 	struct session s;
 

@@ -12,6 +12,7 @@
 #include "run/server.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
+#include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 
 enum { TRIALS = 3, TRANSACTIONS = 20 };
@@ -42,14 +43,10 @@ be_daemon(void *arg)
 	struct np_log log = { .level = NP_LOG_DEBUG, .sink = keep_log, .ctx = d };
 
 	for (int i = 0; i < d->sessions; i++) {
-		struct np_server server = {
-			.log = &log, .peer = "the client", .is_here = true, .caps = d->caps
-		};
-		struct np_chan chan;
+		struct np_server server = { .log = &log, .is_here = true, .caps = d->caps };
 		struct np_err err;
 
-		np_chan_open(&chan, accepted_from(d->listener), "the client", &err);
-		np_server_serve(&server, &chan, &err);
+		serve_accepted(&server, accepted_from(d->listener), &err);
 	}
 	return NULL;
 }
