@@ -762,21 +762,6 @@ control_team(struct control *c)
 	}
 }
 
-int
-np_drive_hold(struct np_drive *d, struct np_err *err)
-{
-	return np_team_hire(d->run, d->gate != NULL, &d->team, err);
-}
-
-void
-np_drive_release(struct np_drive *d)
-{
-	if (d->team != NULL) {
-		np_team_dismiss(d->team);
-		d->team = NULL;
-	}
-}
-
 /*
  * A receiver's window of datagrams has the length of the sender's: it opens with the first datagram
  * that counts, or earlier if the end mark shows that the first ones were lost or not due. No window
@@ -870,7 +855,7 @@ np_drive(struct np_drive *d, struct np_err *err)
 	}
 	d->late_ns = 0;
 	d->run->window.length_ns = d->length_ns;
-	if (d->team == NULL && np_drive_hold(d, err) != NP_OK) {
+	if (d->team == NULL && np_team_hire(d->run, d->gate != NULL, &d->team, err) != NP_OK) {
 		return err->code;
 	}
 	c.team = d->team;
@@ -886,6 +871,7 @@ np_drive(struct np_drive *d, struct np_err *err)
 	}
 	free(c.waits);
 	free(c.polls);
-	np_drive_release(d);
+	np_team_dismiss(d->team);
+	d->team = NULL;
 	return rc;
 }

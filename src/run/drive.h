@@ -70,7 +70,7 @@ struct np_drive {
 	bool opens_first;     /* before the gate: the far end sends as soon as it is connected */
 	struct np_live *live; /* shows the progress; NULL: nothing does */
 	struct np_watch watch[NP_WATCHES];
-	struct np_team *team; /* by np_drive_hold(); NULL: np_drive() starts one */
+	struct np_team *team; /* started before (run/team.h); NULL: np_drive() starts one */
 
 	enum np_cause cause; /* out */
 	uint64_t late_ns;    /* out: how late the controller closed the window */
@@ -83,13 +83,7 @@ void np_drive_prepare(void);
 /* Run the workers to their end. run->err has the test's failure; NP_ESYS: no worker could start. */
 int np_drive(struct np_drive *d, struct np_err *err);
 
-/* Start the workers, which wait for np_drive(): a daemon does this before it grants. NP_ESYS. */
-int np_drive_hold(struct np_drive *d, struct np_err *err);
-
 /* A test without a time limit fails after this silence: NP_STALL_S, more with -e or load pauses. */
 uint64_t np_drive_stall_ns(const struct np_run *run);
-
-/* End workers that np_drive_hold() started, instead of np_drive(). */
-void np_drive_release(struct np_drive *d);
 
 #endif

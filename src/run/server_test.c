@@ -14,6 +14,7 @@
 #include "net/sock.h"
 #include "net/tcpinfo.h"
 #include "run/server_parts.h"
+#include "run/team.h"
 
 /* Time-outs in seconds, the first ones for the data connection. */
 enum {
@@ -290,7 +291,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	rc = set_peer(p, &run, &why);
 	if (rc == NP_OK) {
 		d = plan_drive(s, c, &run);
-		rc = np_drive_hold(&d, &why); /* threads may be lacking */
+		rc = np_team_hire(&run, false, &d.team, &why); /* threads may be lacking */
 	}
 	if (rc != NP_OK) {
 		np_run_free(&run);
@@ -308,7 +309,7 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	np_run_drop_early(&run); /* the client does not know the port before the answer */
 	rc = np_server_answer(c, message, err);
 	if (rc != NP_OK) {
-		np_drive_release(&d);
+		np_team_dismiss(d.team);
 		np_bag_free(np_evidence_end(ev, &run));
 	} else if (run_flow(s, &d, ev, &why) != NP_OK) {
 		/* Refuse before the data connection closes: the client must not see that first. */
