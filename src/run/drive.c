@@ -666,10 +666,10 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 	const struct np_run *run = c->d->run;
 	bool active = run->plan->active;
 	struct timespec left;
-	char bytes[64];
+	uint64_t changes;
 	bool wanted;
 
-	c->polls[OF_TEAM] = (struct pollfd){ .fd = c->team->heard_fd, .events = POLLIN };
+	c->polls[OF_TEAM] = (struct pollfd){ .fd = c->team->news_fd, .events = POLLIN };
 	c->polls[OF_CONTROL] = (struct pollfd){
 		.fd = c->control_fd,
 		.events = c->spoken ? 0 : (short)(active ? POLLIN | POLLRDHUP : POLLRDHUP),
@@ -690,8 +690,7 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 		  c->d->signals.let_in) <= 0) {
 		return;
 	}
-	while (read(c->team->heard_fd, bytes, sizeof(bytes)) > 0) { /* one for each change */
-	}
+	(void)!read(c->team->news_fd, &changes, sizeof(changes));
 	if (c->polls[OF_CONTROL].revents != 0) {
 		if (c->spoken) {
 			c->control_fd = -1; /* it broke after that: poll it no more */

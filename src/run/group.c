@@ -22,7 +22,7 @@
 /* From a session's grant to those of all others: daemons wait 10 s for data connections. */
 enum { AGREE_S = 8 };
 
-/* Descriptors of a session (two connections, a pipe), and of the program (evidence: up to 86). */
+/* Descriptors of a session (two connections, an eventfd, a spare), and others (evidence: to 86). */
 enum { FDS_EACH = 4, FDS_BESIDE = 112 };
 
 struct group;

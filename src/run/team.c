@@ -1,11 +1,11 @@
 #include "run/team.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -25,12 +25,10 @@ struct np_member {
 static void
 enter_phase(struct np_member *m, enum np_phase phase)
 {
-	ssize_t n;
+	static const uint64_t one = 1;
 
 	atomic_store_explicit(&m->phase, (int)phase, memory_order_release);
-	do {
-		n = write(m->team->wake_fd, "", 1);
-	} while (n < 0 && errno == EINTR); /* a full pipe wakes it, too */
+	(void)!write(m->team->news_fd, &one, sizeof(one)); /* it can't overflow */
 }
 
 /* Wait for tell_others(), also if np_team_kick() interrupts. */
@@ -93,7 +91,7 @@ unshare_descriptors(const struct np_member *m)
 {
 	const struct np_worker *w = m->w;
 	const int others[] = { w->run->end.listen_fd, w->file.fd,      w->run->end.held_fd,
-			       m->team->wake_fd,      w->stop.wake_fd, w->engine.fd };
+			       m->team->news_fd,      w->stop.wake_fd, w->engine.fd };
 	size_t count = sizeof(others) / sizeof(others[0]);
 	int *keep = malloc((count + w->conns) * sizeof(*keep));
 	bool own;
@@ -273,11 +271,11 @@ int
 np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err *err)
 {
 	struct np_team *team = calloc(1, sizeof(*team));
-	int wake[2], rc;
+	int rc;
 
 	*out = team;
 	if (team == NULL || (team->member = calloc(run->workers, sizeof(*team->member))) == NULL ||
-	    pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) {
+	    (team->news_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) < 0) {
 		np_fail(err, NP_ESYS, errno, "start a thread");
 		free(team != NULL ? team->member : NULL);
 		free(team);
@@ -286,8 +284,6 @@ np_team_hire(struct np_run *run, bool gated, struct np_team **out, struct np_err
 	}
 	team->run = run;
 	team->gated = gated;
-	team->heard_fd = wake[0];
-	team->wake_fd = wake[1];
 	for (; team->count < run->workers; team->count++) {
 		struct np_member *m = &team->member[team->count];
 
@@ -317,8 +313,7 @@ np_team_dismiss(struct np_team *team)
 		pthread_join(team->member[i].thread, NULL);
 		sem_destroy(&team->member[i].told);
 	}
-	close(team->heard_fd);
-	close(team->wake_fd);
+	close(team->news_fd);
 	free(team->cpu);
 	free(team->member);
 	free(team);

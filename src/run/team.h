@@ -27,8 +27,7 @@ struct np_team {
 	bool wanted, established;
 	_Atomic uint32_t ready;   /* how many have reached NP_READY */
 	struct np_cpu_times *cpu; /* when the window was about to open; NULL: not measured */
-	int wake_fd;              /* a byte is written here whenever a phase changes */
-	int heard_fd;             /* where the controller reads it */
+	int news_fd;              /* eventfd(2): a phase has changed */
 };
 
 /* Start threads that wait for np_team_go_on(), if `gated` also in NP_READY. NP_ESYS: all ended. */
