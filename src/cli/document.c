@@ -385,7 +385,7 @@ stations_json(struct np_document *d, const struct np_stations *s)
 {
 	static const struct np_json_member members[] = {
 		MEMBER("every", COUNT, np_stations, every),
-		MEMBER("round_trip", HIST, np_stations, whole),
+		MEMBER("round_trip", HIST, np_stations, hist[NP_ST_WHOLE]),
 		MEMBER("kept", SIZE, np_stations, kept),
 		MEMBER("matched", SIZE, np_stations, joined),
 		MEMBER("near/asked", COUNT64, np_stations, asked[0]),
@@ -406,8 +406,8 @@ stations_json(struct np_document *d, const struct np_stations *s)
 		MEMBER("one_way/path_changes", COUNT, np_stations, clocks.paths),
 		MEMBER("one_way/path_there_us", REAL_NS, np_stations, clocks.path_ns[NP_THERE]),
 		MEMBER("one_way/path_back_us", REAL_NS, np_stations, clocks.path_ns[NP_BACK]),
-		MEMBER("one_way/there", HIST, np_stations, way[NP_THERE]),
-		MEMBER("one_way/back", HIST, np_stations, way[NP_BACK]),
+		MEMBER("one_way/there", HIST, np_stations, hist[NP_ST_THERE]),
+		MEMBER("one_way/back", HIST, np_stations, hist[NP_ST_BACK]),
 	};
 	json_t *o = json_object(), *parts = object_at(d, o, "stations");
 

@@ -484,17 +484,17 @@ show_stations(const struct np_cli *cli, const struct np_stations *s)
 	}
 	fprintf(stderr, "%-16s %10s %10s %10s %10s %8s\n", cli->bench.name, "mean us", "p50 us",
 		"p99 us", "max us", "share");
-	np_hist_summarise(s->whole, &whole);
+	np_hist_summarise(s->hist[NP_ST_WHOLE], &whole);
 	for (int i = 0; i < NP_STATIONS; i++) {
 		show_times(np_station_name[i], s->hist[i], whole.mean);
 	}
-	show_times("round trip", s->whole, whole.mean);
+	show_times("round trip", s->hist[NP_ST_WHOLE], whole.mean);
 	if (!s->has_one_way) {
 		return;
 	}
 	/* Delays of each direction beyond the smallest, by both clocks. */
-	show_times("there, waiting", s->way[NP_THERE], 0);
-	show_times("back, waiting", s->way[NP_BACK], 0);
+	show_times("there, waiting", s->hist[NP_ST_THERE], 0);
+	show_times("back, waiting", s->hist[NP_ST_BACK], 0);
 	fprintf(stderr,
 		"netperf: --stations: the far clock was %+.3f us beside the near one at the end, "
 		"within %.3f us; it gained %+.2f ppm\n",

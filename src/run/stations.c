@@ -40,7 +40,7 @@ join_one(struct np_stations *s, const struct np_stamped *n, const struct np_stam
 	for (int i = 0; i < NP_STATIONS; i++) {
 		np_hist_record(s->hist[i], (uint64_t)times[i]);
 	}
-	np_hist_record(s->whole, (uint64_t)(near[NP_STAMP_RECV] - near[NP_STAMP_SEND]));
+	np_hist_record(s->hist[NP_ST_WHOLE], (uint64_t)(near[NP_STAMP_RECV] - near[NP_STAMP_SEND]));
 	all->when[s->joined] = near[NP_STAMP_GONE];
 	all->way[NP_THERE][s->joined] = (double)(far[NP_STAMP_CAME] - near[NP_STAMP_GONE]);
 	all->way[NP_BACK][s->joined] = (double)(near[NP_STAMP_CAME] - far[NP_STAMP_GONE]);
@@ -66,7 +66,7 @@ join_all(struct np_stations *s, const struct np_stamps *near, const struct np_st
 	    np_oneway(s->joined, all->when, all->way[NP_THERE], all->way[NP_BACK], &s->clocks);
 	for (int way = 0; way < NP_WAYS && s->has_one_way; way++) {
 		for (size_t i = 0; i < s->joined; i++) {
-			np_hist_record(s->way[way], (uint64_t)all->way[way][i]);
+			np_hist_record(s->hist[NP_ST_THERE + way], (uint64_t)all->way[way][i]);
 		}
 	}
 }
@@ -106,16 +106,13 @@ count_expected(const struct np_stamps *near, const struct np_stamps *far)
 static bool
 take_memory(struct np_stations *s)
 {
-	s->whole = np_hist_new();
-	s->way[NP_THERE] = np_hist_new();
-	s->way[NP_BACK] = np_hist_new();
-	for (int i = 0; i < NP_STATIONS; i++) {
+	for (int i = 0; i < NP_ST_HISTS; i++) {
 		s->hist[i] = np_hist_new();
 		if (s->hist[i] == NULL) {
 			return false;
 		}
 	}
-	return s->whole != NULL && s->way[NP_THERE] != NULL && s->way[NP_BACK] != NULL;
+	return true;
 }
 
 struct np_stations *
@@ -154,15 +151,9 @@ np_stations_join(const struct np_run *run, struct np_bag *far_bag)
 void
 np_stations_free(struct np_stations *s)
 {
-	if (s == NULL) {
-		return;
-	}
-	for (int i = 0; i < NP_STATIONS; i++) {
+	for (int i = 0; s != NULL && i < NP_ST_HISTS; i++) {
 		free(s->hist[i]);
 	}
-	free(s->whole);
-	free(s->way[NP_THERE]);
-	free(s->way[NP_BACK]);
 	free(s);
 }
 

@@ -24,7 +24,12 @@ enum np_station {
 	NP_ST_FAR_SEND,
 	NP_ST_FAR_QUEUE,
 	NP_ST_NEAR_RECV, /* from the stack to the process */
-	NP_STATIONS
+	NP_STATIONS,
+	/* Histograms besides those of the stations: */
+	NP_ST_WHOLE = NP_STATIONS, /* of round trips */
+	NP_ST_THERE, /* of the delay in a direction above the smallest, if has_one_way */
+	NP_ST_BACK,
+	NP_ST_HISTS
 };
 
 extern const char *const np_station_name[NP_STATIONS];
@@ -32,11 +37,10 @@ extern const char *const np_station_name[NP_STATIONS];
 enum { NP_THERE, NP_BACK, NP_WAYS };
 
 struct np_stations {
-	struct np_hist *hist[NP_STATIONS], *whole; /* of each station, and of round trips */
-	bool has_one_way;                          /* clocks and way are valid */
+	struct np_hist *hist[NP_ST_HISTS]; /* in ns */
+	bool has_one_way;                  /* clocks, and the delays of each direction, are valid */
 	struct np_oneway clocks;
-	struct np_hist *way[NP_WAYS]; /* delay of each direction, above the smallest, in ns */
-	uint32_t every;               /* one transaction in that many should have stamps */
+	uint32_t every; /* one transaction in that many should have stamps */
 	/* At the near and the far end: how many should have stamps; how many of each kind came. */
 	uint64_t asked[2], came[2][NP_STAMPS];
 	size_t kept, joined; /* transactions that both ends should have; those that both have */
