@@ -311,8 +311,7 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 		    np_show_iteration(&s->interim, s->client.watch.every_ns != 0, &r->out);
 		s->surplus += r->out.tally.end.count.surplus;
 		np_document_iteration(s->document, &r->out, &r->record, rc == NP_OK);
-		np_repeat_add_clean(repeat, &r->record, r->out.clean);
-		taken = np_repeat_add(repeat, &r->record, r->out.tally.hist, &why);
+		taken = np_repeat_add(repeat, &r->record, r->out.tally.hist, r->out.clean, &why);
 		repeat->cut = rc != NP_OK || r->out.cause == NP_BY_SIGNAL;
 		np_progress_resume(s->progress, stderr);
 		if (rc == NP_OK && taken != NP_OK) {

@@ -101,7 +101,7 @@ np_knee_judge(struct np_knee *k, struct np_knee_step *s)
 static double
 measured(const struct np_record *r, enum np_metric_id id)
 {
-	double v = np_record_known(r, id) ? np_record_get_real(r, id) : -1;
+	double v = np_record_get_real(r, id);
 
 	return v >= 0 ? v : (double)NAN;
 }

@@ -10,9 +10,25 @@ static const enum np_metric_id metric_of[NP_REPEAT_FIGURES] = {
 	[NP_REPEAT_REMOTE_SD] = NP_M_REMOTE_SD,
 };
 
+/* Add the clean time of an iteration. */
+static void
+add_clean(struct np_repeat_clean *sum, const struct np_record *record, const struct np_clean *clean)
+{
+	double throughput = fmax(np_record_get_real(record, NP_M_CLEAN_THROUGHPUT), 0);
+
+	sum->seconds += clean->seconds;
+	sum->clean += clean->clean_s;
+	if (clean->clean_s > 0) { /* in this form, the mean of one value is exactly that value */
+		sum->throughput += (throughput - sum->throughput) * (clean->clean_s / sum->clean);
+	}
+	for (int i = 0; i < NP_REASONS; i++) {
+		sum->reason_s[i] += clean->reason_s[i];
+	}
+}
+
 int
 np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct np_hist *hist,
-	      struct np_err *err)
+	      const struct np_clean *clean, struct np_err *err)
 {
 	double seconds = np_record_get_real(record, NP_M_ELAPSED_TIME);
 
@@ -29,32 +45,12 @@ np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct 
 			r->known_s[i] += seconds;
 		}
 	}
+	if (clean != NULL) {
+		add_clean(&r->clean, record, clean);
+	}
 	r->elapsed_s += seconds;
 	r->done++;
 	return NP_OK;
-}
-
-void
-np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
-		    const struct np_clean *clean)
-{
-	struct np_repeat_clean *sum = &r->clean;
-	double throughput = 0;
-
-	if (clean == NULL) {
-		return;
-	}
-	if (np_record_known(record, NP_M_CLEAN_THROUGHPUT)) {
-		throughput = np_record_get_real(record, NP_M_CLEAN_THROUGHPUT);
-	}
-	sum->seconds += clean->seconds;
-	sum->clean += clean->clean_s;
-	if (clean->clean_s > 0) { /* in this form, the mean of one value is exactly that value */
-		sum->throughput += (throughput - sum->throughput) * (clean->clean_s / sum->clean);
-	}
-	for (int i = 0; i < NP_REASONS; i++) {
-		sum->reason_s[i] += clean->reason_s[i];
-	}
 }
 
 /* The confidence interval's full width, in percent of the mean; 0 if it was never measured. */

@@ -50,13 +50,9 @@ struct np_repeat {
 	struct np_repeat_clean clean;
 };
 
-/* Add an iteration's figures and its histogram. NP_ESYS if memory ran out. */
+/* Add an iteration's figures, histogram and clean time (NULL: unknown). NP_ESYS: no memory. */
 int np_repeat_add(struct np_repeat *r, const struct np_record *record, const struct np_hist *hist,
-		  struct np_err *err);
-
-/* Add the clean time of that iteration; NULL: unknown. */
-void np_repeat_add_clean(struct np_repeat *r, const struct np_record *record,
-			 const struct np_clean *clean);
+		  const struct np_clean *clean, struct np_err *err);
 
 /* Is the test to be run again? */
 bool np_repeat_more(const struct np_repeat *r);

@@ -104,7 +104,7 @@ report(const struct np_outcome *out, const struct np_bench *bench, uint8_t style
 	must(hist != NULL);
 	for (int i = 0; i < 2; i++) {
 		np_report(out, np_unit(*unit), &r);
-		must(np_repeat_add(&repeat, &r, hist, &err) == NP_OK);
+		must(np_repeat_add(&repeat, &r, hist, NULL, &err) == NP_OK);
 	}
 	np_repeat_conclude(&repeat, true, &r);
 	(void)np_repeat_more(&repeat);

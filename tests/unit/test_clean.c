@@ -371,8 +371,7 @@ iterate(struct np_repeat *r, double seconds, double clean_s, double rate)
 	if (clean_s > 0) {
 		np_record_real(&record, NP_M_CLEAN_THROUGHPUT, 2 * rate);
 	}
-	np_repeat_add_clean(r, &record, &clean);
-	assert_int_equal(np_repeat_add(r, &record, hist, &err), NP_OK);
+	assert_int_equal(np_repeat_add(r, &record, hist, &clean, &err), NP_OK);
 }
 
 TEST(iterations_last_as_long_as_what_is_missing)
@@ -424,8 +423,7 @@ TEST(where_nobody_looks_there_is_no_second_one)
 
 	memset(&record, 0, sizeof(record));
 	np_record_real(&record, NP_M_ELAPSED_TIME, 4);
-	np_repeat_add_clean(&r, &record, NULL);
-	assert_int_equal(np_repeat_add(&r, &record, hist, &err), NP_OK);
+	assert_int_equal(np_repeat_add(&r, &record, hist, NULL, &err), NP_OK);
 	assert_false(np_repeat_more(&r));
 }
 

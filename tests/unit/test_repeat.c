@@ -20,7 +20,7 @@ iterate_for(struct np_repeat *r, double throughput, double seconds, double cpu, 
 	np_record_real(&record, NP_M_ELAPSED_TIME, seconds);
 	np_record_real(&record, NP_M_LOCAL_CPU_UTIL, cpu);
 	np_hist_record(hist, us * 1000);
-	assert_int_equal(np_repeat_add(r, &record, hist, &err), NP_OK);
+	assert_int_equal(np_repeat_add(r, &record, hist, NULL, &err), NP_OK);
 }
 
 static void
@@ -156,17 +156,19 @@ TEST(of_one_iteration_the_clean_throughput_is_the_mean)
 		FREED_BY(np_repeat_free)
 		struct np_repeat r = { .plan = { .max = 1, .min = 1, .width = -1 } };
 		const struct np_clean clean = { .seconds = 1, .clean_s = seconds[i] };
+		FREED_BY(free_memory) struct np_hist *hist = np_hist_new();
 		struct np_record record;
+		struct np_err err;
 
 		memset(&record, 0, sizeof(record));
 		for (double throughput = 97700.38; throughput < 97800; throughput++) {
 			r.clean = (struct np_repeat_clean){ .seconds = 0 };
 			np_record_real(&record, NP_M_CLEAN_THROUGHPUT, throughput);
-			np_repeat_add_clean(&r, &record, &clean);
+			np_repeat_add(&r, &record, hist, &clean, &err);
 			assert_true(r.clean.throughput == throughput);
 		}
 		np_record_real(&record, NP_M_CLEAN_THROUGHPUT, 0);
-		np_repeat_add_clean(&r, &record, &clean);
+		np_repeat_add(&r, &record, hist, &clean, &err);
 		assert_float_equal(r.clean.throughput, 97799.38 / 2, 1e-6);
 	}
 }
