@@ -50,11 +50,10 @@ static int
 serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
 	struct np_hello asked, granted = { .version = NP_EXT_VERSION };
-	struct np_err why = { .code = NP_OK };
 	uint8_t frame[NP_FRAME_SIZE];
 
-	if (np_hello_get(c->in, &asked, &why) != NP_OK) {
-		return np_server_refuse(s, c, NP_EXT_WELCOME, &why, err);
+	if (np_hello_get(c->in, &asked, err) != NP_OK) {
+		return np_server_refuse(s, c, NP_EXT_WELCOME, err);
 	}
 	granted.caps = asked.caps & s->caps;
 	granted.every_ms =
@@ -88,18 +87,17 @@ send_bag(struct np_chan *c, const struct np_bag *b, struct np_err *err)
 static int
 serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 {
-	struct np_err why = { .code = NP_OK };
 	struct np_evidence_message m;
 	struct np_bag *host;
 	int rc;
 
-	if (np_tagged_get(&np_tagged_evidence, np_chan_message(c), &m, &why) != NP_OK) {
-		return np_server_refuse(s, c, NP_EXT_BAG, &why, err);
+	if (np_tagged_get(&np_tagged_evidence, np_chan_message(c), &m, err) != NP_OK) {
+		return np_server_refuse(s, c, NP_EXT_BAG, err);
 	}
 	if (s->collect.caps == 0 ||
 	    (m.about == NP_ABOUT_HOST && (s->collect.caps & NP_CAP_HOST) == 0)) {
-		np_deny(&why, EACCES, "evidence: the greeting did not ask for it");
-		return np_server_refuse(s, c, NP_EXT_BAG, &why, err);
+		np_deny(err, EACCES, "evidence: the greeting did not ask for it");
+		return np_server_refuse(s, c, NP_EXT_BAG, err);
 	}
 	if (m.about != NP_ABOUT_HOST) {
 		return send_bag(c, s->evidence, err);
@@ -124,33 +122,27 @@ apply_policy(const struct np_server *s, struct np_plan *p, struct np_terms *term
 static int
 serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 {
-	struct np_err why = { .code = NP_OK };
 	const struct np_engine *e;
 	struct np_plan p;
 	struct np_terms terms;
 	struct np_wish wish;
-	struct np_bag *b;
+	struct np_bag *b = np_bag_new();
 	int rc;
 
 	np_plan_init(&p);
-	if (np_engines_dialect.decode_request(&np_engines_dialect, np_chan_message(c), &p, &why) !=
-	    NP_OK) {
-		rc = np_server_refuse(s, c, NP_EXT_BAG, &why, err);
-	} else {
-		b = np_bag_new();
-		for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
-			struct np_plan one = p; /* the limits may reduce it */
-			const char *why_not;
+	rc = np_engines_dialect.decode_request(&np_engines_dialect, np_chan_message(c), &p, err);
+	for (size_t i = 0; rc == NP_OK && (e = np_engine_at(i)) != NULL; i++) {
+		struct np_plan one = p; /* the limits may reduce it */
+		const char *why_not;
 
-			one.near.place.engine = e;
-			why_not = apply_policy(s, &one, &terms, &wish, &why) == NP_OK
-				      ? np_server_why_no_engine(&s->limits, e, &one)
-				      : why.msg;
-			np_engine_tell(e, why_not, b);
-		}
-		rc = send_bag(c, b, err);
-		np_bag_free(b);
+		one.near.place.engine = e;
+		why_not = apply_policy(s, &one, &terms, &wish, err) == NP_OK
+			      ? np_server_why_no_engine(&s->limits, e, &one)
+			      : err->msg;
+		np_engine_tell(e, why_not, b);
 	}
+	rc = rc == NP_OK ? send_bag(c, b, err) : np_server_refuse(s, c, NP_EXT_BAG, err);
+	np_bag_free(b);
 	np_plan_free(&p);
 	return rc;
 }
@@ -173,7 +165,6 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	   struct np_err *err)
 {
 	const struct np_admission *admission = &s->admission;
-	struct np_err why = { .code = NP_OK };
 	struct np_served served = { .failed = false };
 	struct np_terms terms;
 	struct np_wish wish = { .seconds = 0 };
@@ -182,7 +173,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	int rc, missing;
 
 	np_plan_init(&p);
-	rc = dialect->decode_request(dialect, np_chan_message(c), &p, &why);
+	rc = dialect->decode_request(dialect, np_chan_message(c), &p, err);
 	/* Link-local addresses in messages lack an interface: use the control connection's. */
 	np_addr_set_link(&p.bind, &s->collect.near);
 	np_addr_set_link(&p.far_bind, &s->collect.near);
@@ -190,22 +181,20 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		np_addr_set_link(&p.also.at[i], &s->collect.near);
 		np_addr_set_link(&p.far_also.at[i], &s->collect.near);
 	}
-	rc = rc == NP_OK ? apply_policy(s, &p, &terms, &wish, &why) : rc;
+	rc = rc == NP_OK ? apply_policy(s, &p, &terms, &wish, err) : rc;
 	if (rc == NP_OK &&
 	    (why_not = np_server_why_no_engine(&s->limits, np_engine_of(&p), &p)) != NULL) {
-		rc = np_deny(&why, EOPNOTSUPP, "engine %s at the daemon: %s (try --engine list)",
+		rc = np_deny(err, EOPNOTSUPP, "engine %s at the daemon: %s (try --engine list)",
 			     np_engine_of(&p)->name, why_not);
 	}
-	if (rc != NP_OK) {
-		if (admission->refused != NULL) {
-			admission->refused(admission->ctx, why.sys != 0 ? why.sys : EINVAL);
-		}
-		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
-		goto out;
+	if (rc != NP_OK && admission->refused != NULL) {
+		admission->refused(admission->ctx, err->sys != 0 ? err->sys : EINVAL);
+	} else if (rc == NP_OK && admission->ask != NULL) {
+		rc = admission->ask(admission->ctx, &wish, c->fd, err);
 	}
-	if (admission->ask != NULL && admission->ask(admission->ctx, &wish, c->fd, &why) != NP_OK) {
-		rc = np_server_refuse(s, c, dialect->code + 1, &why, err);
-		goto out;
+	if (rc != NP_OK) {
+		np_plan_free(&p);
+		return np_server_refuse(s, c, dialect->code + 1, err);
 	}
 	np_server_apply_grant(s, &wish, &p, &terms);
 	if (c->is_ours) { /* serve_request() did it for netperf's messages */
@@ -226,7 +215,6 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	if (admission->done != NULL) {
 		admission->done(admission->ctx, &served);
 	}
-out:
 	np_plan_free(&p);
 	return rc;
 }
@@ -235,12 +223,10 @@ out:
 static int
 serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err *err)
 {
-	struct np_err why;
-
 	/* serve_evidence() checks its own capabilities. */
 	if (type != NP_EXT_EVIDENCE && (s->granted & NP_CAP_PLAN) == 0) {
-		np_deny(&why, EACCES, "a test by PLAN: the greeting did not ask for that");
-		return np_server_refuse(s, c, type, &why, err);
+		np_deny(err, EACCES, "a test by PLAN: the greeting did not ask for that");
+		return np_server_refuse(s, c, type, err);
 	}
 	switch (type) {
 	case NP_EXT_EVIDENCE:

@@ -245,13 +245,12 @@ report_results(struct np_server *s, struct np_chan *c, const struct np_dialect *
 {
 	uint8_t message[NP_MESSAGE_MAX];
 	struct np_tally tally;
-	struct np_err why;
-	int rc = np_tally_take(run, &tally, &why);
+	int rc = np_tally_take(run, &tally, err);
 
 	keep_unread(u, run);
 	np_run_close(run);
 	if (rc != NP_OK) {
-		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
+		rc = np_server_refuse(s, c, dialect->code + 2, err);
 	} else {
 		np_log(s->log, NP_LOG_DEBUG,
 		       "%s: %s %s ended: %llu bytes received, %llu sent, %llu transactions",
@@ -271,7 +270,6 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	       const struct np_plan *p, const struct np_terms *terms, struct np_served *served,
 	       struct np_err *err)
 {
-	struct np_err why = { .code = NP_OK };
 	struct np_evidence *ev;
 	struct np_stop stop = { 0 };
 	struct np_run run;
@@ -285,17 +283,15 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	served->failed = true; /* until the results are sent */
 	np_bag_free(s->evidence);
 	s->evidence = NULL;
-	if (np_run_open(&run, p, terms, &stop, &why) != NP_OK) {
-		return np_server_refuse(s, c, dialect->code + 1, &why, err);
-	}
-	rc = set_peer(p, &run, &why);
+	rc = np_run_open(&run, p, terms, &stop, err);
+	rc = rc == NP_OK ? set_peer(p, &run, err) : rc;
 	if (rc == NP_OK) {
 		d = plan_drive(s, c, &run);
-		rc = np_team_hire(&run, false, &d.team, &why); /* threads may be lacking */
+		rc = np_team_hire(&run, false, &d.team, err); /* threads may be lacking */
 	}
 	if (rc != NP_OK) {
 		np_run_free(&run);
-		return np_server_refuse(s, c, dialect->code + 1, &why, err);
+		return np_server_refuse(s, c, dialect->code + 1, err);
 	}
 	np_log(s->log, NP_LOG_DEBUG, "%s: %s %s, length %s, data at %s%s", s->peer,
 	       p->transport->name, p->pattern->name, np_plan_length_text(p, length),
@@ -311,9 +307,9 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	if (rc != NP_OK) {
 		np_team_dismiss(d.team);
 		np_bag_free(np_evidence_end(ev, &run));
-	} else if (run_flow(s, &d, ev, &why) != NP_OK) {
+	} else if (run_flow(s, &d, ev, err) != NP_OK) {
 		/* Refuse before the data connection closes: the client must not see that first. */
-		rc = np_server_refuse(s, c, dialect->code + 2, &why, err);
+		rc = np_server_refuse(s, c, dialect->code + 2, err);
 	} else {
 		rc = report_results(s, c, dialect, &run, &unread, err);
 		served->failed = rc != NP_OK;
