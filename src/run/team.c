@@ -204,14 +204,13 @@ run_thread(void *arg)
 	struct np_team *team = m->team;
 	struct np_run *run = team->run;
 	int cpu = np_cpu_turn(&run->plan->near.place.turns, (uint32_t)(m->w - run->worker));
-	struct np_err err;
 
 	wait_to_be_told(m);
 	if (!team->wanted) { /* np_team_dismiss() without a test */
 		return NULL;
 	}
 	if (cpu >= 0) {
-		(void)np_bind_cpu(cpu, &err); /* if it fails, `bound` shows it */
+		(void)np_bind_cpu(cpu, NULL); /* if it fails, `bound` shows it */
 	}
 	m->w->bound = np_cpu_bound();
 	if (m->w == run->worker) {
