@@ -222,12 +222,12 @@ set_transports(const struct np_setting *set)
 
 /* In the order of the help text. */
 enum group { NONE, LISTEN, WHO, LIMITS, RUN, TELL, HELP };
-const char *const ns_groups[] = { [NONE] = "Other",        [LISTEN] = "Where to listen",
-				  [WHO] = "Who is served", [LIMITS] = "Limits",
-				  [RUN] = "How it runs",   [TELL] = "What it tells",
-				  [HELP] = "Help",         NULL };
+static const char *const groups[] = { [NONE] = "Other",        [LISTEN] = "Where to listen",
+				      [WHO] = "Who is served", [LIMITS] = "Limits",
+				      [RUN] = "How it runs",   [TELL] = "What it tells",
+				      [HELP] = "Help",         NULL };
 
-const struct np_option ns_options[] = {
+static const struct np_option rows[] = {
 	{ ROW('4', NULL, PLAIN, NULL, "listen on IPv4 only"), .set = set_family, IN(LISTEN) },
 	{ ROW('6', NULL, PLAIN, NULL,
 	      "listen on IPv6; as in netperf, IPv4 clients are served, too"),
@@ -338,7 +338,7 @@ const struct np_option ns_options[] = {
 	      "print the status of the daemon that runs here, at the port of -p"),
 	  TO(status), IN(TELL) },
 };
-const size_t ns_options_count = sizeof(ns_options) / sizeof(ns_options[0]);
+const struct np_option_table ns_options = { NP_OPT_TABLE(rows), .groups = groups };
 
 int
 ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
@@ -358,7 +358,7 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 	while (count < argc && strcmp(argv[count], "--") != 0) {
 		count++;
 	}
-	if (np_options_parse(ns_options, ns_options_count, 0, count, argv, a, NULL, err) != NP_OK) {
+	if (np_options_parse(&ns_options, 0, count, argv, a, NULL, err) != NP_OK) {
 		return err->code;
 	}
 	a->stray = optind < count ? argv[optind] : NULL;
@@ -383,10 +383,6 @@ ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err)
 void
 ns_args_usage(FILE *out)
 {
-	const struct np_help help = { .rows = ns_options,
-				      .count = ns_options_count,
-				      .groups = ns_groups };
-
 	fputs("Usage: netserver [options] \nOptions:\n", out);
-	np_help_print(out, &help);
+	np_help_print(out, &ns_options, 0, NULL, NULL);
 }

@@ -51,8 +51,6 @@ int ns_args_parse(struct ns_args *a, int argc, char **argv, struct np_err *err);
 void ns_args_usage(FILE *out);
 
 /* The option table, for the tests that go over all rows. */
-extern const struct np_option ns_options[];
-extern const size_t ns_options_count;
-extern const char *const ns_groups[];
+extern const struct np_option_table ns_options;
 
 #endif

@@ -1,18 +1,12 @@
 /* Used while building: print the options that netserver's manual page and completions list. */
 #include "config.h"
 #include "netserver/args.h"
-#include "opt/doc.h"
+#include "opt/help.h"
 
 int
 main(void)
 {
-	const struct np_doc_table tables[] = { { "daemon", ns_options, ns_options_count, NULL,
-						 ns_groups } };
-	const struct np_doc doc = { PACKAGE_STRING, tables, 1, NULL, 0 };
-
-	if (np_doc_print(&doc, stdout) != 0) {
-		perror("mkrows: print the options");
-		return 1;
-	}
-	return 0;
+	printf("package\t%s\n", PACKAGE_STRING);
+	np_doc_table(stdout, "daemon", &ns_options);
+	return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 1;
 }

@@ -28,7 +28,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/plan.c %D%/wire/plan.def %D%/wire/plan.h \
 	%D%/wire/tagged.c %D%/wire/tagged.h \
 	%D%/wire/wire.c %D%/wire/wire.h \
-	%D%/opt/doc.c %D%/opt/doc.h \
 	%D%/opt/help.c %D%/opt/help.h \
 	%D%/opt/option.c %D%/opt/option.h \
 	%D%/opt/tidy.c \

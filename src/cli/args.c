@@ -88,8 +88,7 @@ parse_words(struct np_cli *cli, int argc, char **argv, char *const *given, struc
 	while (split < argc && strcmp(argv[split], "--") != 0) {
 		split++;
 	}
-	if (np_options_parse(np_global_options, np_global_options_count, 0, split, argv, cli,
-			     &cli->notes, err) != NP_OK) {
+	if (np_options_parse(&np_global_options, 0, split, argv, cli, &cli->notes, err) != NP_OK) {
 		np_stray_unparsed(err);
 		return err->code;
 	}
@@ -106,8 +105,8 @@ parse_words(struct np_cli *cli, int argc, char **argv, char *const *given, struc
 	}
 	/* netperf fails for an unknown option of another scope */
 	cli->notes.skip_unknown = (scope & (NP_SCOPE_OMNI | NP_SCOPE_BSD)) != 0;
-	if (np_options_parse(np_test_options, np_test_options_count, scope, argc - split,
-			     argv + split, cli, &cli->notes, err) != NP_OK ||
+	if (np_options_parse(&np_test_options, scope, argc - split, argv + split, cli, &cli->notes,
+			     err) != NP_OK ||
 	    parse_selectors(&cli->output, err) != NP_OK) {
 		char where[64];
 

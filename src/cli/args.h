@@ -188,14 +188,8 @@ const struct np_unit *np_cli_unit(const struct np_cli *cli);
 /* The work counted, as np_rate() takes it for np_cli_unit(): transactions ('x') or bytes. */
 double np_cli_work(const struct np_cli *cli, const struct np_plan *p, const struct np_counts *c);
 
-/* The option tables, for functions that go over all rows. */
-extern const struct np_option np_global_options[];
-extern const size_t np_global_options_count;
-extern const char *const np_global_groups[];
-extern const struct np_option np_test_options[];
-extern const size_t np_test_options_count;
-extern const char *const np_test_groups[];
-extern const char *const np_test_scopes[]; /* names of the bits of enum np_scope */
+/* Rows of test options have scopes by enum np_scope. */
+extern const struct np_option_table np_global_options, np_test_options;
 
 /* NP_TEST_BENCH has data connections, by a row of the bench table or by options (OMNI). */
 enum np_test { NP_TEST_UNKNOWN, NP_TEST_BENCH, NP_TEST_UUID, NP_TEST_LOC_CPU, NP_TEST_REM_CPU };

@@ -56,16 +56,9 @@ static const char examples[] =
 void
 np_help_short(FILE *out)
 {
-	const struct np_help global = { .rows = np_global_options,
-					.count = np_global_options_count,
-					.groups = np_global_groups };
-	const struct np_help test = { .rows = np_test_options,
-				      .count = np_test_options_count,
-				      .groups = np_test_groups };
-
 	fputs(usage, out);
-	np_help_brief(out, &global, NULL);
-	np_help_brief(out, &test, "After --");
+	np_help_brief(out, &np_global_options, NULL);
+	np_help_brief(out, &np_test_options, "After --");
 	print_tests(out, "Tests (-t)", false);
 	fputs(examples, out);
 }
@@ -73,12 +66,8 @@ np_help_short(FILE *out)
 void
 np_help_all(FILE *out)
 {
-	const struct np_help global = { .rows = np_global_options,
-					.count = np_global_options_count,
-					.groups = np_global_groups };
-
 	fprintf(out, "%sGlobal options:\n", usage);
-	np_help_print(out, &global);
+	np_help_print(out, &np_global_options, 0, NULL, NULL);
 	fputs("\nTests (netperf -t NAME -- -h lists a test's options):\n", out);
 	print_tests(out, "", true);
 	fputs(notes, out);
@@ -125,7 +114,7 @@ special_words(struct shown *s, const struct np_option *o)
 	}
 }
 
-/* np_help.words: the help line of a row for this test; NULL: it does not have the option. */
+/* The help line of a row for this test; NULL: it does not have the option. */
 static const char *
 words_for(const struct np_option *o, void *ctx)
 {
@@ -161,23 +150,18 @@ np_help_test(const struct np_cli *cli, FILE *out)
 		{ NP_SCOPE_SCTP, "SCTP Sockets Test Options:\n" },
 	};
 	struct shown shown = { .bench = np_bench_find(cli->test) };
-	const struct np_help help = { .rows = np_test_options,
-				      .count = np_test_options_count,
-				      .groups = np_test_groups,
-				      .scope = np_cli_scope(cli),
-				      .words = words_for,
-				      .ctx = &shown };
+	unsigned scope = np_cli_scope(cli);
 	char like[NP_NEAREST_TEXT];
 
 	fputs(usage, out);
 	for (size_t i = 0; i < sizeof(headings) / sizeof(headings[0]); i++) {
-		fputs(headings[i].scope == help.scope ? headings[i].heading : "", out);
+		fputs(headings[i].scope == scope ? headings[i].heading : "", out);
 	}
-	if (help.scope == 0 && np_cli_test(cli) != NP_TEST_UNKNOWN) {
+	if (scope == 0 && np_cli_test(cli) != NP_TEST_UNKNOWN) {
 		fprintf(out, "%.40s has no options of its own.\n", cli->test);
 		return;
 	}
-	if (help.scope == 0) {
+	if (scope == 0) {
 		fprintf(out, "%.40s is not a test of this netperf%s (--help lists them).\n",
 			cli->test, np_stray_test(cli->test, like));
 		return;
@@ -189,7 +173,7 @@ np_help_test(const struct np_cli *cli, FILE *out)
 		shown.has = ~(unsigned)(NP_FOR_NONE | NP_FOR_TLS);
 	}
 	fprintf(out, "Test options of %.40s:\n", cli->test);
-	np_help_print(out, &help);
+	np_help_print(out, &np_test_options, scope, words_for, &shown);
 	fputs(notes, out);
 }
 

@@ -960,14 +960,14 @@ enum global_group {
 	GROUP_TUNE,
 	GROUP_HELP
 };
-const char *const np_global_groups[] = {
+static const char *const global_groups[] = {
 	[GROUP_NONE] = "Other",    [GROUP_WHERE] = "Target",    [GROUP_WHAT] = "Test",
 	[GROUP_LONG] = "Duration", [GROUP_SURE] = "Confidence", [GROUP_PRINT] = "Output",
 	[GROUP_WHY] = "Evidence",  [GROUP_FLOWS] = "Flows",     [GROUP_PACE] = "Pacing",
 	[GROUP_TUNE] = "Tuning",   [GROUP_HELP] = "Help",       NULL
 };
 
-const struct np_option np_global_options[] = {
+static const struct np_option global_rows[] = {
 	{ ROW('4', "ipv4", PLAIN, NULL, "use IPv4 for the control connection"),
 	  TO(target.host.family), .set = set_control_family, IN(WHERE) },
 	{ ROW('6', "ipv6", PLAIN, NULL, "use IPv6 for the control connection"),
@@ -1211,7 +1211,8 @@ const struct np_option np_global_options[] = {
 	      "what such a link can carry, as JSON"),
 	  TO(ceilings), IN(WHY) },
 };
-const size_t np_global_options_count = sizeof(np_global_options) / sizeof(np_global_options[0]);
+const struct np_option_table np_global_options = { NP_OPT_TABLE(global_rows),
+						   .groups = global_groups };
 
 #undef IN
 #define IN(g) .group = TEST_##g
@@ -1227,26 +1228,26 @@ enum test_group {
 	TEST_HELP,
 	TEST_GONE
 };
-const char *const np_test_groups[] = { [TEST_NONE] = "Other",
-				       [TEST_CHOICE] = "Choices of OMNI",
-				       [TEST_SIZES] = "Sizes",
-				       [TEST_FLIGHT] = "Requests in flight",
-				       [TEST_ENDS] = "Addresses, ports and routes",
-				       [TEST_SOCKET] = "Socket options",
-				       [TEST_CALLS] = "Calls and buffers",
-				       [TEST_PRINT] = "Output",
-				       [TEST_HELP] = "Help",
-				       [TEST_GONE] = "Without effect",
-				       NULL };
-const char *const np_test_scopes[] = { "OMNI tests",        "TCP_CC, TCP_MSS, TCP_SENDFILE",
-				       "UNIX-domain tests", "DLCL tests",
-				       "SCTP tests",        NULL };
+static const char *const test_groups[] = { [TEST_NONE] = "Other",
+					   [TEST_CHOICE] = "Choices of OMNI",
+					   [TEST_SIZES] = "Sizes",
+					   [TEST_FLIGHT] = "Requests in flight",
+					   [TEST_ENDS] = "Addresses, ports and routes",
+					   [TEST_SOCKET] = "Socket options",
+					   [TEST_CALLS] = "Calls and buffers",
+					   [TEST_PRINT] = "Output",
+					   [TEST_HELP] = "Help",
+					   [TEST_GONE] = "Without effect",
+					   NULL };
+static const char *const test_scopes[] = { "OMNI tests",        "TCP_CC, TCP_MSS, TCP_SENDFILE",
+					   "UNIX-domain tests", "DLCL tests",
+					   "SCTP tests",        NULL };
 
 /* What netperf accepts and ignores. */
 #define NO_EFFECT(l, k, a, s)                                                                      \
 	ROW(l, NULL, k, a, "no effect, as in netperf"), .scope = (s), IN(GONE), FOR(NONE)
 
-const struct np_option np_test_options[] = {
+static const struct np_option test_rows[] = {
 	{ ROW('4', "ipv4", PLAIN, NULL, "use IPv4 for the data connection"), TO(data.family),
 	  .set = set_family, .scope = IP | SCTP, IN(ENDS), FOR(IP) },
 	{ ROW('6', "ipv6", PLAIN, NULL, "use IPv6 for the data connection"), TO(data.family),
@@ -1390,4 +1391,5 @@ const struct np_option np_test_options[] = {
 	  RANGE(0, 1 << 20), .scope = IP | LINK | SCTP, IN(CALLS), FOR(DATA) },
 	{ NO_EFFECT('z', PLAIN, NULL, BSD) },
 };
-const size_t np_test_options_count = sizeof(np_test_options) / sizeof(np_test_options[0]);
+const struct np_option_table np_test_options = { NP_OPT_TABLE(test_rows), .groups = test_groups,
+						 .scopes = test_scopes };

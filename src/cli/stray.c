@@ -155,8 +155,8 @@ np_stray_unparsed(struct np_err *err)
 {
 	int letter = -err->sys; /* of an unknown option; else no letter has this value */
 
-	for (size_t i = 0; i < np_test_options_count && letter != 0; i++) {
-		if (np_test_options[i].letter == letter) {
+	for (size_t i = 0; i < np_test_options.count && letter != 0; i++) {
+		if (np_test_options.rows[i].letter == letter) {
 			np_usage(err,
 				 "-%c: no such option before --, but one of a test (-- -%c; -h "
 				 "lists them)",

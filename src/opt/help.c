@@ -1,5 +1,6 @@
 #include "opt/help.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* Columns where texts begin: help lines; in the short help, options and their brief texts. */
@@ -34,19 +35,24 @@ np_help_fill(FILE *out, const char *text, int used, int at)
 	putc('\n', out);
 }
 
+/* May its next word be an argument? */
+static bool
+is_optional(const struct np_option *o)
+{
+	return o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
+}
+
 /* The argument as help texts write it after the letter or the name: " [rate]"; "" if none. */
 static void
 write_argument(const struct np_option *o, char *out, size_t size)
 {
-	bool is_optional = o->kind == NP_OPT_NEXT || o->kind == NP_OPT_NUMBER;
-
 	if (o->arg == NULL) {
 		out[0] = '\0';
 		return;
 	}
 	snprintf(out, size,
 		 o->kind == NP_OPT_MAYBE ? "[=%s]"
-		 : is_optional           ? " [%s]"
+		 : is_optional(o)        ? " [%s]"
 					 : " %s",
 		 o->arg);
 }
@@ -67,17 +73,18 @@ np_help_how(const struct np_option *o, char out[NP_HELP_HOW])
 
 /* A group without rows gets no title. */
 void
-np_help_print(FILE *out, const struct np_help *h)
+np_help_print(FILE *out, const struct np_option_table *t, unsigned scope,
+	      const char *(*words)(const struct np_option *o, void *ctx), void *ctx)
 {
-	for (int g = 0; h->groups[g] != NULL; g++) {
-		const char *title = h->groups[g];
+	for (int g = 0; t->groups[g] != NULL; g++) {
+		const char *title = t->groups[g];
 
-		for (size_t i = 0; i < h->count; i++) {
-			const struct np_option *o = &h->rows[i];
-			const char *words = h->words != NULL ? h->words(o, h->ctx) : o->help;
+		for (size_t i = 0; i < t->count; i++) {
+			const struct np_option *o = &t->rows[i];
+			const char *text = words != NULL ? words(o, ctx) : o->help;
 			char how[NP_HELP_HOW];
 
-			if (!np_option_in(o, h->scope) || o->group != g || words == NULL) {
+			if (!np_option_in(o, scope) || o->group != g || text == NULL) {
 				continue;
 			}
 			if (title != NULL) {
@@ -85,42 +92,100 @@ np_help_print(FILE *out, const struct np_help *h)
 				title = NULL;
 			}
 			np_help_how(o, how);
-			np_help_fill(out, words, fprintf(out, "  %s", how), WORDS_AT);
+			np_help_fill(out, text, fprintf(out, "  %s", how), WORDS_AT);
 		}
 	}
 }
 
 /* Print the brief lines of one group (-1: of all groups), the first one after the title. */
 static void
-print_brief_group(FILE *out, const struct np_help *h, int group, const char *title)
+print_brief_group(FILE *out, const struct np_option_table *t, int group, const char *title)
 {
-	for (size_t i = 0; i < h->count; i++) {
-		if (h->rows[i].brief != NULL && (group < 0 || h->rows[i].group == group)) {
+	for (size_t i = 0; i < t->count; i++) {
+		const struct np_option *o = &t->rows[i];
+
+		if (o->brief != NULL && (group < 0 || o->group == group)) {
 			char arg[48];
 			int used = fprintf(out, "%-*s", BRIEF_AT, title);
 
 			/* There is only room for the letter or the name. */
-			write_argument(&h->rows[i], arg, sizeof(arg));
-			if (h->rows[i].letter != '\0') {
-				used += fprintf(out, "-%c%s", h->rows[i].letter, arg);
+			write_argument(o, arg, sizeof(arg));
+			if (o->letter != '\0') {
+				used += fprintf(out, "-%c%s", o->letter, arg);
 			} else {
-				used += fprintf(out, "--%s%s", h->rows[i].name, arg);
+				used += fprintf(out, "--%s%s", o->name, arg);
 			}
 			fprintf(out, "%*s%s\n", used < BRIEF_WORDS_AT ? BRIEF_WORDS_AT - used : 1,
-				"", h->rows[i].brief);
+				"", o->brief);
 			title = "";
 		}
 	}
 }
 
 void
-np_help_brief(FILE *out, const struct np_help *h, const char *title)
+np_help_brief(FILE *out, const struct np_option_table *t, const char *title)
 {
 	if (title != NULL) {
-		print_brief_group(out, h, -1, title);
+		print_brief_group(out, t, -1, title);
 		return;
 	}
-	for (int g = 0; h->groups[g] != NULL; g++) {
-		print_brief_group(out, h, g, h->groups[g]);
+	for (int g = 0; t->groups[g] != NULL; g++) {
+		print_brief_group(out, t, g, t->groups[g]);
+	}
+}
+
+/* How the option takes its argument. */
+static const char *
+doc_argument(const struct np_option *o)
+{
+	if (o->arg == NULL || o->kind == NP_OPT_FLAG || o->kind == NP_OPT_PLAIN) {
+		return "none";
+	}
+	return is_optional(o) ? "may" : o->kind == NP_OPT_MAYBE ? "glued" : "needs";
+}
+
+/* The range of a number, unless the argument's name tells it; "" if there is none. */
+static void
+doc_range(const struct np_option *o, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (!np_option_is_number(o) || o->arg == NULL || strchr(o->arg, '|') != NULL ||
+	    (o->min == 0 && o->max == 0)) {
+		return;
+	}
+	if (o->max >= INT32_MAX) {
+		snprintf(out, size, "at least %" PRId64, o->min);
+	} else {
+		snprintf(out, size, "%" PRId64 " to %" PRId64, o->min, o->max);
+	}
+}
+
+void
+np_doc_table(FILE *out, const char *name, const struct np_option_table *t)
+{
+	const char *const *titles = t->scopes != NULL ? t->scopes : t->groups;
+
+	fprintf(out, "table\t%s\n", name);
+	for (size_t i = 0; titles[i] != NULL; i++) {
+		fprintf(out, "%s\t%s\n", t->scopes != NULL ? "scope" : "group", titles[i]);
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		const struct np_option *o = &t->rows[i];
+		char range[64];
+
+		doc_range(o, range, sizeof(range));
+		fprintf(out, "row\t%.1s\t%s\t%s\t%s\t%s\t%u\t%s\n", &o->letter,
+			o->name != NULL ? o->name : "", doc_argument(o),
+			o->arg != NULL ? o->arg : "", range,
+			t->scopes != NULL ? o->scope : (unsigned)o->group, o->help);
+	}
+}
+
+void
+np_doc_list(FILE *out, const char *name, const char *(*at)(size_t i))
+{
+	fprintf(out, "list\t%s\n", name);
+	for (size_t i = 0; at(i) != NULL; i++) {
+		fprintf(out, "item\t%s\n", at(i));
 	}
 }

@@ -203,30 +203,30 @@ struct grammar {
 };
 
 static void
-make_grammar(const struct np_option *table, size_t count, unsigned scope, struct grammar *g)
+make_grammar(const struct np_option_table *t, unsigned scope, struct grammar *g)
 {
 	size_t n = 0, names = 0;
 
 	memset(g, 0, sizeof(*g));
 	g->letters[n++] = ':'; /* return ':' for a missing argument, '?' for an unknown option */
-	for (size_t i = 0; i < count && i < MAX_OPTIONS; i++) {
-		bool arg = takes_argument(&table[i]);
+	for (size_t i = 0; i < t->count && i < MAX_OPTIONS; i++) {
+		const struct np_option *o = &t->rows[i];
+		bool arg = takes_argument(o);
 
-		if (!np_option_in(&table[i], scope)) {
+		if (!np_option_in(o, scope)) {
 			continue;
 		}
-		if (table[i].letter != '\0') {
-			g->letters[n++] = table[i].letter;
+		if (o->letter != '\0') {
+			g->letters[n++] = o->letter;
 			if (arg) {
 				g->letters[n++] = ':';
 			}
 		}
-		if (table[i].name != NULL) {
-			g->names[names].name = table[i].name;
-			g->names[names].has_arg = arg ? required_argument
-						  : table[i].kind == NP_OPT_MAYBE
-						      ? optional_argument
-						      : no_argument;
+		if (o->name != NULL) {
+			g->names[names].name = o->name;
+			g->names[names].has_arg = arg                       ? required_argument
+						  : o->kind == NP_OPT_MAYBE ? optional_argument
+									    : no_argument;
 			g->names[names++].val = LONG_ONLY + (int)i;
 		}
 	}
@@ -234,14 +234,14 @@ make_grammar(const struct np_option *table, size_t count, unsigned scope, struct
 
 /* The row of what getopt_long(3) returned or put into optopt (0: an unknown name), or NULL. */
 static const struct np_option *
-row_of(const struct np_option *table, size_t count, unsigned scope, int c)
+row_of(const struct np_option_table *t, unsigned scope, int c)
 {
 	if (c >= LONG_ONLY) {
-		return &table[c - LONG_ONLY];
+		return &t->rows[c - LONG_ONLY];
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (table[i].letter == c && c != '\0' && np_option_in(&table[i], scope)) {
-			return &table[i];
+	for (size_t i = 0; i < t->count; i++) {
+		if (t->rows[i].letter == c && c != '\0' && np_option_in(&t->rows[i], scope)) {
+			return &t->rows[i];
 		}
 	}
 	return NULL;
@@ -390,17 +390,17 @@ take_next(const struct np_option *o, int argc, char **argv)
 }
 
 int
-np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc, char **argv,
-		 void *ctx, struct np_option_notes *notes, struct np_err *err)
+np_options_parse(const struct np_option_table *t, unsigned scope, int argc, char **argv, void *ctx,
+		 struct np_option_notes *notes, struct np_err *err)
 {
 	struct grammar g;
 	int c, rc;
 
-	make_grammar(table, count, scope, &g);
+	make_grammar(t, scope, &g);
 	optind = 0; /* glibc and musl: start anew */
 	opterr = 0;
 	while ((c = getopt_long(argc, argv, g.letters, g.names, NULL)) != -1) {
-		const struct np_option *o = row_of(table, count, scope, c == ':' ? optopt : c);
+		const struct np_option *o = row_of(t, scope, c == ':' ? optopt : c);
 		const char *arg;
 
 		if (o == NULL && notes != NULL && notes->skip_unknown && optopt > 0 &&

@@ -88,6 +88,15 @@ struct np_option {
 #define NP_OPT_ROW(l, n, k, a, h)                                                                  \
 	.letter = (l), .name = (n), .kind = NP_OPT_##k, .arg = (a), .help = (h)
 
+/* The options of a program, or those of its tests. */
+struct np_option_table {
+	const struct np_option *rows;
+	size_t count;
+	const char *const *groups; /* titles by a row's group, NULL after the last */
+	const char *const *scopes; /* what the bits of a row's scope mean; NULL: there are none */
+};
+#define NP_OPT_TABLE(list) .rows = (list), .count = sizeof(list) / sizeof((list)[0])
+
 /* What a parser reports beside values and an error. */
 enum { NP_OPT_GIVEN = 64 };
 struct np_option_notes {
@@ -127,8 +136,8 @@ int np_pair_split(const char *arg, struct np_pair *out, struct np_err *err);
  * accepts (below), and arguments gone astray, are read as netperf does, and *notes tells what was
  * ignored. notes NULL: they are errors.
  */
-int np_options_parse(const struct np_option *table, size_t count, unsigned scope, int argc,
-		     char **argv, void *ctx, struct np_option_notes *notes, struct np_err *err);
+int np_options_parse(const struct np_option_table *t, unsigned scope, int argc, char **argv,
+		     void *ctx, struct np_option_notes *notes, struct np_err *err);
 
 /* Set a value as if the option were on the command line: for setters that extend a kind. */
 int np_option_set(const struct np_option *o, const char *arg, void *ctx, struct np_err *err);

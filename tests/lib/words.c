@@ -56,8 +56,7 @@ assert_whole(const struct np_option *o)
 
 /* Without its argument an option that takes one is named; the other ones are not asked. */
 static void
-assert_missing_argument_named(const struct np_option *table, size_t count,
-			      const struct np_option *o, void *ctx)
+assert_missing_argument_named(const struct np_option_table *t, const struct np_option *o, void *ctx)
 {
 	char line[] = "-?", want[64];
 	struct words w;
@@ -70,8 +69,7 @@ assert_missing_argument_named(const struct np_option *table, size_t count,
 	line[1] = o->letter;
 	snprintf(want, sizeof(want), "-%c: needs an argument (%s)", o->letter, o->arg);
 	words_split(&w, line);
-	assert_int_equal(np_options_parse(table, count, o->scope, w.count, w.at, ctx, NULL, &err),
-			 NP_EUSAGE);
+	assert_int_equal(np_options_parse(t, o->scope, w.count, w.at, ctx, NULL, &err), NP_EUSAGE);
 	assert_string_equal(err.msg, want);
 }
 
@@ -92,43 +90,41 @@ join_lines(char *text)
 }
 
 static void
-assert_printed(const struct np_option *table, size_t count, const char *const *groups)
+assert_printed(const struct np_option_table *t)
 {
-	const struct np_help help = { .rows = table, .count = count, .groups = groups };
-	char *text = WRITTEN(out, np_help_print(out, &help));
+	char *text = WRITTEN(out, np_help_print(out, t, 0, NULL, NULL));
 
 	join_lines(text);
-	for (size_t i = 0; i < count; i++) {
-		fail_if(strstr(text, table[i].help) == NULL, "no '%s' in the usage text",
-			table[i].help);
+	for (size_t i = 0; i < t->count; i++) {
+		fail_if(strstr(text, t->rows[i].help) == NULL, "no '%s' in the usage text",
+			t->rows[i].help);
 	}
 	free(text);
 }
 
 void
-assert_table_in_order(const struct np_option *table, size_t count, const char *const *groups,
-		      void *ctx)
+assert_table_in_order(const struct np_option_table *t, void *ctx)
 {
 	/* The parser's grammar has room for that many. */
-	assert_in_range(count, 1, 160);
-	for (size_t i = 0; i < count; i++) {
-		assert_whole(&table[i]);
-		assert_unique(table, i);
-		assert_missing_argument_named(table, count, &table[i], ctx);
+	assert_in_range(t->count, 1, 160);
+	for (size_t i = 0; i < t->count; i++) {
+		assert_whole(&t->rows[i]);
+		assert_unique(t->rows, i);
+		assert_missing_argument_named(t, &t->rows[i], ctx);
 	}
-	assert_printed(table, count, groups);
+	assert_printed(t);
 }
 
 void
-assert_groups(const struct np_option *table, size_t count, const char *const *groups)
+assert_groups(const struct np_option_table *t)
 {
 	int known = 0;
 
-	while (groups[known] != NULL) {
+	while (t->groups[known] != NULL) {
 		known++;
 	}
-	for (size_t i = 0; i < count; i++) {
-		fail_if(table[i].group < 1 || table[i].group >= known, "no group of '%s'",
-			table[i].help);
+	for (size_t i = 0; i < t->count; i++) {
+		fail_if(t->rows[i].group < 1 || t->rows[i].group >= known, "no group of '%s'",
+			t->rows[i].help);
 	}
 }

@@ -23,10 +23,9 @@ void words_split(struct words *w, const char *line);
  * a place or a setter for its value, and the usage text shows each row. ctx is what the table
  * fills.
  */
-void assert_table_in_order(const struct np_option *table, size_t count, const char *const *groups,
-			   void *ctx);
+void assert_table_in_order(const struct np_option_table *t, void *ctx);
 
 /* Each row has one of the groups, and not the first, which is for rows without. */
-void assert_groups(const struct np_option *table, size_t count, const char *const *groups);
+void assert_groups(const struct np_option_table *t);
 
 #endif

@@ -67,20 +67,20 @@ TEST(the_tables_are_in_order)
 
 	parsed("");
 	memset(&cli, 0, sizeof(cli));
-	assert_table_in_order(np_global_options, np_global_options_count, np_global_groups, &cli);
-	assert_table_in_order(np_test_options, np_test_options_count, np_test_groups, &cli);
+	assert_table_in_order(&np_global_options, &cli);
+	assert_table_in_order(&np_test_options, &cli);
 }
 
 static void
-assert_letters(const struct np_option *table, size_t count, const char *letters)
+assert_letters(const struct np_option_table *t, const char *letters)
 {
 	for (; *letters != '\0'; letters++) {
 		size_t n = 0;
 
-		while (n < count && table[n].letter != *letters) {
+		while (n < t->count && t->rows[n].letter != *letters) {
 			n++;
 		}
-		assert_in_range(n, 0, count - 1);
+		assert_in_range(n, 0, t->count - 1);
 	}
 }
 
@@ -90,14 +90,14 @@ TEST(every_letter_of_netperfs_is_known)
 	static const char global[] = "46aAbBcCdDfFhHiIjkKlLnNoOpPrsStTvVwWyYZ";
 	static const char test[] = "46abBcCdDefFgGhHiIjkKlLmMnNoOpPqrRsStTuUVwWz";
 
-	assert_letters(np_global_options, np_global_options_count, global);
-	assert_letters(np_test_options, np_test_options_count, test);
+	assert_letters(&np_global_options, global);
+	assert_letters(&np_test_options, test);
 }
 
 TEST(every_option_has_a_group)
 {
-	assert_groups(np_global_options, np_global_options_count, np_global_groups);
-	assert_groups(np_test_options, np_test_options_count, np_test_groups);
+	assert_groups(&np_global_options);
+	assert_groups(&np_test_options);
 }
 
 /* What a help text says; free() it. */
@@ -233,15 +233,15 @@ TEST(no_option_of_a_test_is_kept_back)
 			all[count++] = test_help(line);
 		}
 	}
-	for (size_t o = 0; o < np_test_options_count; o++) {
+	for (size_t o = 0; o < np_test_options.count; o++) {
 		char how[NP_HELP_HOW];
 		size_t i = 0;
 
-		np_help_how(&np_test_options[o], how);
+		np_help_how(&np_test_options.rows[o], how);
 		while (i < count && !has_row(all[i], how)) {
 			i++;
 		}
-		fail_if(i == count && np_test_options[o].needs != NP_FOR_NONE,
+		fail_if(i == count && np_test_options.rows[o].needs != NP_FOR_NONE,
 			"%s: in no test's help", how);
 	}
 	while (count > 0) {

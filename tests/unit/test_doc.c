@@ -2,7 +2,7 @@
  * What manual pages and completions are made of: a small table whose every line is known, and that
  * no row of the programs' own tables is left out.
  */
-#include "opt/doc.h"
+#include "opt/help.h"
 
 #include "cli/args.h"
 #include "netserver/args.h"
@@ -49,25 +49,17 @@ colour_at(size_t i)
 	return colours[i];
 }
 
-static const struct np_doc_table tables[] = {
-	{ "part", rows, LEN(rows), scopes, NULL },
-	{ "paths", paths, LEN(paths), NULL, groups },
-};
-static const struct np_doc_list lists[] = { { "colours", colour_at } };
-static const struct np_doc doc = { "thing 1.2", tables, LEN(tables), lists, LEN(lists) };
-
-static char *
-printed(const struct np_doc *d)
-{
-	return WRITTEN(out, assert_int_equal(np_doc_print(d, out), 0));
-}
-
 TEST(tables_and_lists_are_lines_of_columns)
 {
-	FREED_BY(free_memory) char *text = printed(&doc);
+	static const struct np_option_table part = { NP_OPT_TABLE(rows), .groups = groups,
+						     .scopes = scopes };
+	static const struct np_option_table others = { NP_OPT_TABLE(paths), .groups = groups };
+	FREED_BY(free_memory)
+	char *text =
+	    WRITTEN(out, np_doc_table(out, "part", &part); np_doc_table(out, "paths", &others);
+		    np_doc_list(out, "colours", colour_at));
 
-	assert_string_equal(text, "package\tthing 1.2\n"
-				  "table\tpart\n"
+	assert_string_equal(text, "table\tpart\n"
 				  "scope\todd tests\n"
 				  "scope\teven tests\n"
 				  "row\tn\tnumber\tneeds\tn\t1 to 9\t1\ta -n 5-9\n"
@@ -90,15 +82,6 @@ TEST(tables_and_lists_are_lines_of_columns)
 				  "item\tBLUE_1\n");
 }
 
-TEST(full_disks_are_noticed)
-{
-	FILE *to = fopen("/dev/full", "w");
-
-	assert_non_null(to);
-	assert_int_equal(np_doc_print(&doc, to), -1);
-	fclose(to);
-}
-
 /* ---- The programs' own tables ---- */
 
 /* A heading without words is none. */
@@ -106,29 +89,28 @@ TEST(every_scope_has_a_name)
 {
 	size_t names = 0;
 
-	while (np_test_scopes[names] != NULL) {
-		assert_true(np_test_scopes[names++][0] != '\0');
+	while (np_test_options.scopes[names] != NULL) {
+		assert_true(np_test_options.scopes[names++][0] != '\0');
 	}
-	for (size_t i = 0; i < np_test_options_count; i++) {
-		assert_int_equal(np_test_options[i].scope >> names, 0);
+	for (size_t i = 0; i < np_test_options.count; i++) {
+		assert_int_equal(np_test_options.rows[i].scope >> names, 0);
 	}
 }
 
 /* Columns are by tabs: none has one. */
 static void
-every_row_is_there(const struct np_option *table, size_t count)
+every_row_is_there(const struct np_option_table *t)
 {
-	const struct np_doc_table t = { "all", table, count, NULL, NULL };
-	const struct np_doc whole = { "x", &t, 1, NULL, 0 };
-	char *text = printed(&whole), *at = text;
+	char *text = WRITTEN(out, np_doc_table(out, "all", t)), *at = text;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < t->count; i++) {
+		const struct np_option *o = &t->rows[i];
 		char begin[80];
 		size_t tabs = 0;
 
-		snprintf(begin, sizeof(begin), "\nrow\t%.1s\t%s\t", &table[i].letter,
-			 table[i].name != NULL ? table[i].name : "");
-		assert_true(table[i].letter != '\0' || table[i].name != NULL);
+		snprintf(begin, sizeof(begin), "\nrow\t%.1s\t%s\t", &o->letter,
+			 o->name != NULL ? o->name : "");
+		assert_true(o->letter != '\0' || o->name != NULL);
 		at = strstr(at, begin);
 		assert_non_null(at);
 		for (at++; *at != '\n'; at++) {
@@ -142,9 +124,9 @@ every_row_is_there(const struct np_option *table, size_t count)
 
 TEST(no_row_of_the_programs_is_left_out)
 {
-	every_row_is_there(np_global_options, np_global_options_count);
-	every_row_is_there(np_test_options, np_test_options_count);
-	every_row_is_there(ns_options, ns_options_count);
+	every_row_is_there(&np_global_options);
+	every_row_is_there(&np_test_options);
+	every_row_is_there(&ns_options);
 }
 
 TEST_MAIN()

@@ -781,12 +781,12 @@ TEST(each_resource_has_an_option_and_metrics)
 		size_t at = 0;
 
 		assert_int_equal(ns_resource_of(row->why), g);
-		while (at < ns_options_count &&
-		       (ns_options[at].name == NULL ||
-			strcmp(ns_options[at].name, row->option + 2) != 0)) {
+		while (at < ns_options.count &&
+		       (ns_options.rows[at].name == NULL ||
+			strcmp(ns_options.rows[at].name, row->option + 2) != 0)) {
 			at++;
 		}
-		assert_true(at < ns_options_count);
+		assert_true(at < ns_options.count);
 		for (int other = 0; other < g; other++) {
 			assert_string_not_equal(row->metric, ns_resources[other].metric);
 		}

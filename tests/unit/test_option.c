@@ -107,6 +107,8 @@ static const struct np_option table[] = {
 	{ .name = "maybe", .kind = NP_OPT_MAYBE, .arg = "file", .set = note_maybe, .help = "m" },
 };
 
+static const struct np_option_table options = { NP_OPT_TABLE(table) };
+
 /* Parse a command line; x, y and n are -7 before it. Texts stay until the next one. */
 static int
 parse(const char *line, struct values *v, struct np_err *err)
@@ -117,7 +119,7 @@ parse(const char *line, struct values *v, struct np_err *err)
 	*v = (struct values){ .x = -7, .y = -7, .n = -7 };
 	err->code = NP_OK;
 	err->msg[0] = '\0';
-	return np_options_parse(table, LEN(table), 0, w.count, w.at, v, NULL, err);
+	return np_options_parse(&options, 0, w.count, w.at, v, NULL, err);
 }
 
 static struct values
@@ -355,8 +357,8 @@ noted(const char *line, struct values *v)
 	words_split(&w, line);
 	*v = (struct values){ .x = -7, .y = -7, .n = -7 };
 	memset(&notes, 0, sizeof(notes));
-	fail_if(np_options_parse(table, LEN(table), 0, w.count, w.at, v, &notes, &err) != NP_OK,
-		"%s: %s", line, err.msg);
+	fail_if(np_options_parse(&options, 0, w.count, w.at, v, &notes, &err) != NP_OK, "%s: %s",
+		line, err.msg);
 	return notes.len > 0 ? strchr(notes.text, ' ') + 1 : ""; /* behind "netperf: " */
 }
 
@@ -418,12 +420,12 @@ static const struct np_option grouped[] = {
 	  .brief = "as well" },
 };
 static const char *const titles[] = { "None", "First", "Last", NULL };
+static const struct np_option_table listed = { NP_OPT_TABLE(grouped), .groups = titles };
 
 TEST(the_usage_text_has_groups_in_their_order)
 {
-	const struct np_help help = { .rows = grouped, .count = LEN(grouped), .groups = titles };
 	assert_writes(
-	    out, np_help_print(out, &help),
+	    out, np_help_print(out, &listed, 0, NULL, NULL),
 	    "\nFirst:\n"
 	    "  --maybe[=file]                m\n"
 	    "  -n [a-word-that-is-long], --next\n"
@@ -435,9 +437,8 @@ TEST(the_usage_text_has_groups_in_their_order)
 
 TEST(the_short_text_has_a_line_each)
 {
-	const struct np_help help = { .rows = grouped, .count = LEN(grouped), .groups = titles };
-	assert_writes(out, np_help_brief(out, &help, NULL);
-		      np_help_brief(out, &help, "All"),
+	assert_writes(out, np_help_brief(out, &listed, NULL);
+		      np_help_brief(out, &listed, "All"),
 		      "First            -n [a-word-that-is-long] as well\n"
 		      "Last             -a                      short\n"
 		      "All              -a                      short\n"
@@ -446,7 +447,7 @@ TEST(the_short_text_has_a_line_each)
 
 TEST(every_option_has_a_group)
 {
-	assert_groups(ns_options, ns_options_count, ns_groups);
+	assert_groups(&ns_options);
 }
 
 /* ---- The daemon's ---- */
@@ -555,7 +556,7 @@ TEST(the_daemons_table_is_in_order)
 {
 	struct ns_args a;
 
-	assert_table_in_order(ns_options, ns_options_count, ns_groups, &a);
+	assert_table_in_order(&ns_options, &a);
 }
 
 TEST_MAIN()
