@@ -120,7 +120,7 @@ omni_encode_request(struct talk *t)
 	if (p->far.call.fill_file != NULL) {
 		snprintf(m->fill_file, sizeof(m->fill_file), "%.31s", p->far.call.fill_file);
 	}
-	t->echo.asks = !p->transport->connected && m->direction == NP_WD_TRANSMIT;
+	t->echoes = !p->transport->connected && m->direction == NP_WD_TRANSMIT;
 	t->ids = t->ids || p->ids; /* or resets: streams have no ids */
 }
 
@@ -142,7 +142,7 @@ omni_decode_request(struct talk *t)
 		p->near.call.dirty = m->send_dirty_count;
 	}
 	snprintf(p->near.sock.cong, sizeof(p->near.sock.cong), "%s", m->cong_control);
-	p->echo = t->echo.asks;
+	p->echo = t->echoes;
 	p->ids = t->ids;
 	t->rc = np_plan_path(&p->near.call.fill_file, m->fill_file, t->err);
 	p->transport = np_transport_find(m->socket_type, m->protocol);
@@ -182,7 +182,7 @@ omni_encode_response(struct talk *t)
 {
 	t->m.omni_response.flags =
 	    (t->p->nodelay ? NP_WB_NODELAY : 0) | (t->end->place.measure_cpu ? NP_WB_CPU : 0);
-	t->echo.token = t->run->end.token;
+	t->echo = t->run->end.token;
 	t->ids = t->ids || t->run->worker->id.width > 0;
 }
 
@@ -191,7 +191,7 @@ omni_decode_response(struct talk *t)
 {
 	t->far->nodelay = (t->m.omni_response.flags & NP_WB_NODELAY) != 0;
 	t->far->measures_cpu = (t->m.omni_response.flags & NP_WB_CPU) != 0;
-	t->far->token = t->echo.token;
+	t->far->token = t->echo;
 	t->far->ids = t->ids;
 }
 
@@ -343,6 +343,13 @@ test_of(const struct np_dialect *d)
 	return (const struct test *)d;
 }
 
+/* What says t->ids in a message of its kind. */
+static enum np_spare
+ids_word(const struct talk *t)
+{
+	return t->kind == REQUEST ? NP_IDS_ASKED : NP_IDS_GRANTED;
+}
+
 /* Encode a message, and what only our programs find in bytes that netperf leaves unused. */
 static void
 encode(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, uint8_t *frame)
@@ -355,14 +362,16 @@ encode(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, 
 		test->write[t->kind](t);
 	}
 	np_frame_put(frame, &head, test->layout[t->kind], &t->m);
-	np_echo_put(frame, &t->echo);
 	if (t->tokens) {
 		np_token_put(frame + NP_TOKEN_AT,
 			     t->kind == REQUEST ? NP_TOKEN_WANTED : NP_TOKEN_GIVEN,
 			     t->kind == REQUEST ? NULL : &t->token);
 	}
 	if (t->ids) {
-		np_ids_word_put(frame, t->kind != REQUEST);
+		np_spare_put(frame + NP_SPARE_AT, ids_word(t), 0);
+	} else if (t->echoes || t->echo != 0) {
+		np_spare_put(frame + NP_SPARE_AT, t->echoes ? NP_ECHO_ASKED : NP_ECHO_NAMED,
+			     t->echo);
 	}
 }
 
@@ -370,16 +379,21 @@ encode(const struct np_dialect *d, struct talk *t, uint32_t code, int32_t word, 
 static int
 decode(struct talk *t, const struct test *test, const uint8_t *frame, struct np_err *err)
 {
+	enum np_spare spare;
+	uint64_t token;
+
 	if (np_frame_get(frame, test->layout[t->kind], &t->m, err) != NP_OK) {
 		return err->code;
 	}
 	t->code = test->dialect.code;
 	t->reads = true;
 	t->err = err;
-	np_echo_get(frame, &t->echo);
+	spare = np_spare_get(frame + NP_SPARE_AT, &token);
+	t->echoes = spare == NP_ECHO_ASKED;
+	t->echo = spare == NP_ECHO_NAMED ? token : 0;
+	t->ids = spare == ids_word(t);
 	t->tokens = np_token_get(frame + NP_TOKEN_AT, NP_TOKEN_SIZE, &t->token) ==
 		    (t->kind == REQUEST ? NP_TOKEN_WANTED : NP_TOKEN_GIVEN);
-	t->ids = np_ids_word_get(frame, t->kind != REQUEST);
 	test->pass[t->kind](t);
 	if (test->read[t->kind] != NULL) {
 		test->read[t->kind](t);

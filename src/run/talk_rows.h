@@ -111,9 +111,11 @@ struct talk {
 	enum kind kind;
 	bool reads; /* decoding: the message to what it means; else the other way */
 	union message m;
-	struct np_echo echo; /* beside the message, in OMNI */
-	bool ids;            /* request ids, or streams that end by a reset */
-	bool tokens;         /* wanted, or given */
+	/* Beside the message, in OMNI: */
+	bool echoes;   /* the client will echo a token, */
+	uint64_t echo; /* which the daemon names; 0: none */
+	bool ids;      /* request ids, or streams that end by a reset */
+	bool tokens;   /* wanted, or given */
 	struct np_token token;
 
 	/* For the expressions of rows, see talk.def. Encoding changes none of them. */

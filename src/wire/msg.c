@@ -40,76 +40,36 @@ words_layout(struct np_wire *w, const char *field, uint32_t *words, size_t count
 #include "wire/messages.def"
 
 /*
- * An offset behind all fields of OMNI. Programs may leave parts of an earlier message there, but
- * only a long passphrase reaches so far, and two of its words would have to equal those below.
+ * NP_SPARE_AT is behind all fields of OMNI. Programs may leave parts of an earlier message there,
+ * but only a long passphrase reaches so far, and two of its words would have to equal these.
  */
-enum { ECHO_AT = 600 };
-#define ECHO_MAGIC 0x504c4543U /* "PLEC" */
-#define ECHO_ASKS 0x81f0e05dU
-#define ECHO_GIVES 0x81f0e05eU
-#define IDS_ASKS 0x81f0e05fU
-#define IDS_GIVES 0x81f0e060U
+#define SPARE_MAGIC 0x504c4543U /* "PLEC" */
+#define SPARE_FIRST 0x81f0e05dU /* NP_ECHO_ASKED; the others follow */
 
-/* Write one of these words, with its magic and a token (0: none). */
-static void
-spare_put(uint8_t bytes[NP_ECHO_SIZE], uint32_t kind, uint64_t token)
+void
+np_spare_put(uint8_t bytes[NP_ECHO_SIZE], enum np_spare what, uint64_t token)
 {
-	uint32_t words[4] = { ECHO_MAGIC, kind, (uint32_t)(token >> 32), (uint32_t)token };
+	uint32_t words[] = { SPARE_MAGIC, SPARE_FIRST + (what - NP_ECHO_ASKED),
+			     (uint32_t)(token >> 32), (uint32_t)token };
 	struct np_wire w;
 
 	np_wire_write_to(&w, bytes, NP_ECHO_SIZE);
 	words_layout(&w, "echo", words, 4);
 }
 
-/* The kind of word that a message has at ECHO_AT (ECHO_ASKS...), with its token; 0: none. */
-static uint32_t
-spare_get(const uint8_t frame[NP_FRAME_SIZE], uint64_t *token)
+enum np_spare
+np_spare_get(const uint8_t bytes[NP_ECHO_SIZE], uint64_t *token)
 {
-	uint32_t words[4];
+	uint32_t words[4], after;
 	struct np_wire w;
 
-	np_wire_read_from(&w, frame + ECHO_AT, NP_ECHO_SIZE);
+	np_wire_read_from(&w, bytes, NP_ECHO_SIZE);
 	words_layout(&w, "echo", words, 4);
 	*token = (uint64_t)words[2] << 32 | words[3];
-	return words[0] == ECHO_MAGIC ? words[1] : 0;
-}
-
-void
-np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo)
-{
-	if (echo->asks || echo->token != 0) {
-		spare_put(frame + ECHO_AT, echo->asks ? ECHO_ASKS : ECHO_GIVES, echo->token);
-	}
-}
-
-void
-np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo)
-{
-	uint64_t token;
-	uint32_t kind = spare_get(frame, &token);
-
-	echo->asks = kind == ECHO_ASKS;
-	echo->token = kind == ECHO_GIVES ? token : 0;
-}
-
-void
-np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants)
-{
-	spare_put(frame + ECHO_AT, grants ? IDS_GIVES : IDS_ASKS, 0);
-}
-
-bool
-np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants)
-{
-	uint64_t none;
-
-	return spare_get(frame, &none) == (grants ? IDS_GIVES : IDS_ASKS);
-}
-
-void
-np_echo_datagram(uint64_t token, uint8_t bytes[NP_ECHO_SIZE])
-{
-	spare_put(bytes, ECHO_GIVES, token);
+	after = words[1] - SPARE_FIRST;
+	return words[0] == SPARE_MAGIC && after <= NP_IDS_GRANTED - NP_ECHO_ASKED
+		   ? (enum np_spare)(NP_ECHO_ASKED + after)
+		   : NP_SPARE_NONE;
 }
 
 void

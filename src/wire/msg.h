@@ -99,31 +99,19 @@ enum { NP_UNIX_PATH_MAX = 32 }; /* bytes of a socket's path in a message, its NU
 #define NP_WHY_MAGIC 0x504c5721U /* "PLW!" */
 
 /*
- * In unused bytes of OMNI: a client that will receive datagrams offers to echo a token; a daemon
- * that names one sends no data before the echo, NP_ECHO_SIZE bytes from the client's data socket.
+ * What our programs say in unused bytes of OMNI. A client that will receive datagrams offers to
+ * echo a token; a daemon that names one sends no data before the echo: the same bytes, from the
+ * client's data socket. Or a client asks for ids in requests and responses (bench/ids.h); in a
+ * stream of a connection, for resets to be no failure (np_plan_may_reset()).
  */
-struct np_echo {
-	bool asks;      /* request */
-	uint64_t token; /* response; 0: none */
-};
-enum { NP_ECHO_SIZE = 16 };
+enum np_spare { NP_SPARE_NONE, NP_ECHO_ASKED, NP_ECHO_NAMED, NP_IDS_ASKED, NP_IDS_GRANTED };
 
-/*
- * In the same bytes a client asks for ids in requests and responses (bench/ids.h) or, in a stream
- * of a connection, for resets to be no failure (np_plan_may_reset()). grants: the daemon's consent.
- */
-void np_ids_word_put(uint8_t frame[NP_FRAME_SIZE], bool grants);
-bool np_ids_word_get(const uint8_t frame[NP_FRAME_SIZE], bool grants);
+/* Offsets in OMNI messages: of these, and of what asks for or gives another token (token.h). */
+enum { NP_ECHO_SIZE = 16, NP_SPARE_AT = 600, NP_TOKEN_AT = 616 };
 
-/* Add an echo to a frame already written, if it asks or names a token; read that of a frame. */
-void np_echo_put(uint8_t frame[NP_FRAME_SIZE], const struct np_echo *echo);
-void np_echo_get(const uint8_t frame[NP_FRAME_SIZE], struct np_echo *echo);
-
-/* The offset in OMNI messages at which a token is asked for and given (wire/token.h). */
-enum { NP_TOKEN_AT = 616 };
-
-/* The datagram that echoes the token. */
-void np_echo_datagram(uint64_t token, uint8_t bytes[NP_ECHO_SIZE]);
+/* Write, or read, one of them with a token; 0: none. */
+void np_spare_put(uint8_t bytes[NP_ECHO_SIZE], enum np_spare what, uint64_t token);
+enum np_spare np_spare_get(const uint8_t bytes[NP_ECHO_SIZE], uint64_t *token);
 
 /* Reads *m, the struct a layout is named after, from w or writes it; w keeps the first misfit. */
 typedef void np_layout(struct np_wire *w, void *m);

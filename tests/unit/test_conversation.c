@@ -817,7 +817,7 @@ stream_among_strangers(int fd)
 	client = loopback(scene.family, (uint16_t)asked.netperf_port);
 	interfere(scene.others[1], &client, 100);
 	np_frame_put(frame, &head, np_omni_response_layout, &m);
-	np_echo_put(frame, &(struct np_echo){ .token = 4711 });
+	np_spare_put(frame + NP_SPARE_AT, NP_ECHO_NAMED, 4711);
 	put_bytes(fd, frame, sizeof(frame));
 	assert_int_equal(take_datagram(&client), NP_ECHO_SIZE);
 	interfere(scene.others[0], &client, 100);

@@ -786,7 +786,7 @@ TEST(nothing_is_sent_before_all_flows_have_asked)
 	server_params(&e.plan, &client);
 	end_open(&e);
 	e.run.end.token = 4711;
-	np_echo_datagram(4711, token);
+	np_spare_put(token, NP_ECHO_NAMED, 4711);
 	for (int i = 0; i < 2; i++) {
 		struct np_addr at, mine;
 

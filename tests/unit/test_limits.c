@@ -824,20 +824,20 @@ ask_with_echo(struct session *s, uint16_t port, struct np_addr *data)
 	struct np_omni_request request = udp_receiver(port);
 	struct np_head head = { .code = NP_OMNI, .word = -1 };
 	struct np_omni_response m;
-	struct np_echo echo = { .asks = true };
+	uint64_t token;
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 
 	np_frame_put(frame, &head, np_omni_request_layout, &request);
-	np_echo_put(frame, &echo);
+	np_spare_put(frame + NP_SPARE_AT, NP_ECHO_ASKED, 0);
 	assert_true(put_bytes(s->fd, frame, sizeof(frame)));
 	assert_true(get_bytes(s->fd, frame, sizeof(frame)));
 	assert_int_equal(np_frame_head(frame).word, 0);
 	assert_int_equal(np_frame_get(frame, np_omni_response_layout, &m, &err), NP_OK);
-	np_echo_get(frame, &echo);
-	assert_true(echo.token != 0);
+	assert_int_equal(np_spare_get(frame + NP_SPARE_AT, &token), NP_ECHO_NAMED);
+	assert_true(token != 0);
 	*data = loopback(AF_INET, (uint16_t)m.data_port);
-	return echo.token;
+	return token;
 }
 
 static void
@@ -845,7 +845,7 @@ send_token(int fd, uint64_t token, const struct np_addr *to)
 {
 	uint8_t bytes[NP_ECHO_SIZE];
 
-	np_echo_datagram(token, bytes);
+	np_spare_put(bytes, NP_ECHO_NAMED, token);
 	assert_int_equal(
 	    sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)&to->sa, to->len),
 	    sizeof(bytes));

@@ -337,7 +337,7 @@ TEST(an_echo_is_promised_where_datagrams_are_to_come)
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_plan p, q;
 	struct np_err err;
-	struct np_echo echo;
+	uint64_t token;
 	int asked = 0;
 	bool shows;
 
@@ -352,8 +352,8 @@ TEST(an_echo_is_promised_where_datagrams_are_to_come)
 			p.role = role;
 			run.end.local = loopback(AF_INET, 4711);
 			np_dialect(NP_OMNI)->encode_request(np_dialect(NP_OMNI), &p, &run, frame);
-			np_echo_get(frame, &echo);
-			assert_int_equal(echo.asks, should);
+			assert_int_equal(np_spare_get(frame + NP_SPARE_AT, &token) == NP_ECHO_ASKED,
+					 should);
 			/* And who can show a token that he would. */
 			shows = np_token_get(frame + NP_TOKEN_AT, NP_TOKEN_SIZE, NULL) ==
 				NP_TOKEN_WANTED;
@@ -400,7 +400,7 @@ TEST(a_token_comes_with_the_response)
 		assert_true(far.token == tokens[i]);
 		assert_int_equal(far.tokens, terms.tokens);
 		assert_true(!far.tokens || np_token_is(&far.token_shown, &terms.token));
-		np_echo_datagram(tokens[i], datagram);
+		np_spare_put(datagram, NP_ECHO_NAMED, tokens[i]);
 		assert_memory_not_equal(datagram, other, sizeof(other));
 		memcpy(other, datagram, sizeof(other));
 	}

@@ -74,7 +74,7 @@ await_echo(struct np_run *run, struct np_conn *c, struct np_err *err)
 {
 	uint8_t wanted[NP_ECHO_SIZE], datagram[NP_ECHO_SIZE + 1];
 
-	np_echo_datagram(run->end.token, wanted);
+	np_spare_put(wanted, NP_ECHO_NAMED, run->end.token);
 	while (!np_stopped(run->stop)) {
 		struct np_addr peer = { .len = sizeof(peer.sa) };
 		ssize_t n = recvfrom(c->fd, datagram, sizeof(datagram), 0,
@@ -120,7 +120,7 @@ send_echoes(struct np_run *run, struct pollfd *waits, struct np_err *err)
 	socklen_t len = connected ? 0 : run->end.peer.len;
 	uint8_t token[NP_ECHO_SIZE];
 
-	np_echo_datagram(run->end.token, token);
+	np_spare_put(token, NP_ECHO_NAMED, run->end.token);
 	while (!np_stopped(run->stop)) {
 		for (uint32_t i = 0; i < run->conns; i++) {
 			if (sendto(waits[i].fd, token, sizeof(token), MSG_NOSIGNAL, to, len) < 0 &&
