@@ -1,5 +1,6 @@
 #include "wire/wire.h"
 
+#include <arpa/inet.h>
 #include <string.h>
 
 void
@@ -26,14 +27,14 @@ reading(const struct np_wire *w)
 	return w->in != NULL;
 }
 
-/* Keep the first misfit, with the field at the cursor. */
+/* Keep the first misfit, with the field that begins at an offset. */
 static void
-note_misfit(struct np_wire *w, enum np_misfit misfit, const char *field)
+note_misfit(struct np_wire *w, enum np_misfit misfit, const char *field, size_t at)
 {
 	if (w->misfit == NP_FITS) {
 		w->misfit = misfit;
 		w->misfit_field = field;
-		w->misfit_at = w->at;
+		w->misfit_at = at;
 	}
 }
 
@@ -44,7 +45,7 @@ has_room(struct np_wire *w, const char *field, size_t n)
 	if (n <= np_wire_left(w)) {
 		return true;
 	}
-	note_misfit(w, NP_NO_ROOM, field);
+	note_misfit(w, NP_NO_ROOM, field, w->at);
 	/* A later, smaller field must not land where this one belongs. */
 	w->at = w->size;
 	return false;
@@ -138,75 +139,6 @@ np_wire_f64(struct np_wire *w, const char *field, double *v)
 	}
 }
 
-/* Copy a text of a field of `size` bytes: cut if it has no NUL, with zeros after it. */
-static void
-copy_text(struct np_wire *w, const char *field, char *to, const char *from, size_t size)
-{
-	size_t len = strnlen(from, size);
-
-	if (len == size) {
-		note_misfit(w, NP_NO_END, field);
-		len = size - 1;
-	}
-	memcpy(to, from, len);
-	memset(to + len, 0, size - len);
-}
-
-void
-np_wire_text(struct np_wire *w, const char *field, char *text, size_t size)
-{
-	if (!has_room(w, field, size) || size == 0) {
-		if (reading(w)) {
-			memset(text, 0, size);
-		}
-		return;
-	}
-	if (reading(w)) {
-		copy_text(w, field, text, (const char *)(w->in + w->at), size);
-	} else {
-		copy_text(w, field, (char *)(w->out + w->at), text, size);
-	}
-	w->at += size;
-}
-
-void
-np_wire_text4(struct np_wire *w, const char *field, char *text, size_t size)
-{
-	size_t groups = size / 4, at = w->at;
-	uint8_t native[NP_TEXT4_MAX] = { 0 };
-	struct np_wire plain;
-
-	if (!has_room(w, field, size) || size > sizeof(native)) {
-		if (reading(w)) {
-			memset(text, 0, size);
-		}
-		return;
-	}
-	/* `native` holds the text, `plain` is a cursor over it, and w has its words. */
-	if (reading(w)) {
-		for (size_t i = 0; i < groups; i++) {
-			uint32_t word = get_word(w);
-
-			memcpy(native + 4 * i, &word, sizeof(word));
-		}
-		np_wire_read_from(&plain, native, size);
-	} else {
-		np_wire_write_to(&plain, native, size);
-	}
-	np_wire_text(&plain, field, text, size);
-	for (size_t i = 0; !reading(w) && i < groups; i++) {
-		uint32_t word;
-
-		memcpy(&word, native + 4 * i, sizeof(word));
-		put_word(w, word);
-	}
-	if (plain.misfit != NP_FITS && w->misfit == NP_FITS) {
-		w->misfit = plain.misfit;
-		w->misfit_field = field;
-		w->misfit_at = at;
-	}
-}
-
 void
 np_wire_bytes(struct np_wire *w, const char *field, uint8_t *bytes, size_t n)
 {
@@ -220,6 +152,57 @@ np_wire_bytes(struct np_wire *w, const char *field, uint8_t *bytes, size_t n)
 		memcpy(w->out + w->at, bytes, n);
 	}
 	w->at += fits ? n : 0;
+}
+
+/* Reverse the bytes of each word, between this machine's order and the wire's. */
+static void
+swap_words(char *text, size_t size)
+{
+	uint32_t word;
+
+	for (size_t i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
+		memcpy(&word, text + i, sizeof(word));
+		word = htonl(word);
+		memcpy(text + i, &word, sizeof(word));
+	}
+}
+
+/* Pass the bytes, then cut the text where they went to if it has no NUL, and clear what follows. */
+static void
+pass_text(struct np_wire *w, const char *field, char *text, size_t size, bool in_words)
+{
+	size_t at = w->at, len;
+
+	np_wire_bytes(w, field, (uint8_t *)text, size);
+	if (size == 0 || w->at - at != size) { /* there was no room */
+		return;
+	}
+	if (!reading(w)) {
+		text = (char *)(w->out + at);
+	} else if (in_words) {
+		swap_words(text, size);
+	}
+	len = strnlen(text, size);
+	if (len == size) {
+		note_misfit(w, NP_NO_END, field, at);
+		len = size - 1;
+	}
+	memset(text + len, 0, size - len);
+	if (!reading(w) && in_words) {
+		swap_words(text, size);
+	}
+}
+
+void
+np_wire_text(struct np_wire *w, const char *field, char *text, size_t size)
+{
+	pass_text(w, field, text, size, false);
+}
+
+void
+np_wire_text4(struct np_wire *w, const char *field, char *text, size_t size)
+{
+	pass_text(w, field, text, size, true);
 }
 
 void

@@ -19,8 +19,6 @@ enum np_misfit {
 	NP_NO_END   /* a text without its NUL */
 };
 
-enum { NP_TEXT4_MAX = 64 };
-
 struct np_wire {
 	const uint8_t *in;     /* NULL when writing */
 	uint8_t *out;          /* NULL when reading */
@@ -48,8 +46,8 @@ void np_wire_text(struct np_wire *w, const char *field, char *text, size_t size)
 
 /*
  * Like np_wire_text(), for a text that netperf sends as words in its UNIX domain tests: a little
- * endian sender reverses each group of 4 bytes. `size` is a multiple of 4 up to NP_TEXT4_MAX. Two
- * machines of different byte order can't use it.
+ * endian sender reverses each group of 4 bytes. `size` is a multiple of 4. Two machines of
+ * different byte order can't use it.
  */
 void np_wire_text4(struct np_wire *w, const char *field, char *text, size_t size);
 
