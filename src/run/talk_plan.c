@@ -39,8 +39,6 @@ clamp(int64_t v, int64_t least, int64_t most)
 		(void)m;
 #define NP_T_NUMBER(type, message, tag, name, least, most, absent, note)                           \
 	OF_##message(PASS_##type, NP_C_##type, name, least, most)
-#define NP_T_U64(message, tag, name, note)                                                         \
-	OF_##message(PASS_I64, uint64_t, name, INT64_MIN, INT64_MAX)
 #define NP_T_END(message) }
 #include "wire/plan.def"
 

@@ -8,7 +8,6 @@
 #define NP_T_MESSAGE(message, code, title) static const struct np_tag_row message##_rows[] = {
 #define NP_T_NUMBER(type, message, tag, name, least, most, absent, note)                           \
 	NUMBER(message, tag, NP_TAG_##type, name, least, most, absent)
-#define NP_T_U64(message, tag, name, note) NUMBER(message, tag, NP_TAG_U64, name, 0, 0, 0)
 #define NP_T_TEXT(message, tag, name, room, note) SEVERAL(message, tag, NP_TAG_TEXT, name, room)
 #define NP_T_BYTES(message, tag, name, room, note) SEVERAL(message, tag, NP_TAG_BYTES, name, room)
 #define NP_T_LIST(message, tag, name, room, note) SEVERAL(message, tag, NP_TAG_LIST, name, room)

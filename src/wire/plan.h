@@ -34,7 +34,6 @@ enum {
 /* A struct for each message, as np_plan_message. */
 #define NP_T_MESSAGE(message, code, title) struct np_##message##_message {
 #define NP_T_NUMBER(type, message, tag, name, ...) NP_C_##type name;
-#define NP_T_U64(message, tag, name, note) uint64_t name;
 #define NP_T_TEXT(message, tag, name, room, note) char name[room];
 #define NP_T_BYTES(message, tag, name, room, note)                                                 \
 	struct {                                                                                   \
@@ -55,7 +54,6 @@ enum {
 	struct np_##message##_whole {                                                              \
 		uint8_t head[NP_TAGGED_AT];
 #define NP_T_NUMBER(type, message, tag, name, ...) uint8_t name[8 + sizeof(NP_C_##type)];
-#define NP_T_U64(message, tag, name, ...) uint8_t name[16];
 #define NP_T_TEXT(message, tag, name, room, note) uint8_t name[8 + ((room) + 2) / 4 * 4];
 #define NP_T_BYTES(message, tag, name, room, note) uint8_t name[8 + ((room) + 3) / 4 * 4];
 #define NP_T_LIST(message, tag, name, room, note) uint8_t name[8 + 4 * (room)];

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "wire/wire.h"
 
 size_t
@@ -67,24 +68,17 @@ np_tagged_row(const struct np_tagged *t, uint32_t tag)
 	return NULL;
 }
 
-/* The value of a number, except of kind F64. (A U64 has no bounds to compare with.) */
+/* The value of a number, except of kind F64. */
 static int64_t
 integer_of(const struct np_tag_row *r, const void *member)
 {
-	uint32_t u;
-	int32_t i;
-	int64_t l;
-
 	switch (r->kind) {
 	case NP_TAG_U32:
-		memcpy(&u, member, sizeof(u));
-		return u;
+		return *(const uint32_t *)member;
 	case NP_TAG_I32:
-		memcpy(&i, member, sizeof(i));
-		return i;
+		return *(const int32_t *)member;
 	default:
-		memcpy(&l, member, sizeof(l));
-		return l;
+		return *(const int64_t *)member;
 	}
 }
 
@@ -92,54 +86,31 @@ integer_of(const struct np_tag_row *r, const void *member)
 static size_t
 number_width(const struct np_tag_row *r)
 {
-	switch (r->kind) {
-	case NP_TAG_U32:
-	case NP_TAG_I32:
-		return 4;
-	case NP_TAG_I64:
-	case NP_TAG_U64:
-	case NP_TAG_F64:
-		return 8;
-	default:
-		return 0;
-	}
+	static const size_t widths[] = {
+		[NP_TAG_U32] = 4, [NP_TAG_I32] = 4,  [NP_TAG_I64] = 8,
+		[NP_TAG_F64] = 8, [NP_TAG_LIST] = 0,
+	};
+
+	return widths[r->kind];
 }
 
-static double
-real_of(const void *member)
-{
-	double v;
-
-	memcpy(&v, member, sizeof(v));
-	return v;
-}
-
-/* How many bytes or words a list holds; a count beyond its room is not believed. */
-static uint32_t
-count_of(const struct np_tag_row *r, const void *member)
-{
-	uint32_t n;
-
-	memcpy(&n, member, sizeof(n));
-	return n < r->room ? n : r->room;
-}
-
-/* Bytes of a field in a message; 0: it is absent. */
+/* Bytes of a field in a message; 0: it is absent. A count beyond a list's room is not believed. */
 static size_t
 length_of(const struct np_tag_row *r, const void *member)
 {
+	double real;
+
 	switch (r->kind) {
 	case NP_TAG_F64:
 		/* This form is false for NaN, which is not sent either. */
-		return real_of(member) < (double)r->absent || real_of(member) > (double)r->absent
-			   ? number_width(r)
-			   : 0;
+		real = *(const double *)member;
+		return real < (double)r->absent || real > (double)r->absent ? number_width(r) : 0;
 	case NP_TAG_TEXT:
 		return strnlen(member, r->room - 1);
 	case NP_TAG_BYTES:
-		return count_of(r, member);
+		return np_min(*(const uint32_t *)member, r->room);
 	case NP_TAG_LIST:
-		return sizeof(uint32_t) * count_of(r, member);
+		return sizeof(uint32_t) * np_min(*(const uint32_t *)member, r->room);
 	default:
 		return integer_of(r, member) != r->absent ? number_width(r) : 0;
 	}
@@ -151,40 +122,40 @@ np_tagged_init(const struct np_tagged *t, void *m)
 	memset(m, 0, t->size);
 	for (size_t i = 0; i < t->rows; i++) {
 		const struct np_tag_row *r = &t->row[i];
-		uint32_t word = (uint32_t)r->absent;
-		double real = (double)r->absent;
+		void *member = (uint8_t *)m + r->at;
 
-		memcpy((uint8_t *)m + r->at,
-		       number_width(r) == 4    ? (const void *)&word
-		       : r->kind == NP_TAG_F64 ? (const void *)&real
-					       : &r->absent,
-		       number_width(r));
+		if (r->kind == NP_TAG_F64) {
+			*(double *)member = (double)r->absent;
+		} else if (r->kind == NP_TAG_I64) {
+			*(int64_t *)member = r->absent;
+		} else if (number_width(r) == sizeof(uint32_t)) {
+			*(uint32_t *)member = (uint32_t)r->absent;
+		}
 	}
 }
 
 /* Read a field of `length` bytes into its member, or write it from there, as w reads or writes. */
 static void
-transfer(struct np_wire *w, const struct np_tag_row *r, uint8_t *member, size_t length)
+transfer(struct np_wire *w, const struct np_tag_row *r, void *member, size_t length)
 {
-	uint32_t *count = (uint32_t *)(void *)member;
+	uint32_t *count = member;
 
 	switch (r->kind) {
 	case NP_TAG_U32:
 	case NP_TAG_I32:
-		np_wire_u32(w, r->name, (uint32_t *)(void *)member);
+		np_wire_u32(w, r->name, member);
 		break;
 	case NP_TAG_I64:
-	case NP_TAG_U64:
-		np_wire_u64_hilo(w, r->name, (uint64_t *)(void *)member);
+		np_wire_u64_hilo(w, r->name, member);
 		break;
 	case NP_TAG_F64:
-		np_wire_f64(w, r->name, (double *)(void *)member);
+		np_wire_f64(w, r->name, member);
 		break;
 	case NP_TAG_TEXT:
 		np_wire_bytes(w, r->name, member, length);
 		break;
 	case NP_TAG_BYTES:
-		np_wire_bytes(w, r->name, member + sizeof(*count), length);
+		np_wire_bytes(w, r->name, (uint8_t *)&count[1], length);
 		break;
 	case NP_TAG_LIST:
 		for (size_t i = 0; i < length / sizeof(*count); i++) {
@@ -213,7 +184,7 @@ np_tagged_put_fields(const struct np_tagged *t, const void *m, uint8_t *fields)
 	np_wire_write_to(&w, fields, t->most);
 	for (size_t i = 0; i < t->rows; i++) {
 		const struct np_tag_row *r = &t->row[i];
-		uint8_t *member = (uint8_t *)m + r->at; /* not stored to by a write */
+		void *member = (uint8_t *)m + r->at; /* not stored to by a write */
 		size_t length = length_of(r, member);
 
 		if (length > 0) {
@@ -238,16 +209,12 @@ np_tagged_put(const struct np_tagged *t, const void *m, uint8_t *message)
 static bool
 fits(const struct np_tag_row *r, size_t length)
 {
-	switch (r->kind) {
-	case NP_TAG_TEXT:
-		return length < r->room;
-	case NP_TAG_BYTES:
-		return length <= r->room;
-	case NP_TAG_LIST:
-		return length % sizeof(uint32_t) == 0 && length / sizeof(uint32_t) <= r->room;
-	default:
+	size_t unit = r->kind == NP_TAG_LIST ? sizeof(uint32_t) : 1;
+
+	if (number_width(r) > 0) {
 		return length == number_width(r);
 	}
+	return length % unit == 0 && length / unit + (r->kind == NP_TAG_TEXT) <= r->room;
 }
 
 /* Read a field, which has to fit its row. */
@@ -255,20 +222,28 @@ static int
 get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row *r, void *member,
 	  size_t length, struct np_err *err)
 {
-	uint32_t count = (uint32_t)(r->kind == NP_TAG_LIST ? length / sizeof(count) : length);
-
 	if (!fits(r, length)) {
 		return np_fail(err, NP_EPEER, EINVAL, "%s: %s has %zu bytes", t->name, r->name,
 			       length);
 	}
 	if (r->kind == NP_TAG_TEXT) {
 		memset(member, 0, r->room); /* an earlier field may have filled it */
-	}
-	if (r->kind == NP_TAG_BYTES || r->kind == NP_TAG_LIST) {
-		memcpy(member, &count, sizeof(count));
+	} else if (r->kind == NP_TAG_BYTES) {
+		*(uint32_t *)member = (uint32_t)length;
+	} else if (r->kind == NP_TAG_LIST) {
+		*(uint32_t *)member = (uint32_t)(length / sizeof(uint32_t));
 	}
 	transfer(w, r, member, length);
-	if (r->kind == NP_TAG_U32 || r->kind == NP_TAG_I32 || r->kind == NP_TAG_I64) {
+	if (r->kind == NP_TAG_F64) {
+		double v = *(const double *)member;
+
+		/* This form catches NaN, too. */
+		if (!(v >= (double)r->least && v <= (double)r->most)) {
+			return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %g (%lld to %lld)",
+				       t->name, r->name, v, (long long)r->least,
+				       (long long)r->most);
+		}
+	} else if (number_width(r) > 0) {
 		int64_t v = integer_of(r, member);
 
 		if (v < r->least || v > r->most) {
@@ -276,12 +251,6 @@ get_field(struct np_wire *w, const struct np_tagged *t, const struct np_tag_row 
 				       t->name, r->name, (long long)v, (long long)r->least,
 				       (long long)r->most);
 		}
-	}
-	/* This form catches NaN, too. */
-	if (r->kind == NP_TAG_F64 &&
-	    !(real_of(member) >= (double)r->least && real_of(member) <= (double)r->most)) {
-		return np_fail(err, NP_EPEER, EINVAL, "%s: %s of %g (%lld to %lld)", t->name,
-			       r->name, real_of(member), (long long)r->least, (long long)r->most);
 	}
 	return NP_OK;
 }

@@ -29,7 +29,6 @@ enum np_tag_kind {
 	NP_TAG_U32,
 	NP_TAG_I32,
 	NP_TAG_I64,
-	NP_TAG_U64, /* without bounds */
 	NP_TAG_F64,
 	NP_TAG_TEXT,  /* an array of characters */
 	NP_TAG_BYTES, /* struct { uint32_t count; uint8_t at[]; } */

@@ -45,10 +45,6 @@ fill(const struct np_tag_row *r, uint8_t *member, uint64_t *seed)
 	case NP_TAG_I32:
 		memcpy(member, &word, sizeof(word));
 		break;
-	case NP_TAG_U64:
-		v = (int64_t)next_random(seed);
-		memcpy(member, &v, sizeof(v));
-		break;
 	case NP_TAG_I64:
 		memcpy(member, &v, sizeof(v));
 		break;
@@ -208,9 +204,6 @@ try_bounds(const struct np_tagged *t, const struct np_tag_row *r)
 	int64_t roof = r->kind == NP_TAG_U32 ? UINT32_MAX : word ? INT32_MAX : INT64_MAX;
 	uint8_t frame[ROOM];
 
-	if (r->kind == NP_TAG_U64) {
-		return;
-	}
 	if (r->least > floor) {
 		one_field(frame, t, r->tag, bits_of(r, r->least - 1), word ? 4 : 8);
 		expect_refused(t, frame, r->name);
