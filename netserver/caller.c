@@ -48,7 +48,7 @@ ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
 
 /* Is the first message a greeting (an old client's is too short) that asks for this NP_CAP_*? */
 static bool
-greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello *hello)
+greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello_message *hello)
 {
 	struct np_err ignored;
 
@@ -60,7 +60,7 @@ greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello *hello)
 bool
 ns_wants_capture(const struct ns_caller *c)
 {
-	struct np_hello hello;
+	struct np_hello_message hello;
 
 	return !np_family_of(&c->peer)->is_here && greeting_asks(c, NP_CAP_WIRE, &hello);
 }
@@ -68,7 +68,7 @@ ns_wants_capture(const struct ns_caller *c)
 bool
 ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects)
 {
-	struct np_hello hello;
+	struct np_hello_message hello;
 	bool wants = greeting_asks(c, NP_CAP_LINK, &hello);
 
 	snprintf(device, NP_EXT_DEVICE, "%s", wants ? hello.device : "");

@@ -17,7 +17,7 @@
 #include "run/talk.h"
 #include "wire/auth.h"
 #include "wire/chan.h"
-#include "wire/ext.h"
+#include "wire/plan.h"
 
 /* Where the daemon is, as the user wrote it. */
 struct np_target {
@@ -29,8 +29,9 @@ struct np_target {
 	const char *passphrase;        /* NULL: none is sent */
 	const struct np_auth_key *key; /* to authenticate with; NULL: none */
 	bool nat; /* a NAT is on the path: the proof of the key does not cover addresses */
-	uint32_t silence_s;    /* --silence: how long its kernel may be silent */
-	struct np_hello wants; /* what to ask of a daemon that knows greetings; caps 0: nothing */
+	uint32_t silence_s; /* --silence: how long its kernel may be silent */
+	struct np_hello_message
+	    wants; /* what to ask of a daemon that knows greetings; caps 0: nothing */
 };
 
 /* What a client tells its caller while it works. */
@@ -55,8 +56,9 @@ struct np_client {
 	bool opens_first;                 /* before the gate: its daemon sends at once */
 	bool awaits;          /* makes no data connection before the others have come to the gate */
 	struct np_live *live; /* shows the progress; NULL: nothing does */
-	struct np_hello granted; /* the part of `wants` that the daemon agreed to; caps 0: none */
-	char lacks[512];         /* why the daemon reports nothing beyond results; empty: it does */
+	struct np_hello_message
+	    granted;     /* the part of `wants` that the daemon agreed to; caps 0: none */
+	char lacks[512]; /* why the daemon reports nothing beyond results; empty: it does */
 	uint32_t owed; /* code of the last test's results if they may still come, unneeded; or 0 */
 	bool heard;    /* the daemon has answered once */
 	bool want_far; /* the daemon's own figures are needed, however late they come */

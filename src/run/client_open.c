@@ -223,7 +223,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 
 /* Greet the daemon. NP_EUNSUP if it does not know the greeting; very old ones hang up. */
 static int
-greet(struct np_client *c, const struct np_hello *wants, struct np_err *err)
+greet(struct np_client *c, const struct np_hello_message *wants, struct np_err *err)
 {
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_head head;

@@ -77,7 +77,7 @@ struct group {
  * netperf's, if its messages can describe one flow (else one session is refused).
  */
 static bool
-needs_session_each(const struct np_plan *p, const struct np_hello *granted)
+needs_session_each(const struct np_plan *p, const struct np_hello_message *granted)
 {
 	struct np_plan one = *p;
 
@@ -88,13 +88,13 @@ needs_session_each(const struct np_plan *p, const struct np_hello *granted)
 }
 
 uint32_t
-np_group_sessions(const struct np_plan *p, const struct np_hello *granted)
+np_group_sessions(const struct np_plan *p, const struct np_hello_message *granted)
 {
 	return (p->both ? 2 : 1) * (needs_session_each(p, granted) ? p->flows : 1);
 }
 
 const struct np_engine *
-np_group_engine(const struct np_plan *p, const struct np_hello *granted)
+np_group_engine(const struct np_plan *p, const struct np_hello_message *granted)
 {
 	struct np_plan one = *p;
 
@@ -160,8 +160,8 @@ check_ports(const struct np_plan *p, const struct np_target *t, uint32_t session
 }
 
 int
-np_group_check(const struct np_plan *p, const struct np_target *t, const struct np_hello *granted,
-	       struct np_err *err)
+np_group_check(const struct np_plan *p, const struct np_target *t,
+	       const struct np_hello_message *granted, struct np_err *err)
 {
 	uint32_t sessions = np_group_sessions(p, granted);
 	uint32_t each_way = p->both ? sessions / 2 : sessions;

@@ -49,7 +49,7 @@ serve_calibrate(struct np_chan *c, struct np_err *err)
 static int
 serve_hello(struct np_server *s, struct np_chan *c, struct np_err *err)
 {
-	struct np_hello asked, granted = { .version = NP_EXT_VERSION };
+	struct np_hello_message asked, granted = { .version = NP_EXT_VERSION };
 	uint8_t frame[NP_FRAME_SIZE];
 
 	if (np_hello_get(c->in, &asked, err) != NP_OK) {

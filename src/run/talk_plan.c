@@ -25,6 +25,7 @@ clamp(int64_t v, int64_t least, int64_t most)
 #define PASS_I32(...) PASS_I64(__VA_ARGS__)
 #define PASS_F64(type, name, least, most)                                                          \
 	m->name = fmin(fmax(pass_##name(t, m->name), least), most);
+#define OF_hello(...)
 #define OF_plan(...)
 #define OF_grant(row, ...) row(__VA_ARGS__)
 #define OF_result(row, ...) row(__VA_ARGS__)

@@ -56,14 +56,15 @@ void np_report(const struct np_outcome *out, const struct np_unit *unit, struct 
 enum { NP_SESSIONS_MAX = 1000 };
 
 /* How many sessions the test needs with a daemon that granted this. 1: no group is needed. */
-uint32_t np_group_sessions(const struct np_plan *p, const struct np_hello *granted);
+uint32_t np_group_sessions(const struct np_plan *p, const struct np_hello_message *granted);
 
 /* The engine that drives this end's connections of a session. */
-const struct np_engine *np_group_engine(const struct np_plan *p, const struct np_hello *granted);
+const struct np_engine *
+np_group_engine(const struct np_plan *p, const struct np_hello_message *granted);
 
 /* Can the test have that many sessions? NP_EUSAGE names the option that prevents it. */
 int np_group_check(const struct np_plan *p, const struct np_target *t,
-		   const struct np_hello *granted, struct np_err *err);
+		   const struct np_hello_message *granted, struct np_err *err);
 
 /*
  * Run the sessions of a trial, after np_group_check(). All connect and agree, then all make their

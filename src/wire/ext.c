@@ -5,47 +5,24 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "wire/tagged.h"
+#include "wire/plan.h"
 #include "wire/wire.h"
 
-#define NUMBER(tag, member)                                                                        \
-	{                                                                                          \
-		tag, NP_TAG_U32, #member, offsetof(struct np_hello, member), 0, 0, UINT32_MAX, 0   \
-	}
-#define TEXT(tag, member, room)                                                                    \
-	{                                                                                          \
-		tag, NP_TAG_TEXT, #member, offsetof(struct np_hello, member), room, 0, 0, 0        \
-	}
-static const struct np_tag_row hello_rows[] = {
-	NUMBER(1, version),
-	NUMBER(2, caps),
-	NUMBER(3, every_ms),
-	TEXT(4, identity, NP_EXT_IDENTITY),
-	TEXT(5, device, NP_EXT_DEVICE),
-};
-
-static const struct np_tagged greeting = {
-	.name = "greeting",
-	.size = sizeof(struct np_hello),
-	.most = NP_FRAME_SIZE - NP_TAGGED_AT,
-	.row = hello_rows,
-	.rows = sizeof(hello_rows) / sizeof(hello_rows[0]),
-};
-
 void
-np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_hello *m)
+np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_hello_message *m)
 {
 	/* As in netperf's messages: bind to no processor; no error. */
 	struct np_head head = { .code = code, .word = code == NP_EXT_HELLO ? -1 : 0 };
 
 	np_frame_put(frame, &head, NULL, NULL);
-	np_tagged_put_fields(&greeting, m, frame + NP_TAGGED_AT);
+	np_tagged_put_fields(&np_tagged_hello, m, frame + NP_TAGGED_AT);
 }
 
 int
-np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_err *err)
+np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello_message *m, struct np_err *err)
 {
-	if (np_tagged_get_fields(&greeting, frame + NP_TAGGED_AT, greeting.most, m, err) != NP_OK) {
+	if (np_tagged_get_fields(&np_tagged_hello, frame + NP_TAGGED_AT,
+				 NP_FRAME_SIZE - NP_TAGGED_AT, m, err) != NP_OK) {
 		return err->code;
 	}
 	np_text_clean(m->identity);

@@ -37,20 +37,14 @@ enum {
 	NP_CAPS_EVIDENCE = NP_CAP_TEST | NP_CAP_HOST | NP_CAP_WIRE | NP_CAP_SEQUENCE
 };
 
-enum { NP_EXT_IDENTITY = 64, NP_EXT_DEVICE = 16 };
+enum { NP_EXT_DEVICE = 16 };
 
-/* HELLO and WELCOME: frames with tagged fields, as in messages of ours (tagged.h). */
-struct np_hello {
-	uint32_t version;               /* the sender's */
-	uint32_t caps;                  /* wanted, or granted: NP_CAP_* */
-	uint32_t every_ms;              /* time between two samples; 0: the receiver chooses */
-	char identity[NP_EXT_IDENTITY]; /* program and version, for people */
-	char device[NP_EXT_DEVICE];     /* the receiver's device in link-layer tests; or empty */
-};
+struct np_hello_message; /* of plan.def */
 
 /* Write a frame with that code (HELLO or WELCOME); read either. NP_EPEER: no valid greeting. */
-void np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_hello *m);
-int np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello *m, struct np_err *err);
+void np_hello_put(uint8_t frame[NP_FRAME_SIZE], uint32_t code, const struct np_hello_message *m);
+int
+np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello_message *m, struct np_err *err);
 
 /*
  * A bag travels as a message of ours with a field for each value: its kind is the tag; its bytes

@@ -23,6 +23,7 @@
 		    sizeof(rows##_rows) / sizeof(rows##_rows[0])                                   \
 	}
 
+const struct np_tagged np_tagged_hello = TABLE(hello, "greeting", NP_EXT_HELLO);
 const struct np_tagged np_tagged_plan = TABLE(plan, "PLAN", NP_PLAN);
 const struct np_tagged np_tagged_grant = TABLE(grant, "GRANT", NP_PLAN + 1);
 const struct np_tagged np_tagged_result = TABLE(result, "RESULT", NP_PLAN + 2);

@@ -1,4 +1,4 @@
-/* Messages by which two ends of Plumbline agree on a test after a greeting (ext.h): plan.def. */
+/* Messages by which two ends of Plumbline greet each other and agree on a test: plan.def. */
 #ifndef NP_WIRE_PLAN_H
 #define NP_WIRE_PLAN_H
 
@@ -70,11 +70,9 @@ _Static_assert(sizeof(struct np_plan_whole) <= NP_MESSAGE_MAX &&
 		   sizeof(struct np_grant_whole) >= NP_FRAME_SIZE,
 	       "GRANT is the largest message");
 
-extern const struct np_tagged np_tagged_plan, np_tagged_grant, np_tagged_result, np_tagged_evidence,
-    np_tagged_error;
-
-/* ENGINES has the fields of a PLAN. */
-extern const struct np_tagged np_tagged_engines;
+/* HELLO is also WELCOME, in frames of netperf's (ext.h). ENGINES has the fields of a PLAN. */
+extern const struct np_tagged np_tagged_hello, np_tagged_plan, np_tagged_engines, np_tagged_grant,
+    np_tagged_result, np_tagged_evidence, np_tagged_error;
 
 /* Most bytes of fields in a message of this type to a daemon or client; 0: it gets none. */
 size_t np_request_most(uint32_t type);

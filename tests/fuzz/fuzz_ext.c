@@ -4,7 +4,7 @@
  */
 #include "bench/engine/engine.h"
 #include "tests/fuzz/fuzz.h"
-#include "wire/ext.h"
+#include "wire/plan.h"
 #include "wire/tagged.h"
 
 static void
@@ -64,7 +64,7 @@ read_hello(const uint8_t *frame)
 {
 	uint8_t written[NP_FRAME_SIZE];
 	struct np_err err = { .code = NP_OK };
-	struct np_hello m, again;
+	struct np_hello_message m, again;
 
 	if (np_hello_get(frame, &m, &err) != NP_OK) {
 		must(err.code == NP_EPEER && err.msg[0] != '\0');

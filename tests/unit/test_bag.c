@@ -6,7 +6,7 @@
 
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
-#include "wire/ext.h"
+#include "wire/plan.h"
 #include "wire/tagged.h"
 
 static struct np_bag *
@@ -213,13 +213,13 @@ TEST(lengths_beyond_the_end_are_refused)
 
 TEST(a_greeting_survives_the_trip)
 {
-	const struct np_hello m = { .version = 3,
-				    .caps = NP_CAP_TEST | NP_CAP_LINK,
-				    .every_ms = 100,
-				    .identity = "plumbline 1",
-				    .device = "eth0" };
+	const struct np_hello_message m = { .version = 3,
+					    .caps = NP_CAP_TEST | NP_CAP_LINK,
+					    .every_ms = 100,
+					    .identity = "plumbline 1",
+					    .device = "eth0" };
 	uint8_t frame[NP_FRAME_SIZE];
-	struct np_hello again;
+	struct np_hello_message again;
 	struct np_err err;
 
 	np_hello_put(frame, NP_EXT_HELLO, &m);
@@ -236,7 +236,7 @@ TEST(a_greeting_survives_the_trip)
 TEST(a_greeting_has_to_make_sense)
 {
 	uint8_t frame[NP_FRAME_SIZE] = { 0 };
-	struct np_hello m;
+	struct np_hello_message m;
 	struct np_err err;
 
 	assert_int_equal(np_hello_get(frame, &m, &err), NP_EPEER); /* no version */
@@ -247,7 +247,9 @@ TEST(a_greeting_has_to_make_sense)
 
 TEST(a_greetings_words_are_clean)
 {
-	struct np_hello m = { .version = 1, .identity = "a\x1b[2J\xe2\x80\xae", .device = "e\n0" };
+	struct np_hello_message m = { .version = 1,
+				      .identity = "a\x1b[2J\xe2\x80\xae",
+				      .device = "e\n0" };
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;
 
@@ -262,7 +264,7 @@ TEST(a_field_of_the_future_is_skipped)
 	static const uint8_t fields[] = { 0, 0, 0, 77, 0, 0, 0, 3, 9, 9, 9, 0,
 					  0, 0, 0, 1,  0, 0, 0, 4, 0, 0, 0, 2 };
 	uint8_t frame[NP_FRAME_SIZE] = { 0 };
-	struct np_hello m;
+	struct np_hello_message m;
 	struct np_err err;
 
 	memcpy(frame + 8, fields, sizeof(fields));

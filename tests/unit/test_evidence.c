@@ -70,7 +70,7 @@ struct meeting {
 
 /* The client wants that of the daemon, and collects as much itself. */
 static void
-greet_as(struct meeting *m, struct np_hello wants, unsigned collects)
+greet_as(struct meeting *m, struct np_hello_message wants, unsigned collects)
 {
 	const struct np_target target = { .host = "127.0.0.1", .port = m->d.port, .wants = wants };
 
@@ -83,7 +83,7 @@ static void
 greet(struct meeting *m)
 {
 	greet_as(m,
-		 (struct np_hello){
+		 (struct np_hello_message){
 		     .version = NP_EXT_VERSION, .caps = NP_CAP_TEST | NP_CAP_PLAN, .every_ms = 10 },
 		 NP_CAP_TEST);
 }
@@ -283,7 +283,8 @@ TEST(datagrams_are_numbered_by_agreement)
 
 		start(&m.d, grants[i], NULL);
 		greet_as(&m,
-			 (struct np_hello){ .version = 1, .caps = NP_CAP_TEST | NP_CAP_SEQUENCE },
+			 (struct np_hello_message){ .version = 1,
+						    .caps = NP_CAP_TEST | NP_CAP_SEQUENCE },
 			 NP_CAP_TEST);
 		client_params(&p, b, AF_INET, -100 * 512);
 		p.sequence = (m.c.granted.caps & NP_CAP_SEQUENCE) != 0;
@@ -324,7 +325,7 @@ TEST(nobody_collects_what_nobody_wants)
 	FREED_BY(part) struct meeting m;
 
 	start(&m.d, NP_CAP_TEST, NULL);
-	greet_as(&m, (struct np_hello){ .version = 0 }, 0);
+	greet_as(&m, (struct np_hello_message){ .version = 0 }, 0);
 	run(&m, "TCP_RR", -10);
 	assert_null(m.out.near_bag);
 	assert_null(m.out.far_bag);
@@ -374,7 +375,7 @@ TEST(a_daemon_that_hangs_up_gets_another_connection)
 static void
 welcome(int fd)
 {
-	const struct np_hello m = { .version = 1, .caps = ~0U };
+	const struct np_hello_message m = { .version = 1, .caps = ~0U };
 	uint8_t frame[NP_FRAME_SIZE];
 
 	take_frame(fd);
@@ -427,7 +428,7 @@ TEST(nonsense_is_refused)
 		FREED_BY(part) struct meeting m;
 
 		start(&m.d, NP_CAP_TEST, scripts[i]);
-		greet_as(&m, (struct np_hello){ .version = 1, .caps = NP_CAP_HOST }, 0);
+		greet_as(&m, (struct np_hello_message){ .version = 1, .caps = NP_CAP_HOST }, 0);
 		assert_int_equal(m.c.granted.caps, NP_CAP_HOST); /* not all that it says */
 		assert_int_equal(np_client_host(&m.c, &far, &m.err), NP_EPEER);
 		assert_null(far);
@@ -452,7 +453,7 @@ TEST(a_welcome_that_is_none_is_an_error)
 static uint64_t
 time_of_questions(struct np_client *c, int count)
 {
-	const struct np_hello hello = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST };
+	const struct np_hello_message hello = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST };
 	uint64_t before = np_now(), until = np_deadline(20 * NP_SEC);
 	uint8_t frame[NP_FRAME_SIZE];
 	struct np_err err;

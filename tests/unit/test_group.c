@@ -355,7 +355,7 @@ TEST(a_signal_that_the_parent_blocked_interrupts_waits)
 static uint32_t
 sessions_of(const char *bench, uint32_t flows, bool both, unsigned caps)
 {
-	const struct np_hello granted = { .caps = caps };
+	const struct np_hello_message granted = { .caps = caps };
 	struct np_plan p;
 
 	client_params(&p, np_bench_find(bench), AF_INET, 1);
@@ -377,7 +377,7 @@ TEST(a_daemon_of_plans_serves_many_flows)
 	assert_int_equal(sessions_of("TCP_STREAM", 10, true, 0), 20);
 }
 
-static const struct np_hello no_plans;
+static const struct np_hello_message no_plans;
 
 static void
 refused(const struct np_plan *p, const struct np_target *t, const char *option)

@@ -374,7 +374,7 @@ stop(struct place *p)
 static int
 take_over(const struct place *p)
 {
-	const struct np_hello hello = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST };
+	const struct np_hello_message hello = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST };
 	uint8_t frame[NP_FRAME_SIZE];
 	int fd = connected_to(&p->at);
 
