@@ -220,18 +220,12 @@ np_wire_skip(struct np_wire *w, size_t n)
 int
 np_wire_check(const struct np_wire *w, struct np_err *err)
 {
-	const char *doing = reading(w) ? "reading" : "writing";
-
-	switch (w->misfit) {
-	case NP_FITS:
+	if (w->misfit == NP_FITS) {
 		return NP_OK;
-	case NP_NO_ROOM:
-		return np_fail(err, NP_EPEER, 0,
-			       "%s a message of %zu bytes: no room for %s at byte %zu", doing,
-			       w->size, w->misfit_field, w->misfit_at);
-	case NP_NO_END:
-		break;
 	}
-	return np_fail(err, NP_EPEER, 0, "%s a message of %zu bytes: %s at byte %zu has no end",
-		       doing, w->size, w->misfit_field, w->misfit_at);
+	return np_fail(err, NP_EPEER, 0,
+		       w->misfit == NP_NO_ROOM
+			   ? "%s a message of %zu bytes: no room for %s at byte %zu"
+			   : "%s a message of %zu bytes: %s at byte %zu has no end",
+		       reading(w) ? "reading" : "writing", w->size, w->misfit_field, w->misfit_at);
 }
