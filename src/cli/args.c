@@ -40,25 +40,11 @@ keep_words(struct np_cli *cli, int argc, char **words, struct np_err *err)
 	return NP_OK;
 }
 
-/* Is no selected figure known? False without any names: a file's columns may be empty. */
-static bool
-names_none(const struct np_selection *sel)
-{
-	size_t names = 0, unknown = 0;
-
-	for (int g = 0; g < NP_SELECT_GROUPS; g++) {
-		for (size_t i = 0; i < sel->count[g]; i++) {
-			names++;
-			unknown += sel->id[g][i] == NP_SELECT_UNKNOWN;
-		}
-	}
-	return names > 0 && unknown == names;
-}
-
 /* Parse the argument of -o, -O or -k, but not "?": main() lists the figures instead. */
 static int
 parse_selectors(struct np_cli_output *o, struct np_err *err)
 {
+	const struct np_selection *sel = &o->selection;
 	int rc;
 
 	if (o->selectors == NULL || strcmp(o->selectors, "?") == 0) {
@@ -71,8 +57,8 @@ parse_selectors(struct np_cli_output *o, struct np_err *err)
 				  "Could not open output selection file '%s' errno %d\n",
 				  o->selectors, err->sys);
 	}
-	/* Neither a known figure nor a file. */
-	if (rc == NP_OK ? names_none(&o->selection) : err->sys == ENOENT) {
+	/* Neither a known figure nor a file, which may have no names at all. */
+	if (rc == NP_OK ? sel->names > 0 && sel->names == sel->unknowns : err->sys == ENOENT) {
 		return np_stray_selectors(o->selectors, rc == NP_OK ? NP_EUSAGE : NP_ECONTROL, err);
 	}
 	return rc;
@@ -511,29 +497,4 @@ np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan)
 	} else if ((cli->bench.flags & NP_B_OLD) != 0 && plan->max > plan->min) {
 		plan->max--; /* netperf's older tests run one iteration less */
 	}
-}
-
-bool
-np_cli_wants_far(const struct np_cli *cli)
-{
-	const struct np_cli_output *o = &cli->output;
-
-	if (cli->plan.far.place.measure_cpu || o->json ||
-	    (o->style != NP_STYLE_CLASSIC && o->selectors == NULL)) {
-		return true;
-	}
-	for (int g = 0; o->style != NP_STYLE_CLASSIC && g < NP_SELECT_GROUPS; g++) {
-		for (size_t i = 0; i < o->selection.count[g]; i++) {
-			int id = o->selection.id[g][i];
-
-			/* The daemon's figures. Other ids are percentiles of this end, or none. */
-			if (id >= 0 && id < NP_METRICS &&
-			    (id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
-			     np_metrics[id].collect == NP_COLLECT_EVIDENCE ||
-			     strncmp(np_metrics[id].name, "REMOTE_", 7) == 0)) {
-				return true;
-			}
-		}
-	}
-	return false;
 }

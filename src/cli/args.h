@@ -179,9 +179,6 @@ bool np_cli_repeats(const struct np_cli *cli);
 /* How often the test is run, and until when: -i and -I, within what the test allows. */
 void np_cli_plan_repeats(const struct np_cli *cli, struct np_repeat_plan *plan);
 
-/* Does the output need figures that only the daemon has? netperf's default lists have some. */
-bool np_cli_wants_far(const struct np_cli *cli);
-
 /* The unit of throughput by -f and the kind of test. */
 const struct np_unit *np_cli_unit(const struct np_cli *cli);
 

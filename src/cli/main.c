@@ -420,6 +420,7 @@ static int
 run_bench(struct session *s, struct np_err *err)
 {
 	struct np_cli *cli = &s->cli;
+	const struct np_cli_output *o = &cli->output;
 	int rc;
 
 	if (cli->plan.no_control && (cli->bench.flags & NP_B_OLD) != 0 &&
@@ -438,7 +439,10 @@ run_bench(struct session *s, struct np_err *err)
 		return err->code;
 	}
 	np_progress_pause(s->progress, stderr);
-	s->client.want_far = np_cli_wants_far(cli);
+	/* netperf's default lists have figures of the daemon, too */
+	s->client.want_far =
+	    cli->plan.far.place.measure_cpu || o->json ||
+	    (o->style != NP_STYLE_CLASSIC && (o->selectors == NULL || o->selection.far));
 	s->client.collect.caps = cli->evidence.caps;
 	s->client.collect.every_ms = (uint32_t)cli->evidence.sample_ms;
 	s->client.collect.cycles = cli->evidence.cycles;

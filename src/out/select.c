@@ -5,6 +5,16 @@
 #include <string.h>
 #include <strings.h>
 
+/* Is it one of the daemon's? Other ids than those of metrics are percentiles of this end. */
+static bool
+is_far(int id)
+{
+	return id >= 0 && id < NP_METRICS &&
+	       (id == NP_M_RSS_SIZE_END || id == NP_M_RSR_SIZE_END ||
+		np_metrics[id].collect == NP_COLLECT_EVIDENCE ||
+		strncmp(np_metrics[id].name, "REMOTE_", 7) == 0);
+}
+
 /* Append a figure to a group (from 0), or NP_SELECT_UNKNOWN. Fails if the group is full. */
 static int
 add(struct np_selection *sel, size_t group, int id, struct np_err *err)
@@ -14,6 +24,9 @@ add(struct np_selection *sel, size_t group, int id, struct np_err *err)
 				NP_SELECT_MAX, group + 1);
 	}
 	sel->id[group][sel->count[group]++] = id;
+	sel->names++;
+	sel->unknowns += id == NP_SELECT_UNKNOWN;
+	sel->far |= is_far(id);
 	return NP_OK;
 }
 
@@ -163,7 +176,7 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 				sel->id[group - 1][sel->count[group - 1]++] = i;
 			}
 		}
-		sel->latency = sel->congestion = true; /* not evidence: it must be named */
+		sel->latency = sel->congestion = sel->far = true; /* evidence must be named */
 		return NP_OK;
 	}
 	if (strpbrk(word, ",;") != NULL || np_figure_find(word) >= 0) {

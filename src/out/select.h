@@ -28,7 +28,9 @@ enum {
 struct np_selection {
 	int id[NP_SELECT_GROUPS][NP_SELECT_MAX]; /* np_figure_find(), or NP_SELECT_UNKNOWN */
 	size_t count[NP_SELECT_GROUPS];
+	size_t names, unknowns;             /* in all groups; NP_SELECT_UNKNOWN */
 	bool latency, congestion, evidence; /* the selected figures need these collected */
+	bool far;                           /* some of them only the daemon knows */
 	char unknown[NP_SELECT_NAME];       /* the first name in a file that is not a figure */
 };
 
