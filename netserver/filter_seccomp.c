@@ -42,27 +42,11 @@
 #include "run/server.h"
 #include "run/team.h"
 
-#ifndef SECCOMP_FILTER_FLAG_SPEC_ALLOW
-#define SECCOMP_FILTER_FLAG_SPEC_ALLOW 4
-#endif
 /* Of io_uring_register(2): <linux/io_uring.h> may be too old to have them. */
 enum { RING_FILES = 2, RING_FILES_OFF = 3, RING_BUFFERS = 22, RING_BUFFERS_OFF = 23 };
 #define TYPE 0xfU            /* of a socket, without SOCK_CLOEXEC and SOCK_NONBLOCK */
 enum { MOST_FDS = 1 << 16 }; /* tried one by one where /proc does not list them */
 
-#ifndef UDP_SEGMENT /* older C libraries */
-#define UDP_SEGMENT 103
-#define UDP_GRO 104
-#endif
-#ifndef SOL_TLS
-#define SOL_TLS 282
-#endif
-#ifndef TCP_ULP
-#define TCP_ULP 31
-#endif
-#ifndef SO_PREFER_BUSY_POLL
-#define SO_PREFER_BUSY_POLL 69 /* since Linux 5.11 */
-#endif
 #ifndef PR_SET_VMA
 #define PR_SET_VMA 0x53564d41 /* newer glibc names its threads' stacks by it */
 #endif

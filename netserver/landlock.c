@@ -1,8 +1,8 @@
-/* No <linux/landlock.h>, which may be too old: numbers are from landlock(7), kernel manuals. */
 #include "netserver/landlock.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/landlock.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -10,33 +10,16 @@
 
 #include "base/fds.h"
 
-/* The same numbers for all architectures but one. */
-#ifndef SYS_landlock_create_ruleset
-#ifdef __alpha__
-enum { FIRST = 554 };
-#else
-enum { FIRST = 444 };
-#endif
-#define SYS_landlock_create_ruleset (FIRST)
-#define SYS_landlock_add_rule (FIRST + 1)
-#define SYS_landlock_restrict_self (FIRST + 2)
-#endif
-
-enum { ASK_VERSION = 1, PATH_BENEATH = 1 }; /* a flag of CREATE, a type of rule for ADD */
-
 enum { CREATE, ADD, RESTRICT };
 const long ns_landlock_calls[NS_LANDLOCK_CALLS] = { [CREATE] = SYS_landlock_create_ruleset,
 						    [ADD] = SYS_landlock_add_rule,
 						    [RESTRICT] = SYS_landlock_restrict_self };
 
 enum {
-	WRITE_FILE = 1 << 1,
-	READ_FILE = 1 << 2,
-	READ_DIR = 1 << 3,
-	REMOVE_DIR = 1 << 4,
-	REMOVE_FILE = 1 << 5,
-	MAKE_DIR = 1 << 7,
-	MAKE_SOCK = 1 << 9,
+	WRITE_FILE = LANDLOCK_ACCESS_FS_WRITE_FILE,
+	READ_FILE = LANDLOCK_ACCESS_FS_READ_FILE,
+	IN_TMP = LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		 LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE,
 };
 
 /* All rights for files, and all scopes, that each version of the interface knows. */
@@ -50,14 +33,10 @@ static const struct {
 	{ 0xffff, 3 },                               /* 6: abstract UNIX sockets and signals */
 };
 
+/* landlock_ruleset_attr, of which headers of older kernels have the first member only. */
 struct ruleset_attr {
 	uint64_t files, ports, scopes;
 };
-
-struct path_beneath_attr {
-	uint64_t allowed;
-	int32_t fd;
-} __attribute__((packed));
 
 /* Which sessions may use a path. */
 enum { ALL, UNIX, EVIDENCE };
@@ -72,7 +51,7 @@ static const struct {
 	{ "/sys/devices/system/cpu", READ_FILE, ALL }, /* their number */
 	{ "/dev/null", READ_FILE | WRITE_FILE, ALL },  /* splice(2) discards into it */
 	/* To make and remove sockets in their own directories; no file can be made. */
-	{ P_tmpdir, MAKE_DIR | MAKE_SOCK | REMOVE_DIR | REMOVE_FILE, UNIX },
+	{ P_tmpdir, IN_TMP, UNIX },
 	/* Counters (sys/moved.c, sys/thread.c) and settings (sys/host.c). Files of /proc/net get a
 	 * new inode each time that they are opened, so the rule is for the directory. */
 	{ "/proc/net", READ_FILE, EVIDENCE },
@@ -83,7 +62,7 @@ static const struct {
 	{ "/proc/pressure/cpu", READ_FILE, EVIDENCE },
 	{ "/proc/loadavg", READ_FILE, EVIDENCE },
 	{ "/proc/cpuinfo", READ_FILE, EVIDENCE },
-	{ "/sys/devices", READ_FILE | READ_DIR, EVIDENCE },
+	{ "/sys/devices", READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR, EVIDENCE },
 	{ "/sys/hypervisor", READ_FILE, EVIDENCE },
 };
 
@@ -91,8 +70,8 @@ int
 ns_landlock_version(const struct ns_seal *seal)
 {
 	static const struct ns_seal none; /* no filter checks it yet */
-	long v =
-	    ns_sealed(seal != NULL ? seal : &none, ns_landlock_calls[CREATE], 0, 0, ASK_VERSION, 0);
+	long v = ns_sealed(seal != NULL ? seal : &none, ns_landlock_calls[CREATE], 0, 0,
+			   LANDLOCK_CREATE_RULESET_VERSION, 0);
 
 	return v > 0 ? (int)v : 0;
 }
@@ -106,9 +85,10 @@ struct rules {
 static int
 allow(const struct rules *r, int fd, uint64_t allowed)
 {
-	const struct path_beneath_attr a = { .allowed = allowed, .fd = fd };
+	const struct landlock_path_beneath_attr a = { .allowed_access = allowed, .parent_fd = fd };
 
-	return (int)ns_sealed(r->seal, ns_landlock_calls[ADD], r->fd, PATH_BENEATH, (long)&a, 0);
+	return (int)ns_sealed(r->seal, ns_landlock_calls[ADD], r->fd, LANDLOCK_RULE_PATH_BENEATH,
+			      (long)&a, 0);
 }
 
 int
