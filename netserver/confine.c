@@ -402,8 +402,7 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 {
 	struct ns_sandbox box = *asked;
 	const struct ns_sandbox *s = &box;
-	void *filter = NULL;
-	size_t size = 0;
+	struct sock_fprog filter = { .filter = NULL };
 	int rc = NP_OK;
 
 	tzset(); /* the zone's file can't be read later */
@@ -420,14 +419,14 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 	}
 	if (!NP_SANITIZED) {
 		/* Before the limits, as its memory does not count for the session. */
-		rc = ns_filter_make(s, &filter, &size, err);
+		rc = ns_filter_make(s, &filter, err);
 	}
 	rc = rc == NP_OK ? limit_session(s, err) : rc;
 	if (rc == NP_OK) {
-		rc = ns_filter_install(filter, size, seal, err);
+		rc = ns_filter_install(&filter, seal, err);
 		wipe_stack();
 	}
-	free(filter);
+	free(filter.filter);
 	return rc;
 }
 

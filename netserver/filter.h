@@ -2,9 +2,9 @@
 #ifndef NETSERVER_FILTER_H
 #define NETSERVER_FILTER_H
 
+#include <linux/filter.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
 
 #include "base/err.h"
 #include "netserver/confine.h"
@@ -12,18 +12,18 @@
 /* Why there is no filter in this build or kernel; NULL: there is one. */
 const char *ns_filter_lacks(void);
 
-/* Make a BPF program of *size bytes (0: no seccomp), in 1 to 2 ms. Always free *code. NP_ESYS. */
-int ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_err *err);
+/* Make a program (left empty without seccomp), in 1 to 2 ms. Always free its filter. NP_ESYS. */
+int ns_filter_make(const struct ns_sandbox *s, struct sock_fprog *program, struct np_err *err);
 
 /* Flags of clone(2), by which a process with the seal forks a child of its own parent. */
 #define NS_FORK (CLONE_PARENT | SIGCHLD)
 
 /*
- * Draw a seal, put it into a program of ns_filter_make(), install that for this thread and what it
- * starts. Needs no_new_privs. Calls not on the list give EPERM; an attacker's (for another program,
- * user, or memory) end the process by SIGSYS. NP_ESYS: refused. size 0: NP_OK, *seal stays as is.
+ * Draw a seal, put it into the program, install that for this thread and what it starts, and wipe
+ * it. Needs no_new_privs. Calls not on the list give EPERM; an attacker's (for another program,
+ * user, or memory) end the process by SIGSYS. NP_ESYS: refused. Empty: NP_OK, *seal stays as is.
  */
-int ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err);
+int ns_filter_install(struct sock_fprog *program, struct ns_seal *seal, struct np_err *err);
 
 /*
  * Before ns_filter_install(): this packet socket can't be rebound, nor send or, if it `sends`, only

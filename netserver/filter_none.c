@@ -8,15 +8,13 @@ ns_filter_lacks(void)
 }
 
 int
-ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_err *err)
+ns_filter_make(const struct ns_sandbox *s, struct sock_fprog *program, struct np_err *err)
 {
-	*code = NULL;
-	*size = 0;
 	return NP_OK;
 }
 
 int
-ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err)
+ns_filter_install(struct sock_fprog *program, struct ns_seal *seal, struct np_err *err)
 {
 	return NP_OK;
 }

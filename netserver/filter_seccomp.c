@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <linux/net.h>
 #include <linux/netlink.h>
 #include <linux/seccomp.h>
@@ -455,39 +454,36 @@ ns_filter_lacks(void)
 		   : "no system call filters (seccomp) in this kernel or container";
 }
 
-/* Allocate *code, the program, which libseccomp writes to a descriptor. 0, or a negative errno. */
-static int export(scmp_filter_ctx ctx, void **code, size_t *size)
+/* Allocate the program, which libseccomp writes to a descriptor. 0, or a negative errno. */
+static int export(scmp_filter_ctx ctx, struct sock_fprog *program)
 {
 	int fd = memfd_create("netserver-filter", MFD_CLOEXEC);
 	int rc = fd < 0 ? -errno : seccomp_export_bpf(ctx, fd);
 	off_t end = rc == 0 ? lseek(fd, 0, SEEK_END) : 0;
 
 	if (rc == 0) {
-		*code = malloc((size_t)end);
-		rc = *code == NULL ? -ENOMEM : pread(fd, *code, (size_t)end, 0) != end ? -EIO : 0;
-		*size = (size_t)end;
+		program->filter = malloc((size_t)end);
+		program->len = (unsigned short)((size_t)end / sizeof(struct sock_filter));
+		rc = program->filter == NULL                             ? -ENOMEM
+		     : pread(fd, program->filter, (size_t)end, 0) != end ? -EIO
+									 : 0;
 	}
 	np_fds_close(fd);
 	return rc;
 }
 
 int
-ns_filter_make(const struct ns_sandbox *s, void **code, size_t *size, struct np_err *err)
+ns_filter_make(const struct ns_sandbox *s, struct sock_fprog *program, struct np_err *err)
 {
 	scmp_filter_ctx ctx;
 	int rc;
 
-	*code = NULL;
-	*size = 0;
 	if (ns_filter_lacks() != NULL) {
 		return NP_OK;
 	}
 	ctx = seccomp_init(SCMP_ACT_ERRNO(EPERM));
-	if (ctx == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "make a filter of system calls");
-	}
-	rc = add_rules(ctx, s);
-	rc = rc == 0 ? export(ctx, code, size) : rc;
+	rc = ctx != NULL ? add_rules(ctx, s) : -ENOMEM;
+	rc = rc == 0 ? export(ctx, program) : rc;
 	seccomp_release(ctx);
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, -rc, "make a filter of system calls");
 }
@@ -518,30 +514,23 @@ draw_seal(struct ns_seal *seal, const struct sock_fprog *program)
 }
 
 int
-ns_filter_install(const void *code, size_t size, struct ns_seal *seal, struct np_err *err)
+ns_filter_install(struct sock_fprog *program, struct ns_seal *seal, struct np_err *err)
 {
-	struct sock_fprog program = { .len = (unsigned short)(size / sizeof(struct sock_filter)) };
 	int rc;
 
-	if (size == 0) {
+	if (program->len == 0) {
 		return NP_OK;
 	}
-	program.filter = malloc(size);
-	if (program.filter == NULL) {
-		return np_fail(err, NP_ESYS, ENOMEM, "a filter of system calls");
-	}
-	memcpy(program.filter, code, size);
-	rc = draw_seal(seal, &program);
+	rc = draw_seal(seal, program);
 	/* Without this flag (Linux 4.17), kernels before 5.16 slow us down, against speculative
 	 * stores. No foreign code runs here, and figures must be those of an unfiltered process. */
 	if (rc == 0 &&
 	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW,
-		    &program) != 0 &&
-	    (errno != EINVAL || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)) {
+		    program) != 0 &&
+	    (errno != EINVAL || syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, program) != 0)) {
 		rc = errno;
 	}
-	explicit_bzero(program.filter, size);
-	free(program.filter);
+	explicit_bzero(program->filter, program->len * sizeof(struct sock_filter));
 	return rc == 0 ? NP_OK : np_fail(err, NP_ESYS, rc, "install a filter of system calls");
 }
 
