@@ -1,7 +1,5 @@
 #include "netserver/caller.h"
 
-#include <stdio.h>
-
 #include "base/clock.h"
 #include "base/units.h"
 #include "net/tcpinfo.h"
@@ -46,6 +44,13 @@ ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
 	return !d->args.no_evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
 }
 
+unsigned
+ns_filter_of(const struct ns_daemon *d, const struct ns_caller *c)
+{
+	return (np_addr_is_here(&c->peer) ? NS_FILTER_UNIX : 0U) |
+	       (ns_gathers_evidence(d, c) ? NS_FILTER_EVIDENCE : 0U);
+}
+
 /* Is the first message a greeting (an old client's is too short) that asks for this NP_CAP_*? */
 static bool
 greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello_message *hello)
@@ -66,12 +71,7 @@ ns_wants_capture(const struct ns_caller *c)
 }
 
 bool
-ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects)
+ns_wants_link(const struct ns_caller *c, struct np_hello_message *hello)
 {
-	struct np_hello_message hello;
-	bool wants = greeting_asks(c, NP_CAP_LINK, &hello);
-
-	snprintf(device, NP_EXT_DEVICE, "%s", wants ? hello.device : "");
-	*connects = wants && (hello.caps & NP_CAP_LLC) != 0;
-	return wants;
+	return greeting_asks(c, NP_CAP_LINK, hello);
 }

@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "net/eth.h"
 #include "netserver/admit.h"
 #include "netserver/daemon.h"
 #include "wire/chan.h"
@@ -36,12 +35,9 @@ struct ns_caller {
 	bool queued;                /* it has asked for a session, and waits for its turn */
 	uint64_t room_tried;        /* 1 + d->ended when there was no room; 0: there may be */
 	uint64_t lacks_ns;          /* since when there is none */
-	/* In its session's process. */
-	struct np_capture *capture; /* that its greeting asked for; NULL: none */
-	struct np_err uncaptured;   /* if there is no capture though the daemon allows it: why */
-	struct np_eth eth;          /* for the tests of the link layer that it asked for */
-	bool linked;                /* eth is open */
-	struct np_err unlinked;     /* if it is not though the daemon allows it: why */
+	unsigned filter;            /* of its session: ns_filter_of() */
+	/* If the daemon allows captures, or the link layer, but not to this one: why. */
+	struct np_err uncaptured, unlinked;
 };
 
 /* Begin an event about a client: its name, and the client's address and port. */
@@ -56,10 +52,13 @@ struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
 /* Is evidence allowed, and asked for by the first message? No later message can ask for it. */
 bool ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c);
 
+/* Bits: is the client on this machine (NS_FILTER_UNIX), and ns_gathers_evidence()? */
+unsigned ns_filter_of(const struct ns_daemon *d, const struct ns_caller *c);
+
 /* Does the caller's first message ask for a capture of its test's packets? */
 bool ns_wants_capture(const struct ns_caller *c);
 
-/* Does it ask for link-layer tests? device: that it names, or empty. *connects: also over LLC. */
-bool ns_wants_link(const struct ns_caller *c, char device[NP_EXT_DEVICE], bool *connects);
+/* Does it ask for link-layer tests? Then *hello is that message. */
+bool ns_wants_link(const struct ns_caller *c, struct np_hello_message *hello);
 
 #endif

@@ -386,7 +386,9 @@ limit_session(const struct ns_sandbox *s, struct np_err *err)
 	if (!s->alone) {
 		ns_confine_descriptors(0, 0, 0); /* for no test, until the daemon grants one */
 	}
-	return s->evidence ? limit_capabilities(kept_with_evidence, can_filter, err) : NP_OK;
+	return (s->filter & NS_FILTER_EVIDENCE) != 0
+		   ? limit_capabilities(kept_with_evidence, can_filter, err)
+		   : NP_OK;
 }
 
 /* Wipe copies of a seal that function calls left on the stack. */
@@ -407,7 +409,9 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 
 	tzset(); /* the zone's file can't be read later */
 	/* UNIX sockets could duplicate a packet socket (SCM_RIGHTS), unknown to the filter. */
-	box.unix_tests = box.unix_tests && box.capture_fd <= 0 && box.link_fd <= 0;
+	if (box.capture_fd > 0 || box.link_fd > 0) {
+		box.filter &= ~(unsigned)NS_FILTER_UNIX;
+	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");
 	}

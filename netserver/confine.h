@@ -35,15 +35,16 @@ int ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err);
  */
 int ns_with_raw(bool want, void (*act)(void *ctx), void *ctx, struct np_err *err);
 
-/* Kinds of filters of system calls: bits, as in ns_sandbox. */
+/* Kinds of sessions, and of their filters of system calls: bits. */
 enum { NS_FILTER_UNIX = 1, NS_FILTER_EVIDENCE = 2, NS_FILTER_URING = 4 };
 
 struct ns_sandbox {
-	int fill_dir;    /* descriptor of the directory that it may read; 0: none */
-	bool unix_tests; /* may make sockets in /tmp (UNIX domain tests); not with packet sockets */
+	int fill_dir; /* descriptor of the directory that it may read; 0: none */
+	/* NS_FILTER_UNIX: may make sockets in /tmp (UNIX domain tests); not with packet sockets.
+	 * NS_FILTER_EVIDENCE: may read the kernel's counters and the host's settings. */
+	unsigned filter;
 	int capture_fd;  /* a packet socket that may receive, but not send; 0: none */
 	int link_fd;     /* a packet socket that may send, but only by its interface; 0: none */
-	bool evidence;   /* may read the kernel's counters and the host's settings */
 	uint32_t urings; /* rings that it has already (np_urings_prepare()); 0: it can't use any */
 	uint32_t flows;  /* data connections that RLIMIT_NOFILE has room for; 0: NP_FLOWS_MAX */
 	bool alone;      /* there is no daemon that could call ns_confine_descriptors() */

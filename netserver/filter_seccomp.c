@@ -337,7 +337,7 @@ add_transport(scmp_filter_ctx ctx, const struct ns_sandbox *s, const struct np_t
 	static const int of_ip[] = { AF_INET, AF_INET6 };
 	int rc = 0;
 
-	if (t->link || (t->admit == NP_ADMIT_HERE && !s->unix_tests)) {
+	if (t->link || (t->admit == NP_ADMIT_HERE && (s->filter & NS_FILTER_UNIX) == 0)) {
 		return 0; /* frames: opened before; UNIX: not for this client */
 	}
 	if (t->family > 0) {
@@ -416,9 +416,7 @@ add_rules(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 				     { { 0, ALL, (uint32_t)s->link_fd },
 				       { 1, ALL, SOL_SOCKET },
 				       { 2, ALL, SO_ATTACH_FILTER } } };
-	unsigned kind = (s->unix_tests ? NS_FILTER_UNIX : 0U) |
-			(s->evidence ? NS_FILTER_EVIDENCE : 0U) |
-			(s->urings > 0 ? NS_FILTER_URING : 0U);
+	unsigned kind = s->filter | (s->urings > 0 ? NS_FILTER_URING : 0U);
 	const struct np_transport *t;
 	int rc = add_options(ctx, s);
 

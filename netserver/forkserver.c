@@ -21,7 +21,7 @@ enum { FIRST = NS_FORK, SECOND = 0 };
 
 /* False when the daemon has gone, or this process has no room for the descriptors. */
 static bool
-receive_request(int fd, struct ns_fork_request *request, int fds[NS_FORK_FDS])
+receive_request(int fd, struct ns_caller *request, int fds[NS_FORK_FDS])
 {
 	ssize_t n;
 
@@ -32,7 +32,7 @@ receive_request(int fd, struct ns_fork_request *request, int fds[NS_FORK_FDS])
 }
 
 void
-ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k)
+ns_forkserver_run(struct ns_daemon *d, unsigned filter, int fd, pid_t daemon)
 {
 	struct np_err err = { .code = NP_OK };
 	struct ns_fork_answer ready = { .pid = 0 };
@@ -45,13 +45,13 @@ ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k)
 	if (getppid() != daemon) {
 		_exit(0); /* it died before the call took effect */
 	}
-	if (ns_session_confine(k, fd, &seal, &err) != NP_OK) {
+	if (ns_session_confine(d, filter, fd, &seal, &err) != NP_OK) {
 		ready.error = err.sys != 0 ? err.sys : EIO;
 		snprintf(ready.why, sizeof(ready.why), "%.*s", (int)sizeof(ready.why) - 1, err.msg);
 	}
 	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) &&
 	    ready.error == 0) {
-		struct ns_fork_request request;
+		struct ns_caller request;
 		int fds[NS_FORK_FDS];
 
 		while (receive_request(fd, &request, fds)) {
@@ -62,7 +62,9 @@ ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k)
 			if (answer.pid == 0) {
 				prctl(PR_SET_NAME, name);
 				close(fd);
-				ns_session_run_forked(k, &request, fds, &seal);
+				request.chan.fd = fds[NS_FORK_CONTROL];
+				request.chan.peer = request.text;
+				ns_session_run(d, &request, fds[NS_FORK_DAEMON], daemon, &seal);
 			}
 			if (answer.pid < 0) {
 				answer = (struct ns_fork_answer){ .error = errno };

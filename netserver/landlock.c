@@ -39,13 +39,13 @@ struct ruleset_attr {
 };
 
 /* Which sessions may use a path. */
-enum { ALL, UNIX, EVIDENCE };
+enum { ALL = 0, UNIX = NS_FILTER_UNIX, EVIDENCE = NS_FILTER_EVIDENCE };
 
 /* What sessions open after their fork, found with strace(1) and in libc's sources. */
 static const struct {
 	const char *path;
 	uint64_t allowed;
-	int sessions; /* ALL, UNIX or EVIDENCE */
+	unsigned sessions; /* ALL, UNIX or EVIDENCE */
 } paths[] = {
 	{ "/proc/stat", READ_FILE, ALL },              /* counters of the processors (-c -C) */
 	{ "/sys/devices/system/cpu", READ_FILE, ALL }, /* their number */
@@ -113,8 +113,7 @@ ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, stru
 	}
 	rc = s->fill_dir > 0 ? allow(&r, s->fill_dir, READ_FILE) : 0;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && rc == 0; i++) {
-		if (paths[i].sessions == ALL || (paths[i].sessions == UNIX && s->unix_tests) ||
-		    (paths[i].sessions == EVIDENCE && s->evidence)) {
+		if ((s->filter & paths[i].sessions) == paths[i].sessions) {
 			const char *path = paths[i].path;
 			int fd = open(path, O_PATH | O_CLOEXEC);
 

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "base/sanitized.h"
+#include "base/secret.h"
 #include "netserver/confine.h"
 #include "netserver/filter.h"
 #include "netserver/passed.h"
@@ -47,9 +47,9 @@ receive_answer(const struct ns_forkserver *f, struct ns_fork_answer *a)
 	       recv(f->fd, a, sizeof(*a), MSG_DONTWAIT) == (ssize_t)sizeof(*a);
 }
 
-/* Start a fork server for sessions of kind k. NP_ESYS: it cannot be forked or confined. */
+/* Start a fork server for sessions with that filter. NP_ESYS: it cannot be forked or confined. */
 static int
-start(struct ns_forkserver *f, const struct ns_session_kind *k, struct np_err *err)
+start(struct ns_daemon *d, struct ns_forkserver *f, unsigned filter, struct np_err *err)
 {
 	struct ns_fork_answer ready;
 	pid_t self = getpid();
@@ -61,7 +61,7 @@ start(struct ns_forkserver *f, const struct ns_session_kind *k, struct np_err *e
 	ns_passed_refuse(pair[0]);
 	f->pid = fork();
 	if (f->pid == 0) {
-		ns_forkserver_run(pair[1], self, k);
+		ns_forkserver_run(d, filter, pair[1], self);
 	}
 	if (f->pid < 0) {
 		np_fail(err, NP_ESYS, errno, "no process for sessions");
@@ -84,13 +84,18 @@ start(struct ns_forkserver *f, const struct ns_session_kind *k, struct np_err *e
 }
 
 int
-ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *request,
-		   const int fds[NS_FORK_FDS], pid_t *pid, struct np_err *err)
+ns_forkserver_fork(struct ns_forkserver *f, const struct ns_caller *c, int session_fd, pid_t *pid,
+		   struct np_err *err)
 {
+	const int fds[NS_FORK_FDS] = {
+		[NS_FORK_CONTROL] = c->chan.fd, [NS_FORK_DAEMON] = session_fd
+	};
+	struct ns_caller request = *c;
 	struct ns_fork_answer a;
 
+	explicit_bzero(&request.admit, sizeof(request.admit)); /* no session needs it */
 	/* If it has ended (EPIPE, ECONNRESET), receive_answer() fails, and cleans up below. */
-	if (!np_fds_pass(f->fd, request, sizeof(*request), fds, NS_FORK_FDS) && errno != EPIPE &&
+	if (!np_fds_pass(f->fd, &request, sizeof(request), fds, NS_FORK_FDS) && errno != EPIPE &&
 	    errno != ECONNRESET) {
 		return np_fail(err, NP_ESYS, errno, "no process for a session: request one");
 	}
@@ -114,15 +119,13 @@ has_filter(const struct ns_daemon *d)
 	return !d->args.no_sandbox && !NP_SANITIZED && ns_filter_lacks() == NULL;
 }
 
-/* The fork server of that kind, started if need be; NULL, with err, if that fails. */
+/* The fork server of that filter, started if need be; NULL, with err, if that fails. */
 static struct ns_forkserver *
-forkserver_of(struct ns_daemon *d, bool is_here, bool evidence, struct np_err *err)
+forkserver_of(struct ns_daemon *d, unsigned filter, struct np_err *err)
 {
-	const struct ns_session_kind k = { .d = d, .is_here = is_here, .evidence = evidence };
-	struct ns_forkserver *f =
-	    &d->forkserver[(is_here ? NS_FILTER_UNIX : 0) | (evidence ? NS_FILTER_EVIDENCE : 0)];
+	struct ns_forkserver *f = &d->forkserver[filter];
 
-	return f->pid != 0 || start(f, &k, err) == NP_OK ? f : NULL;
+	return f->pid != 0 || start(d, f, filter, err) == NP_OK ? f : NULL;
 }
 
 void
@@ -130,12 +133,12 @@ ns_launch_prepare(struct ns_daemon *d)
 {
 	struct np_err err = { .code = NP_OK };
 
-	for (int evidence = 0;
-	     evidence <= !d->args.no_evidence && has_filter(d) && !d->args.no_fork; evidence++) {
-		for (int is_here = 0; is_here <= 1; is_here++) {
-			if (forkserver_of(d, is_here != 0, evidence != 0, &err) == NULL) {
-				np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* tried again */
-			}
+	for (unsigned filter = 0; filter < NS_FORKSERVERS; filter++) {
+		bool is_used = has_filter(d) && !d->args.no_fork &&
+			       !((filter & NS_FILTER_EVIDENCE) != 0 && d->args.no_evidence);
+
+		if (is_used && forkserver_of(d, filter, &err) == NULL) {
+			np_log(d->log, NP_LOG_ERROR, "%s", err.msg); /* tried again */
 		}
 	}
 }
@@ -144,8 +147,8 @@ ns_launch_prepare(struct ns_daemon *d)
 void
 ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 {
-	char device[NP_EXT_DEVICE];
-	bool connects, links = d->args.allow_raw && ns_wants_link(c, device, &connects);
+	struct np_hello_message hello;
+	bool links = d->args.allow_raw && ns_wants_link(c, &hello);
 	struct np_err err = { .code = NP_OK };
 
 	c->unlinked.code = NP_OK;
@@ -188,32 +191,19 @@ int
 ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int session_fd,
 	  struct np_err *err)
 {
-	const int fds[NS_FORK_FDS] = {
-		[NS_FORK_CONTROL] = c->chan.fd, [NS_FORK_DAEMON] = session_fd
-	};
-	struct ns_fork_request request;
 	struct ns_forkserver *f;
 	pid_t self = getpid();
 
+	c->filter = ns_filter_of(d, c);
 	if (!has_filter(d) || s->idle_holds[NP_RES_FILTERS] != 0) {
 		s->pid = fork();
 		if (s->pid == 0) {
-			ns_session_run(d, c, np_addr_is_here(&c->peer), session_fd, self, NULL);
+			ns_session_run(d, c, session_fd, self, NULL);
 		}
 		return s->pid > 0 ? NP_OK
 				  : np_fail(err, NP_ESYS, errno, "no process for a session");
 	}
 	/* Let a fork server fork it, so that it inherits the filter. */
-	f = forkserver_of(d, np_addr_is_here(&c->peer), ns_gathers_evidence(d, c), err);
-	if (f == NULL) {
-		return err->code;
-	}
-	memset(&request, 0, sizeof(request)); /* its padding is sent, too */
-	request.daemon = self;
-	request.chan = c->chan;
-	request.peer = c->peer;
-	memcpy(request.text, c->text, sizeof(request.text));
-	request.uncaptured = c->uncaptured;
-	request.unlinked = c->unlinked;
-	return ns_forkserver_fork(f, &request, fds, &s->pid, err);
+	f = forkserver_of(d, c->filter, err);
+	return f != NULL ? ns_forkserver_fork(f, c, session_fd, &s->pid, err) : (int)err->code;
 }

@@ -13,8 +13,6 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "net/addr.h"
-#include "wire/chan.h"
 
 /* What ps(1) calls one, to tell it from sessions. */
 #define NS_FORKSERVER_NAME "netserver-fork"
@@ -28,20 +26,7 @@ struct ns_daemon;
 struct ns_caller;
 struct ns_session;
 
-/* What all sessions of one fork server have in common. */
-struct ns_session_kind {
-	struct ns_daemon *d;
-	bool is_here, evidence; /* their clients are on this machine; they may gather evidence */
-};
-
-/* What a session needs, beside two descriptors: its caller, in part. */
-struct ns_fork_request {
-	pid_t daemon;
-	struct np_chan chan;
-	struct np_addr peer;
-	char text[NP_ADDR_TEXT];
-	struct np_err uncaptured, unlinked;
-};
+/* Descriptors that a session gets. */
 enum { NS_FORK_CONTROL, NS_FORK_DAEMON, NS_FORK_FDS }; /* to the client, to the daemon */
 
 /* The fork server's first message, and its answer to each request. */
@@ -67,15 +52,18 @@ int ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, in
 /* Was the process that has ended a fork server? The next session starts another one. */
 bool ns_launch_reaped(struct ns_daemon *d, pid_t pid);
 
-/* Have f fork a session with copies of these. NP_ESYS: it failed; without an answer f is ended. */
-int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_fork_request *request,
-		       const int fds[NS_FORK_FDS], pid_t *pid, struct np_err *err);
+/* Have f fork the caller's session. NP_ESYS: it failed; without an answer f is ended. */
+int ns_forkserver_fork(struct ns_forkserver *f, const struct ns_caller *c, int session_fd,
+		       pid_t *pid, struct np_err *err);
 
 /* End a fork server. Its sessions continue. */
 void ns_forkserver_end(struct ns_forkserver *f);
 
-/* Confine this process, a fork server, and serve requests from fd until the daemon has gone. */
+/*
+ * Confine this process, a fork server for sessions with these NS_FILTER_*, and serve requests from
+ * fd until the daemon has gone.
+ */
 void __attribute__((noreturn))
-ns_forkserver_run(int fd, pid_t daemon, const struct ns_session_kind *k);
+ns_forkserver_run(struct ns_daemon *d, unsigned filter, int fd, pid_t daemon);
 
 #endif

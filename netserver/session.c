@@ -126,40 +126,88 @@ forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 	}
 }
 
-/* What a session wants that takes CAP_NET_RAW. */
-struct raw {
-	struct ns_caller *caller;
-	bool capture, link;         /* what is wanted */
-	bool connects;              /* the link also has LLC connections */
-	char device[NP_EXT_DEVICE]; /* of the link; empty: by address */
+/* A session in its process, and what it has: what a confined process can't open or look up. */
+struct serving {
+	struct ns_daemon *d;
+	struct ns_caller *c;
+	const struct np_admission *admission; /* NULL: everything is granted */
+	struct ns_permit permit;
+	struct np_bag *lasting;     /* facts of the host; NULL: none */
+	struct np_cgroup *cgroup;   /* open files; NULL: none */
+	struct np_capture *capture; /* that the greeting asked for; NULL: none */
+	struct np_eth eth;          /* for the tests of the link layer that it asked for */
+	bool linked;                /* eth is open */
 };
+
+static bool
+has_evidence(const struct serving *s)
+{
+	return (s->c->filter & NS_FILTER_EVIDENCE) != 0;
+}
+
+/* Fill *s, but for what open_raw() opens. s->c->filter is set. */
+static void
+begin(struct serving *s, struct ns_daemon *d, struct ns_caller *c)
+{
+	*s = (struct serving){ .d = d, .c = c };
+	ns_permit_init(&s->permit);
+	if (has_evidence(s)) {
+		s->lasting = np_bag_new();
+		np_host_lasting(s->lasting);
+		s->cgroup = np_cgroup_open("", &d->cgroups);
+	}
+}
+
+/* Free what it has. */
+static void
+end(struct serving *s)
+{
+	np_bag_free(s->lasting);
+	np_cgroup_close(s->cgroup);
+	np_capture_free(s->capture);
+	if (s->linked) {
+		np_eth_close(&s->eth);
+	}
+}
+
+/* Does the client want a capture, and may it have one? uncaptured: the daemon has refused it. */
+static bool
+gets_capture(const struct serving *s)
+{
+	return has_evidence(s) && s->c->uncaptured.code == NP_OK && ns_wants_capture(s->c);
+}
 
 /* For ns_with_raw(): open packet sockets. If one fails, c->uncaptured or c->unlinked says why. */
 static void
 open_raw(void *ctx)
 {
-	struct raw *raw = ctx;
-	struct ns_caller *c = raw->caller;
+	struct serving *s = ctx;
+	struct ns_caller *c = s->c;
+	struct np_hello_message hello;
 	struct np_addr near;
 	bool has_near = np_sock_local(c->chan.fd, &near, NULL) == NP_OK;
 
-	if (raw->capture && has_near) {
+	if (gets_capture(s) && has_near) {
 		/* Only of packets between these two hosts; the lock keeps it so. */
 		const struct np_capture_place place = { .near = near,
 							.far = c->peer,
 							.lock = true };
 
-		(void)np_capture_open(&c->capture, &place, &c->uncaptured);
+		(void)np_capture_open(&s->capture, &place, &c->uncaptured);
 	}
-	if (raw->link) {
+	if (ns_wants_link(c, &hello)) {
+		/* Without LLC in the kernel, a socket would load its module. */
+		bool connects = (hello.caps & NP_CAP_LLC) != 0 &&
+				!np_lacks(s->d->limits.each.lacks, &np_transport_llc, AF_UNSPEC);
+
 		/* If it names no interface, take the one that it came by. */
-		if (raw->device[0] == '\0' && has_near) {
-			(void)np_addr_device(&near, raw->device);
+		if (hello.device[0] == '\0' && has_near) {
+			(void)np_addr_device(&near, hello.device);
 		}
-		c->linked = np_eth_open(&c->eth, raw->device, &c->unlinked) == NP_OK;
-		if (c->linked && raw->connects && np_llc_listen(&c->eth, &c->unlinked) != NP_OK) {
-			np_eth_close(&c->eth);
-			c->linked = false;
+		s->linked = np_eth_open(&s->eth, hello.device, &c->unlinked) == NP_OK;
+		if (s->linked && connects && np_llc_listen(&s->eth, &c->unlinked) != NP_OK) {
+			np_eth_close(&s->eth);
+			s->linked = false;
 		}
 	}
 }
@@ -174,14 +222,13 @@ why_none(const struct ns_daemon *d, const struct np_err *failed)
 				       : "the client must request it when it connects";
 }
 
-/* What all sessions of a kind may have. */
+/* What all sessions with that filter may have. */
 static struct ns_sandbox
-sandbox_of(const struct ns_daemon *d, bool is_here, bool evidence)
+sandbox_of(const struct ns_daemon *d, unsigned filter)
 {
 	return (struct ns_sandbox){
 		.fill_dir = d->fill_dir,
-		.unix_tests = is_here,
-		.evidence = evidence,
+		.filter = filter,
 		.limits = &d->limits.each,
 		.bytes = d->limits.each.bytes,
 		.flows = d->limits.each.flows,
@@ -190,29 +237,21 @@ sandbox_of(const struct ns_daemon *d, bool is_here, bool evidence)
 
 /* Open the packet sockets that the client wants and may have, then confine this process. */
 static int
-confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evidence, bool alone,
-	struct np_err *err)
+confine(struct serving *s, bool alone, struct np_err *err)
 {
-	struct ns_sandbox box = sandbox_of(d, is_here, evidence);
+	const struct ns_daemon *d = s->d;
+	struct ns_sandbox box = sandbox_of(d, s->c->filter);
+	struct np_hello_message hello;
 	struct np_err lack;
-	struct raw raw = {
-		.caller = c,
-		/* The daemon has set uncaptured if it refuses a capture. */
-		.capture = evidence && c->uncaptured.code == NP_OK && ns_wants_capture(c),
-	};
+	bool wants_raw = gets_capture(s) || ns_wants_link(s->c, &hello);
 
-	raw.link = ns_wants_link(c, raw.device, &raw.connects);
-	/* Without LLC in the kernel, a socket would load its module. */
-	raw.connects =
-	    raw.connects && !np_lacks(d->limits.each.lacks, &np_transport_llc, AF_UNSPEC);
 	/* Also drops CAP_NET_RAW if nothing is wanted. */
-	if (d->args.allow_raw &&
-	    ns_with_raw(raw.capture || raw.link, open_raw, &raw, err) != NP_OK) {
+	if (d->args.allow_raw && ns_with_raw(wants_raw, open_raw, s, err) != NP_OK) {
 		return err->code;
 	}
 	box.alone = alone;
-	box.capture_fd = c->capture != NULL ? np_capture_fd(c->capture) : 0;
-	box.link_fd = c->linked ? c->eth.fd : 0;
+	box.capture_fd = s->capture != NULL ? np_capture_fd(s->capture) : 0;
+	box.link_fd = s->linked ? s->eth.fd : 0;
 	/* A ring could send by a packet socket, which the filter forbids but can't see there. */
 	box.urings = box.capture_fd > 0 || box.link_fd > 0 ? 0 : d->args.uring;
 	if (np_urings_prepare(box.urings, &lack) != NP_OK) {
@@ -221,53 +260,29 @@ confine(const struct ns_daemon *d, struct ns_caller *c, bool is_here, bool evide
 	return d->args.no_sandbox ? NP_OK : ns_confine_session(&box, err);
 }
 
-/* What a session offers its client; with -f, and for inetd, some of it is missing. */
-struct offer {
-	bool evidence;
-	struct np_bag *lasting;   /* facts of the host; NULL: none */
-	struct np_cgroup *cgroup; /* open files; NULL: none */
-	struct ns_permit permit;
-	const struct np_admission *admission; /* NULL: everything is granted */
-};
-
-/* Look up and open what a confined process can't. */
+/* Serve the client to its end. */
 static void
-read_host(struct ns_daemon *d, struct offer *offer)
+serve(struct serving *s)
 {
-	offer->lasting = np_bag_new();
-	np_host_lasting(offer->lasting);
-	offer->cgroup = np_cgroup_open("", &d->cgroups);
-}
-
-/* Undo read_host(). */
-static void
-free_offer(struct offer *offer)
-{
-	np_bag_free(offer->lasting);
-	np_cgroup_close(offer->cgroup);
-}
-
-/* Serve a client with what it may have, to its end. Frees its capture and link. */
-static void
-serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct offer *offer)
-{
+	struct ns_daemon *d = s->d;
+	struct ns_caller *c = s->c;
 	struct np_server server = {
 		.log = d->log,
 		.peer = c->text,
 		.client = np_family_of(&c->peer)->is_here ? NULL : &c->peer,
-		.is_here = is_here,
+		.is_here = (c->filter & NS_FILTER_UNIX) != 0,
 		.quiet = d->args.quiet,
 		.limits = d->limits.each,
 		.terms = { .permit = ns_permit,
-			   .permit_ctx = &offer->permit,
-			   .eth = c->linked ? &c->eth : NULL,
+			   .permit_ctx = &s->permit,
+			   .eth = s->linked ? &s->eth : NULL,
 			   .fill_dir = d->fill_dir },
 		.signals = d->signals,
 		.caps = NP_CAP_PLAN,
 		.capture_why_not = why_none(d, &c->uncaptured),
-		.collect.capture = c->capture,
-		.collect.lasting = offer->lasting,
-		.collect.cgroup = offer->cgroup,
+		.collect.capture = s->capture,
+		.collect.lasting = s->lasting,
+		.collect.cgroup = s->cgroup,
 		.link_why_not = why_none(d, &c->unlinked),
 	};
 	struct np_addr *near = &server.collect.near;
@@ -276,12 +291,12 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct offer *offe
 	struct np_event e;
 	int rc;
 
-	if (offer->admission != NULL) {
-		server.admission = *offer->admission;
+	if (s->admission != NULL) {
+		server.admission = *s->admission;
 	}
-	server.caps |= offer->evidence ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0;
-	server.caps |= offer->evidence && c->capture != NULL ? NP_CAP_WIRE : 0;
-	server.caps |= c->linked ? NP_CAP_LINK : 0;
+	server.caps |= has_evidence(s) ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0;
+	server.caps |= s->capture != NULL ? NP_CAP_WIRE : 0;
+	server.caps |= s->linked ? NP_CAP_LINK : 0;
 	if (np_sock_local(c->chan.fd, near, NULL) != NP_OK || np_family_of(near)->is_here) {
 		near->len = 0; /* not over an interface */
 	} else {
@@ -290,12 +305,6 @@ serve(struct ns_daemon *d, struct ns_caller *c, bool is_here, struct offer *offe
 	ns_event_begin(&e, "session-begin", &c->peer);
 	np_log_event(d->log, NP_LOG_DEBUG, &e, NULL);
 	rc = np_server_serve(&server, &c->chan, &err);
-	np_capture_free(c->capture);
-	c->capture = NULL;
-	if (c->linked) {
-		np_eth_close(&c->eth);
-		c->linked = false;
-	}
 	ns_event_begin(&e, "session-end", &c->peer);
 	np_event_text(&e, "result", rc == NP_OK ? "ok" : "failed");
 	if (rc != NP_OK) {
@@ -316,8 +325,7 @@ drop_descriptors(int *keep, size_t count, struct np_err *err)
 }
 
 void
-ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_t daemon,
-	       struct ns_seal *seal)
+ns_session_run(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t daemon, struct ns_seal *seal)
 {
 	int keep[] = { c->chan.fd, fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
 	struct ns_relay relay = { .fd = fd, .type = NS_LOG_LINE };
@@ -325,9 +333,9 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 	const struct np_admission admission = {
 		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &to
 	};
-	struct offer offer = { .evidence = ns_gathers_evidence(d, c), .admission = &admission };
-	const struct ns_sandbox box = sandbox_of(d, is_here, offer.evidence);
+	const struct ns_sandbox box = sandbox_of(d, c->filter);
 	struct np_err err = { .code = NP_OK };
+	struct serving s;
 	int rc = NP_OK;
 
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -343,31 +351,25 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, p
 		rc = rc == NP_OK ? ns_confine_die_first(&err) : rc;
 	}
 	if (rc == NP_OK) {
-		ns_permit_init(&offer.permit);
-	}
-	if (rc == NP_OK && offer.evidence) {
-		read_host(d, &offer);
-	}
-	np_cgroup_forget(&d->cgroups); /* read_host() has opened what is needed */
-	if (rc == NP_OK) {
-		rc = seal != NULL ? ns_confine_own(&box, seal, &err)
-				  : confine(d, c, is_here, offer.evidence, false, &err);
+		begin(&s, d, c);
+		s.admission = &admission;
+		np_cgroup_forget(&d->cgroups); /* begin() has opened what is needed */
+		rc = seal != NULL ? ns_confine_own(&box, seal, &err) : confine(&s, false, &err);
 	}
 	if (rc != NP_OK) {
 		np_log(d->log, NP_LOG_ERROR, "%s: session refused: %s", c->text, err.msg);
 		_exit(1);
 	}
-	serve(d, c, is_here, &offer);
+	serve(&s);
 	_exit(0);
 }
 
 int
-ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal,
+ns_session_confine(struct ns_daemon *d, unsigned filter, int fd, struct ns_seal *seal,
 		   struct np_err *err)
 {
-	struct ns_daemon *d = k->d;
 	int keep[] = { fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
-	const struct ns_sandbox box = sandbox_of(d, k->is_here, k->evidence);
+	const struct ns_sandbox box = sandbox_of(d, filter);
 
 	if (drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), err) != NP_OK) {
 		return err->code;
@@ -382,37 +384,21 @@ ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal
 }
 
 void
-ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_request *request,
-		      const int fds[NS_FORK_FDS], struct ns_seal *seal)
-{
-	struct ns_caller c = { .kind = NS_CALLER,
-			       .chan = request->chan,
-			       .peer = request->peer,
-			       .uncaptured = request->uncaptured,
-			       .unlinked = request->unlinked };
-
-	memcpy(c.text, request->text, sizeof(c.text));
-	c.chan.fd = fds[NS_FORK_CONTROL];
-	c.chan.peer = c.text;
-	ns_session_run(k->d, &c, k->is_here, fds[NS_FORK_DAEMON], request->daemon, seal);
-}
-
-void
 ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 {
-	struct offer offer = { .evidence = !d->args.no_evidence };
 	const struct np_log log = *d->log;
 	struct ns_limited limited;
 	struct np_cpulist cpus;
+	struct serving s;
 
 	/* One client's settings must not remain for the next one. */
 	np_cpus_save(&cpus);
-	ns_permit_init(&offer.permit);
+	c->filter = ns_filter_of(d, c);
+	begin(&s, d, c);
 	d->stats.sessions++;
 	ns_limit_log(&limited, d->log, &d->session_lines);
-	offer.cgroup = offer.evidence ? np_cgroup_open("", &d->cgroups) : NULL;
-	serve(d, c, np_addr_is_here(&c->peer), &offer);
-	np_cgroup_close(offer.cgroup);
+	serve(&s);
+	end(&s);
 	*d->log = log;
 	np_cpus_restore(&cpus);
 }
@@ -447,6 +433,7 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 {
 	struct ns_caller c = { .peer = { .len = sizeof(c.peer.sa) }, .text = "a client" };
 	struct np_err err = { .code = NP_OK };
+	struct serving s;
 
 	if (getpeername(fd, (struct sockaddr *)&c.peer.sa, &c.peer.len) == 0 &&
 	    !np_family_of(&c.peer)->is_here) {
@@ -459,21 +446,16 @@ ns_session_serve_alone(struct ns_daemon *d, int fd)
 		if (!ns_access_admits(&d->access, &c.peer)) {
 			np_fail(&err, NP_EPEER, 0, "this address is not allowed");
 		} else if (await_admission(d, &c, &err) == NP_OK) {
-			bool is_here = np_addr_is_here(&c.peer);
-			struct offer offer = { .evidence = ns_gathers_evidence(d, &c) };
-
-			if (offer.evidence) {
-				read_host(d, &offer);
-			}
+			c.filter = ns_filter_of(d, &c);
+			begin(&s, d, &c);
 			np_cgroup_forget(&d->cgroups);
 			forget_secrets(d, &c);
-			ns_permit_init(&offer.permit);
-			if (confine(d, &c, is_here, offer.evidence, true, &err) == NP_OK) {
-				serve(d, &c, is_here, &offer);
-				free_offer(&offer);
+			if (confine(&s, true, &err) == NP_OK) {
+				serve(&s);
+				end(&s);
 				return;
 			}
-			free_offer(&offer);
+			end(&s);
 		}
 	}
 	np_log(d->log, NP_LOG_INFO, "%s: refused: %s", c.text, err.msg);

@@ -29,18 +29,12 @@ union ns_packet {
  * Run a session's process, which ends with its daemon. fd: to the daemon. seal: of the fork server
  * that forked and confined it, but for files; NULL: the daemon forked it, and it is not confined.
  */
-void __attribute__((noreturn))
-ns_session_run(struct ns_daemon *d, struct ns_caller *c, bool is_here, int fd, pid_t daemon,
-	       struct ns_seal *seal);
+void __attribute__((noreturn)) ns_session_run(struct ns_daemon *d, struct ns_caller *c, int fd,
+					      pid_t daemon, struct ns_seal *seal);
 
 /* In a fork server: confine this process, which needs only fd, except for files. NP_ESYS. */
-int ns_session_confine(const struct ns_session_kind *k, int fd, struct ns_seal *seal,
+int ns_session_confine(struct ns_daemon *d, unsigned filter, int fd, struct ns_seal *seal,
 		       struct np_err *err);
-
-/* In a process that a fork server has forked: run the session of that request. */
-void __attribute__((noreturn))
-ns_session_run_forked(const struct ns_session_kind *k, const struct ns_fork_request *request,
-		      const int fds[NS_FORK_FDS], struct ns_seal *seal);
 
 /* Serve the caller in the daemon's process (-f). Its descriptor is closed then. */
 void ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c);

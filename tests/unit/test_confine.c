@@ -966,7 +966,7 @@ name_a_socket(void)
 
 TEST(unix_tests_make_sockets_in_tmp_and_nothing_else)
 {
-	const struct ns_sandbox unix_tests = { .unix_tests = true };
+	const struct ns_sandbox unix_tests = { .filter = NS_FILTER_UNIX };
 
 	assert_each(0, unix_tests, "d", name_a_socket);
 	needs(true, true);
@@ -1024,9 +1024,9 @@ TRY(read_counters, open("/proc/net/snmp", O_RDONLY | O_CLOEXEC))
 
 TEST(evidence_is_gathered_where_that_was_asked_for)
 {
-	struct ns_sandbox box = { .bytes = 4 * MIB, .evidence = true };
+	struct ns_sandbox box = { .bytes = 4 * MIB, .filter = NS_FILTER_EVIDENCE };
 
-	for (int i = 0; i < 2; i++, box.unix_tests = true) {
+	for (int i = 0; i < 2; i++, box.filter |= NS_FILTER_UNIX) {
 		assert_each(0, box, "drs", gather_counters, gather_facts, read_own_delay,
 			    read_counters);
 	}
@@ -1038,7 +1038,7 @@ TEST(evidence_is_gathered_where_that_was_asked_for)
 TEST(what_may_be_read_stays_readable)
 {
 	static int (*const attempts[])(void) = { read_processors, read_counters, read_own_delay };
-	struct ns_sandbox box = { .evidence = true };
+	struct ns_sandbox box = { .filter = NS_FILTER_EVIDENCE };
 	int there[2], back[2];
 	char word = 0;
 	pid_t pid;
@@ -1194,7 +1194,7 @@ set_any_option(void)
 
 TEST(who_gathers_evidence_changes_nothing)
 {
-	const struct ns_sandbox gathers = { .evidence = true };
+	const struct ns_sandbox gathers = { .filter = NS_FILTER_EVIDENCE };
 
 	needs(true, true);
 	assert_each(DENIED, gathers, "drns", change_by_netlink, change_by_ethtool,
@@ -1315,7 +1315,8 @@ static int
 try_capture(const char *user, bool want)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = 1 };
-	struct ns_sandbox box = { .bytes = 16 * MIB, .unix_tests = true, .evidence = true };
+	struct ns_sandbox box = { .bytes = 16 * MIB,
+				  .filter = NS_FILTER_UNIX | NS_FILTER_EVIDENCE };
 	uint8_t frame[60] = { 0 };
 	struct np_err err = { .code = NP_OK };
 	/* Of a high number: the limit of descriptors will be below it. */

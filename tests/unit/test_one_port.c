@@ -496,11 +496,11 @@ TEST(what_the_kernel_does_not_pass_waits)
 /* It does not answer, and is at no fault: sessions and their filter stay. */
 TEST(an_order_that_does_not_go_ends_no_fork_server)
 {
-	static struct ns_fork_request order;
+	static struct ns_caller order;
 	struct ns_forkserver f;
 	struct np_err err;
-	int pair[2], fds[NS_FORK_FDS];
 	pid_t got;
+	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	while (send(pair[0], &order, sizeof(order), MSG_DONTWAIT) > 0) {
@@ -510,8 +510,8 @@ TEST(an_order_that_does_not_go_ends_no_fork_server)
 		pause();
 		_exit(0);
 	}
-	fds[NS_FORK_CONTROL] = fds[NS_FORK_DAEMON] = pair[1];
-	assert_int_equal(ns_forkserver_fork(&f, &order, fds, &got, &err), NP_ESYS);
+	order.chan.fd = pair[1];
+	assert_int_equal(ns_forkserver_fork(&f, &order, pair[1], &got, &err), NP_ESYS);
 	assert_int_equal(err.sys, EAGAIN);
 	assert_true(f.pid > 0 && f.fd == pair[0] && kill(f.pid, 0) == 0);
 	ns_forkserver_end(&f);
