@@ -104,34 +104,6 @@ ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err)
 	return NP_OK;
 }
 
-/* What --status and metrics show. */
-static struct ns_view
-view_of(struct ns_daemon *d)
-{
-	ns_handovers_count(d); /* sessions receive descriptors without telling the daemon */
-	return (struct ns_view){
-		.stats = &d->stats,
-		.limits = &d->limits,
-		.sessions = d->sessions,
-		.port = d->port,
-		.lines_lost = d->log_out != NULL ? d->log_out->lost : 0,
-		.lines_left_out = d->lines.all + d->lines.left_out + d->session_lines.all +
-				  d->session_lines.left_out,
-		.now_ns = np_now(),
-	};
-}
-
-int
-ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err)
-{
-	struct ns_view view = view_of(d);
-
-	if (d->metrics_dir <= 0) {
-		return NP_OK;
-	}
-	return ns_metrics_write(d->metrics_dir, d->metrics_name, &view, err);
-}
-
 /* Write the metrics file if that is due, or `now`. Returns when to call again. */
 static uint64_t
 renew_metrics(struct ns_daemon *d, bool now)
@@ -143,7 +115,8 @@ renew_metrics(struct ns_daemon *d, bool now)
 	}
 	if (now || np_now() >= d->metrics_ns) {
 		d->metrics_ns = np_deadline(METRICS_S * NP_SEC);
-		if (ns_daemon_write_metrics(d, &err) != NP_OK && !d->metrics_failed) {
+		ns_handovers_count(d); /* sessions receive descriptors without telling the daemon */
+		if (ns_metrics_write(d, &err) != NP_OK && !d->metrics_failed) {
 			np_log(d->log, NP_LOG_ERROR, "--metrics-file: %s", err.msg);
 		}
 		d->metrics_failed = err.code != NP_OK; /* once is enough */
@@ -258,9 +231,8 @@ handle(struct ns_daemon *d, const struct epoll_event *ev)
 			ns_session_receive(d, ev->data.ptr, NS_MESSAGES);
 		}
 	} else if (ev->data.u64 == TAG_STATUS) {
-		struct ns_view view = view_of(d);
-
-		ns_status_answer(d->status_fd, d->owner, &view);
+		ns_handovers_count(d); /* as for the metrics */
+		ns_status_answer(d);
 	} else if (ev->data.u64 >= TAG_DATAGRAMS) {
 		ns_datagrams_receive(d, d->datagrams[ev->data.u64 - TAG_DATAGRAMS]);
 	} else {

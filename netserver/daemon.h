@@ -83,6 +83,13 @@ ns_fds_each(const struct ns_daemon *d)
 	return d->args.one_port ? 2 : 1;
 }
 
+/* Lines of the log that clients caused beyond the limits. */
+static inline uint64_t
+ns_daemon_lines_left_out(const struct ns_daemon *d)
+{
+	return d->lines.all + d->lines.left_out + d->session_lines.all + d->session_lines.left_out;
+}
+
 /* The first member of what epoll(7) events point to: callers and sessions. */
 enum ns_kind { NS_CALLER, NS_SESSION, NS_DROPPED };
 
@@ -102,9 +109,6 @@ int ns_daemon_descriptors(const struct ns_daemon *d, struct np_err *err);
 
 /* Read the access file, if there is one. On failure the rules are as they were. */
 int ns_daemon_read_rules(struct ns_daemon *d, struct np_err *err);
-
-/* Write the metrics file, if there is one. Called at the start, too, to show errors at once. */
-int ns_daemon_write_metrics(struct ns_daemon *d, struct np_err *err);
 
 /* Accept and serve until a signal comes; then end the sessions, too. NP_ESYS: it cannot begin. */
 int ns_daemon_run(struct ns_daemon *d, struct np_err *err);

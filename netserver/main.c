@@ -285,7 +285,8 @@ run_daemon(struct ns_daemon *d)
 		return rc;
 	}
 	/* Tried as the daemon's user. A full disk may have room later. */
-	if (ns_daemon_write_metrics(d, &err) != NP_OK && err.sys != ENOSPC && err.sys != EDQUOT) {
+	if (d->metrics_dir > 0 && ns_metrics_write(d, &err) != NP_OK && err.sys != ENOSPC &&
+	    err.sys != EDQUOT) {
 		return fault("--metrics-file: %s (may the daemon's user, see --user, write there?)",
 			     err.msg);
 	}

@@ -56,12 +56,12 @@ put_row(const struct metrics *m, const char *name, bool is_bytes, const char *te
 }
 
 int
-ns_metrics_print(FILE *out, const void *view)
+ns_metrics_print(FILE *out, const void *ctx)
 {
-	const struct ns_view *v = view;
-	const struct metrics m = { .out = out, .port = v->port };
+	const struct ns_daemon *d = ctx;
+	const struct metrics m = { .out = out, .port = d->port };
 	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES }; /* units of limits.def */
-	const struct ns_stats *s = v->stats;
+	const struct ns_stats *s = &d->stats;
 
 	put(&m, "start_time_seconds", "When the daemon started, in Unix time.",
 	    (double)s->started_at_s);
@@ -77,9 +77,10 @@ ns_metrics_print(FILE *out, const void *view)
 	put(&m, "sent_bytes_total", "Bytes sent in tests.", (double)s->sent_bytes);
 	put(&m, "transactions_total", "Transactions of tests.", (double)s->transactions);
 	put(&m, "log_lines_lost_total", "Lines of the log for which there was no room.",
-	    (double)v->lines_lost);
+	    d->log_out != NULL ? (double)d->log_out->lost : 0);
 	put(&m, "log_lines_left_out_total",
-	    "Lines of the log that clients caused beyond the limit.", (double)v->lines_left_out);
+	    "Lines of the log that clients caused beyond the limit.",
+	    (double)ns_daemon_lines_left_out(d));
 	put(&m, "metrics_lost_total", "Times that this file could not be written.",
 	    (double)s->metrics_lost);
 	/* All reasons, also those at 0: a rate needs the series before the first refusal. */
@@ -89,11 +90,10 @@ ns_metrics_print(FILE *out, const void *view)
 			m.port, ns_refusals[i].name, (uint64_t)s->refused[i]);
 	}
 	put(&m, "waiting_sessions", "Sessions that wait for their turn now.",
-	    (double)v->stats->waiting_now);
-	put(&m, "silent_connections", "Connections without a session.",
-	    (double)v->stats->silent_now);
+	    (double)s->waiting_now);
+	put(&m, "silent_connections", "Connections without a session.", (double)s->silent_now);
 	put(&m, "limit_silent_connections", "Limit of connections without a session.",
-	    v->limits->silent);
+	    d->limits.silent);
 	for (int i = 0; i < NP_RESOURCES; i++) {
 		const struct ns_resource *resource = &ns_resources[i];
 		char text[NAME], name[NAME];
@@ -101,16 +101,16 @@ ns_metrics_print(FILE *out, const void *view)
 		snprintf(name, sizeof(name), "%s%s", i == NP_RES_SESSIONS ? "active_" : "",
 			 resource->metric);
 		snprintf(text, sizeof(text), "The %s in use now.", resource->words);
-		put(&m, name, text, (double)v->stats->held[i]);
+		put(&m, name, text, (double)s->held[i]);
 		snprintf(name, sizeof(name), "limit_%s", resource->metric);
 		snprintf(text, sizeof(text), "Limit of %s for all sessions together.",
 			 resource->words);
 		put(&m, name, text,
-		    resource->none_at_0 ? (double)v->limits->all[i]
-					: no_limit_at_0(v->limits->all[i]));
+		    resource->none_at_0 ? (double)d->limits.all[i]
+					: no_limit_at_0(d->limits.all[i]));
 	}
 #define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
-	put_row(&m, metric, (unit) == BYTES, tells, (uint64_t)v->limits->member);
+	put_row(&m, metric, (unit) == BYTES, tells, (uint64_t)d->limits.member);
 #include "netserver/limits.def"
 #undef NS_LIMIT
 	return 0;
@@ -139,14 +139,16 @@ ns_metrics_dir(const char *path, const char **name, struct np_err *err)
 }
 
 int
-ns_metrics_write(int dir_fd, const char *name, const struct ns_view *v, struct np_err *err)
+ns_metrics_write(const struct ns_daemon *d, struct np_err *err)
 {
 	struct np_output file;
 	/* Collectors skip its temporary name, which begins with a dot. 0644 despite the umask. */
-	int failed = np_output_beside(&file, dir_fd, name, 0644);
+	int failed = np_output_beside(&file, d->metrics_dir, d->metrics_name, 0644);
 
 	if (failed == 0) {
-		failed = np_output_fill(&file, ns_metrics_print, v);
+		failed = np_output_fill(&file, ns_metrics_print, d);
 	}
-	return failed != 0 ? np_fail(err, NP_ESYS, failed, "write metrics to %.260s", name) : NP_OK;
+	return failed != 0
+		   ? np_fail(err, NP_ESYS, failed, "write metrics to %.260s", d->metrics_name)
+		   : NP_OK;
 }

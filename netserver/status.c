@@ -73,16 +73,16 @@ at_most(char out[SHORT], uint64_t limit)
 
 /* The daemon itself: its resources, in use and at most. */
 static void
-put_head(struct out *o, const struct ns_view *v)
+put_head(struct out *o, const struct ns_daemon *d, uint64_t now_ns)
 {
-	const struct ns_stats *s = v->stats;
+	const struct ns_stats *s = &d->stats;
 	char a[SHORT], b[SHORT];
 
-	PUT(o, "netserver on port %s, process %ld, up %s\n", v->port, (long)getpid(),
-	    span(a, s->started_ns, v->now_ns));
+	PUT(o, "netserver on port %s, process %ld, up %s\n", d->port, (long)getpid(),
+	    span(a, s->started_ns, now_ns));
 	for (int i = 0; i < NP_RESOURCES; i++) {
 		const struct ns_resource *resource = &ns_resources[i];
-		uint64_t limit = v->limits->all[i];
+		uint64_t limit = d->limits.all[i];
 
 		if (resource->is_bytes) {
 			PUT(o, "%-12s %s of %s granted\n", resource->label, amount(a, s->held[i]),
@@ -94,7 +94,7 @@ put_head(struct out *o, const struct ns_view *v)
 	}
 	PUT(o, "waiting      %" PRIu64 " sessions for their turn\n", s->waiting_now);
 	PUT(o, "silent       %" PRIu64 " of %d connections without a session\n", s->silent_now,
-	    (int)v->limits->silent);
+	    (int)d->limits.silent);
 }
 
 /* A line for a row of limits.def, unless it has no limit, or no words (what NULL). */
@@ -137,9 +137,8 @@ doing(char out[96], const struct ns_session *s, uint64_t now_ns)
 
 /* A line for each session, as many as fit. */
 static void
-put_sessions(struct out *o, const struct ns_view *v)
+put_sessions(struct out *o, const struct ns_session *s, uint64_t now_ns)
 {
-	const struct ns_session *s = v->sessions;
 	size_t size = o->size, left = 0;
 
 	if (s == NULL) {
@@ -153,8 +152,8 @@ put_sessions(struct out *o, const struct ns_view *v)
 		char age[SHORT], memory[SHORT], words[96];
 
 		PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid, NP_ADDR_STR(&s->peer),
-		    span(age, s->began_ns, v->now_ns), s->tests,
-		    amount(memory, s->holds[NP_RES_MEMORY]), doing(words, s, v->now_ns));
+		    span(age, s->began_ns, now_ns), s->tests,
+		    amount(memory, s->holds[NP_RES_MEMORY]), doing(words, s, now_ns));
 		if (o->len == len) { /* no room for this line */
 			break;
 		}
@@ -169,26 +168,26 @@ put_sessions(struct out *o, const struct ns_view *v)
 }
 
 size_t
-ns_status_text(const struct ns_view *v, char *text, size_t size)
+ns_status_text(const struct ns_daemon *d, uint64_t now_ns, char *text, size_t size)
 {
 	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES }; /* units of limits.def */
 	struct out o = { .text = text, .size = size };
-	const struct ns_stats *s = v->stats;
+	const struct ns_stats *s = &d->stats;
 	char a[SHORT], b[SHORT];
 	bool any = false;
 
 	text[0] = '\0';
-	put_head(&o, v);
+	put_head(&o, d, now_ns);
 #define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
-	put_limit(&o, (uint64_t)v->limits->member, (unit) == BYTES, tells);
+	put_limit(&o, (uint64_t)d->limits.member, (unit) == BYTES, tells);
 #include "netserver/limits.def"
 #undef NS_LIMIT
 
-	if (v->limits->each.port_max > 0) {
-		PUT(&o, "limit        ports %u to %u for data\n", v->limits->each.port_min,
-		    v->limits->each.port_max);
+	if (d->limits.each.port_max > 0) {
+		PUT(&o, "limit        ports %u to %u for data\n", d->limits.each.port_min,
+		    d->limits.each.port_max);
 	}
-	if (v->limits->each.want_echo) {
+	if (d->limits.each.want_echo) {
 		PUT(&o, "limit        datagrams only to clients that prove their address\n");
 	}
 	PUT(&o, "connections  %" PRIu64 "\n", s->connections);
@@ -198,8 +197,8 @@ ns_status_text(const struct ns_view *v, char *text, size_t size)
 	    s->tests_failed);
 	PUT(&o, "data         %s received, %s sent, %" PRIu64 " transactions\n",
 	    amount(a, s->received_bytes), amount(b, s->sent_bytes), s->transactions);
-	PUT(&o, "log          %" PRIu64 " lines lost, %" PRIu64 " left out\n", v->lines_lost,
-	    v->lines_left_out);
+	PUT(&o, "log          %" PRIu64 " lines lost, %" PRIu64 " left out\n",
+	    d->log_out != NULL ? d->log_out->lost : 0, ns_daemon_lines_left_out(d));
 	if (s->metrics_lost > 0) {
 		PUT(&o, "metrics      %" PRIu64 " files not written\n", s->metrics_lost);
 	}
@@ -213,7 +212,7 @@ ns_status_text(const struct ns_view *v, char *text, size_t size)
 	if (!any) {
 		PUT(&o, "refused      0\n");
 	}
-	put_sessions(&o, v);
+	put_sessions(&o, d->sessions, now_ns);
 	return o.len;
 }
 
@@ -275,10 +274,10 @@ user_of(int fd, uid_t *user)
 static const char refusal[] = "netserver: the status is for root and the daemon's users\n";
 
 void
-ns_status_answer(int listener, uid_t owner, const struct ns_view *v)
+ns_status_answer(const struct ns_daemon *d)
 {
 	const int room = 2 * NS_STATUS_MAX;
-	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = accept4(d->status_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	char text[NS_STATUS_MAX];
 	size_t len;
 	uid_t user;
@@ -286,8 +285,8 @@ ns_status_answer(int listener, uid_t owner, const struct ns_view *v)
 	if (fd < 0) {
 		return;
 	}
-	if (user_of(fd, &user) && (user == 0 || user == geteuid() || user == owner)) {
-		len = ns_status_text(v, text, sizeof(text));
+	if (user_of(fd, &user) && (user == 0 || user == geteuid() || user == d->owner)) {
+		len = ns_status_text(d, np_now(), text, sizeof(text));
 	} else {
 		len = sizeof(refusal) - 1;
 		memcpy(text, refusal, len);

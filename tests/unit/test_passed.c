@@ -145,9 +145,7 @@ ask_status(const char *port)
 TEST(who_asks_for_status_holds_nobody_up)
 {
 	static const int on = 1;
-	static const struct ns_stats stats;
-	static const struct ns_limits limits;
-	const struct ns_view view = { .stats = &stats, .limits = &limits, .port = "1" };
+	static struct ns_daemon d = { .port = "1" };
 	int listener, asker, stuck, none = 0;
 	uint64_t began_ns = np_now();
 	char port[8];
@@ -157,10 +155,12 @@ TEST(who_asks_for_status_holds_nobody_up)
 	snprintf(port, sizeof(port), "%u", 60000U + (unsigned)getpid() % 5000);
 	listener = ns_status_listen(port, &err);
 	fail_if(listener < 0, "%s", err.msg);
+	d.status_fd = listener;
+	d.owner = geteuid();
 	if (kernel_refuses(listener)) {
 		asker = ask_status(port);
 		assert_false(pass_descriptors(asker, "?", 1, &none, 1));
-		ns_status_answer(listener, geteuid(), &view);
+		ns_status_answer(&d);
 		close(asker);
 		/* As with an older kernel. */
 		assert_int_equal(setsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &on, sizeof(on)),
@@ -168,7 +168,7 @@ TEST(who_asks_for_status_holds_nobody_up)
 	}
 	asker = ask_status(port);
 	send_lingering(asker, 1, &stuck);
-	ns_status_answer(listener, geteuid(), &view);
+	ns_status_answer(&d);
 	close(asker);
 	assert_true(np_now() - began_ns < LONG_MS * NP_MSEC);
 	close(stuck);

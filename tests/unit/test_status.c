@@ -22,10 +22,10 @@
 enum { MANY = 2000 };
 
 struct daemon {
-	struct ns_stats stats;
-	struct ns_limits limits;
+	struct ns_daemon of;
+	struct np_log_out log_out;
 	struct ns_session sessions[MANY];
-	struct ns_view view;
+	uint64_t now_ns;
 	char text[NS_STATUS_MAX];
 };
 
@@ -36,7 +36,7 @@ set_up(void **state)
 	uint64_t now = np_now();
 
 	assert_non_null(d);
-	d->stats = (struct ns_stats){
+	d->of.stats = (struct ns_stats){
 		.started_ns = now,
 		.started_at_s = 1700000000,
 		.connections = 1001,
@@ -52,10 +52,10 @@ set_up(void **state)
 		.held = { 57, 210000000, 31, 32, 33, 34, 35, 36, 37, 38 },
 	};
 	for (int i = 0; i < NS_REFUSALS; i++) {
-		d->stats.refused[i] = (uint64_t)(100 + i);
+		d->of.stats.refused[i] = (uint64_t)(100 + i);
 	}
-	d->stats.metrics_lost = 14;
-	d->limits = (struct ns_limits){
+	d->of.stats.metrics_lost = 14;
+	d->of.limits = (struct ns_limits){
 		.all = { 500, 512000000, 301, 302, 303, 304, 305, 306, 307, 308 },
 		.per_address = 111,
 		.rate = 50,
@@ -69,12 +69,12 @@ set_up(void **state)
 			  .idle_s = 300,
 			  .want_echo = true },
 	};
-	d->view = (struct ns_view){ .stats = &d->stats,
-				    .limits = &d->limits,
-				    .port = "12865",
-				    .lines_lost = 12,
-				    .lines_left_out = 13,
-				    .now_ns = now + 3661 * NP_SEC };
+	strcpy(d->of.port, "12865");
+	d->log_out.lost = 12;
+	d->of.log_out = &d->log_out;
+	d->of.lines = (struct ns_lines){ .all = 5, .left_out = 4 };
+	d->of.session_lines = (struct ns_lines){ .all = 3, .left_out = 1 };
+	d->now_ns = now + 3661 * NP_SEC;
 	*state = d;
 	return 0;
 }
@@ -99,20 +99,20 @@ add_sessions(struct daemon *d, size_t count)
 		*s = (struct ns_session){
 			.next = i + 1 < count ? s + 1 : NULL,
 			.pid = (int)(1000 + i),
-			.began_ns = d->view.now_ns - 90 * NP_SEC,
+			.began_ns = d->now_ns - 90 * NP_SEC,
 			.holds = { [NP_RES_MEMORY] = 262144 },
 			.tests = i,
 		};
 		np_addr_make(&s->peer, AF_INET, bytes, 40000);
 		strcpy(s->wish.test, "TCP_STREAM");
 	}
-	d->view.sessions = d->sessions;
+	d->of.sessions = d->sessions;
 }
 
 static size_t
 status(struct daemon *d, size_t size)
 {
-	size_t n = ns_status_text(&d->view, d->text, size);
+	size_t n = ns_status_text(&d->of, d->now_ns, d->text, size);
 
 	assert_int_equal(strlen(d->text), n);
 	assert_true(n < size);
@@ -162,9 +162,9 @@ TEST_WITH(the_text_tells_all_numbers, set_up, tear_down)
 		assert_has(d->text, says[i]);
 	}
 	/* No limits, nothing refused. */
-	memset(&d->limits, 0, sizeof(d->limits));
-	memset(d->stats.refused, 0, sizeof(d->stats.refused));
-	d->view.now_ns = d->stats.started_ns + (2 * 86400 + 59) * NP_SEC;
+	memset(&d->of.limits, 0, sizeof(d->of.limits));
+	memset(d->of.stats.refused, 0, sizeof(d->of.stats.refused));
+	d->now_ns = d->of.stats.started_ns + (2 * 86400 + 59) * NP_SEC;
 	status(d, sizeof(d->text));
 	assert_null(strstr(d->text, "limit "));
 	assert_has(d->text, "57 of any number");
@@ -183,11 +183,11 @@ TEST_WITH(the_text_tells_what_sessions_do, set_up, tear_down)
 	struct daemon *d = *state;
 
 	add_sessions(d, LEN(does));
-	d->sessions[1].test_ns = d->view.now_ns - 5 * NP_SEC;
+	d->sessions[1].test_ns = d->now_ns - 5 * NP_SEC;
 	d->sessions[1].wish.seconds = 10;
-	d->sessions[2].test_ns = d->view.now_ns - 5 * NP_SEC;
+	d->sessions[2].test_ns = d->now_ns - 5 * NP_SEC;
 	d->sessions[2].wish.test[3] = '\n'; /* of a compromised session */
-	d->sessions[3].waiting_ns = d->view.now_ns - 7 * NP_SEC;
+	d->sessions[3].waiting_ns = d->now_ns - 7 * NP_SEC;
 	d->sessions[4].ending = true;
 	status(d, sizeof(d->text));
 	for (size_t i = 0; i < LEN(does); i++) {
@@ -364,7 +364,7 @@ metrics(struct daemon *d)
 	FILE *out = fmemopen(d->text, sizeof(d->text), "w");
 
 	assert_non_null(out);
-	ns_metrics_print(out, &d->view);
+	ns_metrics_print(out, &d->of);
 	assert_int_equal(fclose(out), 0);
 }
 
@@ -438,7 +438,7 @@ TEST_WITH(metrics_tell_missing_limits_from_zero, set_up, tear_down)
 {
 	struct daemon *d = *state;
 
-	memset(&d->limits, 0, sizeof(d->limits));
+	memset(&d->of.limits, 0, sizeof(d->of.limits));
 	metrics(d);
 	read_metrics(d->text);
 	assert_metric(d->text, "limit_sessions{port=\"12865\"}", INFINITY);
@@ -488,7 +488,6 @@ TEST_WITH(a_file_of_metrics_is_replaced_whole, set_up, tear_down)
 {
 	char dir[] = "/tmp/np-test-XXXXXX", path[64];
 	struct daemon *d = *state;
-	const char *name;
 	struct np_err err;
 	struct stat old, new;
 	int fd, reader;
@@ -496,16 +495,16 @@ TEST_WITH(a_file_of_metrics_is_replaced_whole, set_up, tear_down)
 	umask(077);
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/netserver.prom", dir);
-	fd = ns_metrics_dir(path, &name, &err);
+	d->of.metrics_dir = fd = ns_metrics_dir(path, &d->of.metrics_name, &err);
 	assert_true(fd >= 0);
 	assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
-	assert_string_equal(name, "netserver.prom");
-	assert_int_equal(ns_metrics_write(fd, name, &d->view, &err), NP_OK);
+	assert_string_equal(d->of.metrics_name, "netserver.prom");
+	assert_int_equal(ns_metrics_write(&d->of, &err), NP_OK);
 	assert_int_equal(stat(path, &old), 0);
 	assert_int_equal(old.st_mode & 07777, 0644);
 	reader = open(path, O_RDONLY);
-	d->stats.sessions = 903;
-	assert_int_equal(ns_metrics_write(fd, name, &d->view, &err), NP_OK);
+	d->of.stats.sessions = 903;
+	assert_int_equal(ns_metrics_write(&d->of, &err), NP_OK);
 	assert_int_equal(stat(path, &new), 0);
 	assert_true(old.st_ino != new.st_ino);
 	read_file(d->text, path);
@@ -521,8 +520,8 @@ TEST_WITH(a_file_of_metrics_is_replaced_whole, set_up, tear_down)
 	/* No room: what was there stays, and nothing else does. */
 	signal(SIGXFSZ, SIG_IGN);
 	limit_files(1000);
-	d->stats.sessions = 904;
-	assert_int_equal(ns_metrics_write(fd, name, &d->view, &err), NP_ESYS);
+	d->of.stats.sessions = 904;
+	assert_int_equal(ns_metrics_write(&d->of, &err), NP_ESYS);
 	limit_files(RLIM_INFINITY);
 	assert_int_equal(err.sys, EFBIG);
 	assert_has(err.msg, "netserver.prom");
@@ -534,7 +533,7 @@ TEST_WITH(a_file_of_metrics_is_replaced_whole, set_up, tear_down)
 	/* No directory. */
 	unlink(path);
 	rmdir(dir);
-	assert_int_equal(ns_metrics_write(fd, name, &d->view, &err), NP_ESYS);
+	assert_int_equal(ns_metrics_write(&d->of, &err), NP_ESYS);
 	assert_int_equal(err.sys, ENOENT);
 	close(fd);
 }
@@ -570,7 +569,9 @@ TEST_WITH(a_directory_of_metrics_is_found, set_up, tear_down)
 	path[0] = '\0';
 	memset(path, 'x', 298);
 	path[298] = '\0';
-	assert_int_equal(ns_metrics_write(AT_FDCWD, path, &d->view, &err), NP_ESYS);
+	d->of.metrics_dir = AT_FDCWD;
+	d->of.metrics_name = path;
+	assert_int_equal(ns_metrics_write(&d->of, &err), NP_ESYS);
 }
 
 /* ---- The socket ---- */
@@ -606,13 +607,15 @@ ask_as(uid_t user, const char *at, int to)
 
 /* The daemon at a listener, which runs as SOMEBODY unless as is 0, is asked by a user. */
 static struct asked *
-asked_by(uid_t user, uid_t as, int listener, uid_t owner, const struct ns_view *view)
+asked_by(uid_t user, uid_t as, int listener, uid_t owner, struct daemon *d)
 {
 	struct asked *a = calloc(1, sizeof(*a));
 	int pair[2];
 	pid_t asker, daemon;
 
 	assert_non_null(a);
+	d->of.status_fd = listener;
+	d->of.owner = owner;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	asker = fork();
 	if (asker == 0) {
@@ -623,7 +626,7 @@ asked_by(uid_t user, uid_t as, int listener, uid_t owner, const struct ns_view *
 		if (as != 0 && (setgid(as) != 0 || setuid(as) != 0)) {
 			_exit(1);
 		}
-		_exit(wait_readable(listener) ? (ns_status_answer(listener, owner, view), 0) : 1);
+		_exit(wait_readable(listener) ? (ns_status_answer(&d->of), 0) : 1);
 	}
 	assert_true(get_bytes(pair[0], a, sizeof(*a)));
 	close(pair[0]);
@@ -644,7 +647,7 @@ TEST_WITH(the_status_is_asked_over_a_socket, set_up, tear_down)
 	assert_true((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
 	assert_true((fcntl(fd, F_GETFL) & O_NONBLOCK) != 0);
 	add_sessions(d, MANY); /* all that it can hold */
-	a = asked_by(0, 0, fd, SOMEBODY, &d->view);
+	a = asked_by(0, 0, fd, SOMEBODY, d);
 	assert_int_equal(a->rc, NP_OK);
 	assert_true(a->len > NS_STATUS_MAX - 200);
 	assert_has(a->text, "netserver on port 12865, process ");
@@ -680,8 +683,7 @@ TEST_WITH(strangers_get_one_line, set_up, tear_down)
 	fd = ns_status_listen(port, &err);
 	assert_true(fd >= 0);
 	for (size_t i = 0; i < LEN(cases); i++) {
-		struct asked *a =
-		    asked_by(cases[i].user, cases[i].as, fd, cases[i].owner, &d->view);
+		struct asked *a = asked_by(cases[i].user, cases[i].as, fd, cases[i].owner, d);
 
 		assert_int_equal(a->rc, cases[i].told ? NP_OK : NP_EPEER);
 		if (cases[i].told) {
@@ -760,7 +762,8 @@ TEST_WITH(an_answer_waits_for_nobody, set_up, tear_down)
 
 	add_sessions(d, MANY);
 	assert_true(fd >= 0);
-	ns_status_answer(fd, 0, &d->view); /* nobody there */
+	d->of.status_fd = fd;
+	ns_status_answer(&d->of); /* nobody there */
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&un, &len), 0);
 	for (int i = 0; i < 50; i++) {
 		int asker = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -769,7 +772,7 @@ TEST_WITH(an_answer_waits_for_nobody, set_up, tear_down)
 		if (i % 2 == 0) {
 			close(asker);
 		}
-		ns_status_answer(fd, 0, &d->view);
+		ns_status_answer(&d->of);
 		if (i % 2 != 0) {
 			close(asker);
 		}
