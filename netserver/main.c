@@ -1,7 +1,6 @@
 /* netserver: the far end of netperf's tests. */
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -92,29 +91,15 @@ detach(void)
 	return chdir("/") == 0 ? np_fds_to_null() : -1;
 }
 
-/* One line on standard error; returns the exit status. */
-static int __attribute__((format(printf, 1, 2))) fault(const char *fmt, ...)
-{
-	va_list ap;
-
-	fputs("netserver: ", stderr);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return 1;
-}
-
-/* Listen, and print netperf's lines. Returns 0, or the exit status. */
+/* Listen, and print netperf's lines. If no more is to be printed of an error, its text is empty. */
 static int
-listen_or_say(struct ns_daemon *d)
+listen_and_tell(struct ns_daemon *d, struct np_err *err)
 {
 	const struct ns_args *a = &d->args;
 	const char *host = a->host[0] != '\0' ? a->host : NULL;
 	const char *shown = host != NULL ? host : "IN(6)ADDR_ANY";
 	bool for_script = isatty(STDERR_FILENO) == 0;
-	struct np_err err = { .code = NP_OK };
-	int rc = ns_daemon_listen(d, host, a->port, a->family, &err);
+	int rc = ns_daemon_listen(d, host, a->port, a->family, err);
 
 	if (rc != NP_OK && for_script) {
 		/* netperf's line, two blanks too: scripts look for it. */
@@ -122,52 +107,47 @@ listen_or_say(struct ns_daemon *d)
 			shown, a->port, np_family(a->family)->name);
 	}
 	if (rc == NP_ECONTROL && for_script) {
-		return 1; /* the name does not resolve: netperf's line is enough */
+		err->msg[0] = '\0'; /* the name does not resolve: netperf's line is enough */
+	} else if (rc != NP_OK) {
+		np_fail_hint(err, err->sys == EADDRINUSE ? "try another port with -p" : NULL);
 	}
 	if (rc != NP_OK) {
-		return fault("%s%s", err.msg,
-			     err.sys == EADDRINUSE ? " (try another port with -p)" : "");
+		return rc;
 	}
 	printf("Starting netserver with host '%s' port '%s' and family %s\n", shown, a->port,
 	       np_family(a->family)->name);
 	if (fflush(stdout) != 0) {
 		fprintf(stderr, "netserver: write to standard output: %s\n", strerror(errno));
 	}
-	return 0;
+	return NP_OK;
 }
 
-/* Open the files of options, before directory and user change. Returns 0, or the exit status. */
+/* Open the files of options, before directory and user change. */
 static int
-open_files(struct ns_daemon *d)
+open_files(struct ns_daemon *d, struct np_err *err)
 {
 	const struct ns_args *a = &d->args;
-	struct np_err err = { .code = NP_OK };
 
-	if (a->fill_dir != NULL) {
-		d->fill_dir = np_trusted_open(a->fill_dir, NP_TRUSTED_DIR, &err);
-		if (d->fill_dir < 0) {
-			return fault("--fill-dir: %s", err.msg);
-		}
+	if (a->fill_dir != NULL &&
+	    (d->fill_dir = np_trusted_open(a->fill_dir, NP_TRUSTED_DIR, err)) < 0) {
+		return np_fail_in(err, "--fill-dir");
 	}
-	if (a->metrics_file != NULL) {
-		d->metrics_dir = ns_metrics_dir(a->metrics_file, &d->metrics_name, &err);
-		if (d->metrics_dir < 0) {
-			return fault("--metrics-file: %s", err.msg);
-		}
+	if (a->metrics_file != NULL &&
+	    (d->metrics_dir = ns_metrics_dir(a->metrics_file, &d->metrics_name, err)) < 0) {
+		return np_fail_in(err, "--metrics-file");
 	}
 	if ((a->access_file != NULL && np_trusted_path(d->access_file, sizeof(d->access_file),
-						       a->access_file, &err) != NP_OK) ||
-	    ns_daemon_read_rules(d, &err) != NP_OK) {
-		return fault("--access-file: %s", err.msg);
+						       a->access_file, err) != NP_OK) ||
+	    ns_daemon_read_rules(d, err) != NP_OK) {
+		return np_fail_in(err, "--access-file");
 	}
-	return 0;
+	return NP_OK;
 }
 
-/* Load --transports' modules now: clients can't have one loaded later. 0, or the exit status. */
+/* Load --transports' modules now: clients can't have one loaded later. */
 static int
-load_transports(struct ns_daemon *d)
+load_transports(struct ns_daemon *d, struct np_err *err)
 {
-	struct np_err err = { .code = NP_OK };
 	const struct np_transport *t;
 
 	for (size_t i = 0; (t = np_transport_at(i)) != NULL; i++) {
@@ -175,12 +155,13 @@ load_transports(struct ns_daemon *d)
 
 		/* --allow-raw loads packet sockets if it can; only named ones have to be there. */
 		if ((is_named || (t == &np_transport_eth && d->args.allow_raw)) &&
-		    np_lacks_load(t, &err) != NP_OK && is_named) {
-			return fault("--transports %s: %s", t->name, err.msg);
+		    np_lacks_load(t, err) != NP_OK && is_named) {
+			np_fail_in(err, t->name);
+			return np_fail_in(err, "--transports");
 		}
 	}
 	d->limits.each.lacks = np_lacks_now("");
-	return 0;
+	return NP_OK;
 }
 
 /*
@@ -200,15 +181,15 @@ allow_pinning(const struct ns_daemon *d)
 	}
 }
 
-/* Become the user of --user, and drop privileges. Returns 0, or the exit status. */
+/* Become the user of --user, and drop privileges. */
 static int
-go_unprivileged(const struct ns_args *a)
+go_unprivileged(const struct ns_args *a, struct np_err *err)
 {
-	struct np_err err = { .code = NP_OK };
-
-	return ns_confine_daemon(a->user, a->allow_raw, &err) == NP_OK
-		   ? 0
-		   : fault("--user: %s (--user root stays root)", err.msg);
+	if (ns_confine_daemon(a->user, a->allow_raw, err) != NP_OK) {
+		np_fail_hint(err, "--user root stays root");
+		return np_fail_in(err, "--user");
+	}
+	return NP_OK;
 }
 
 /* Log what this kernel lacks for --uring and for confining sessions. */
@@ -246,54 +227,54 @@ open_status(struct ns_daemon *d)
 	}
 }
 
-/* Open what needs privileges, drop them, and serve until a signal. Returns the exit status. */
+/* Open what needs privileges, drop them, and serve until a signal. */
 static int
-run_daemon(struct ns_daemon *d)
+run_daemon(struct ns_daemon *d, struct np_err *err)
 {
-	struct np_err err = { .code = NP_OK };
 	sigset_t let_in;
-	int rc, count = ns_notify_sockets(d->listeners, NS_LISTENERS, &err);
+	int rc, count = ns_notify_sockets(d->listeners, NS_LISTENERS, err);
 
 	if (count < 0) {
-		return fault("%s", err.msg);
+		return err->code;
 	}
 	d->listener_count = (size_t)count;
 	if (!d->args.foreground) {
 		/* Its caller's pipes must not stay open; sockets of a service manager are kept. */
 		np_fds_close_above(2 + count);
 	}
-	if ((rc = open_files(d)) != 0 || (count == 0 && (rc = listen_or_say(d)) != 0)) {
-		return rc;
+	if (open_files(d, err) != NP_OK || (count == 0 && listen_and_tell(d, err) != NP_OK)) {
+		return err->code;
 	}
 	open_status(d);
-	if ((rc = load_transports(d)) != 0) {
-		return rc;
+	if (load_transports(d, err) != NP_OK) {
+		return err->code;
 	}
 	/* Needs privileges where ip-netns(8) has hidden them. */
 	if (!d->args.no_evidence) {
 		np_cgroup_find("", &d->cgroups);
 	}
-	if (ns_daemon_descriptors(d, &err) != NP_OK) {
+	if (ns_daemon_descriptors(d, err) != NP_OK) {
 		np_cgroup_forget(&d->cgroups); /* a leak checker needs descriptors, too */
-		return fault("%s", err.msg);
+		return err->code;
 	}
 	allow_pinning(d);
 	/* Its watches count for the user that makes it, which must not be that of sessions. If this
 	 * fails, ns_daemon_run() tries again. */
 	d->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if ((rc = go_unprivileged(&d->args)) != 0) {
-		return rc;
+	if (go_unprivileged(&d->args, err) != NP_OK) {
+		return err->code;
 	}
 	/* Tried as the daemon's user. A full disk may have room later. */
-	if (d->metrics_dir > 0 && ns_metrics_write(d, &err) != NP_OK && err.sys != ENOSPC &&
-	    err.sys != EDQUOT) {
-		return fault("--metrics-file: %s (may the daemon's user, see --user, write there?)",
-			     err.msg);
+	if (d->metrics_dir > 0 && ns_metrics_write(d, err) != NP_OK && err->sys != ENOSPC &&
+	    err->sys != EDQUOT) {
+		np_fail_hint(err, "may the daemon's user, see --user, write there?");
+		return np_fail_in(err, "--metrics-file");
 	}
 	if (!d->args.foreground) {
 		rc = detach();
 		if (rc != 0) {
-			return rc > 0 ? 0 : fault("go to the background: %s", strerror(errno));
+			return rc > 0 ? NP_OK
+				      : np_fail(err, NP_ESYS, errno, "go to the background");
 		}
 		np_log_open_syslog(d->log->ctx);
 		d->log->sink = np_log_to_syslog;
@@ -304,43 +285,42 @@ run_daemon(struct ns_daemon *d)
 	       d->port);
 	log_lacks(d);
 	ns_notify("READY=1");
-	rc = ns_daemon_run(d, &err);
-	if (rc != NP_OK) {
-		np_log(d->log, NP_LOG_ERROR, "%s", err.msg);
-		return 1;
-	}
-	np_log(d->log, NP_LOG_INFO, "stopped by a signal");
-	return 0;
+	rc = ns_daemon_run(d, err);
+	np_log(d->log, rc != NP_OK ? NP_LOG_ERROR : NP_LOG_INFO, "%s",
+	       rc != NP_OK ? err->msg : "stopped by a signal");
+	err->msg[0] = '\0'; /* it was told */
+	return rc;
 }
 
-/* Started by inetd: standard input is the control connection. Returns the exit status. */
+/* Started by inetd: standard input is the control connection. */
 static int
-run_for_inetd(struct ns_daemon *d)
+run_for_inetd(struct ns_daemon *d, struct np_err *err)
 {
 	sigset_t let_in;
-	int rc;
 
 	d->log->sink = np_log_to_syslog;
 	np_log_open_syslog(d->log->ctx);
-	if ((rc = open_files(d)) != 0 || (rc = load_transports(d)) != 0) {
-		return rc;
+	if (open_files(d, err) != NP_OK || load_transports(d, err) != NP_OK) {
+		return err->code;
 	}
 	if (!d->args.no_evidence) {
 		np_cgroup_find("", &d->cgroups);
 	}
-	if ((rc = go_unprivileged(&d->args)) != 0) {
-		return rc;
+	if (go_unprivileged(&d->args, err) != NP_OK) {
+		return err->code;
 	}
 	log_lacks(d);
 	take_signals(d, &let_in);
 	ns_session_serve_alone(d, 0);
-	return 0;
+	return NP_OK;
 }
 
-/* What follows from the options alone. */
-static void
-take_settings(struct ns_daemon *d)
+/* Run as the options and standard input say. */
+static int
+run(struct ns_daemon *d, struct np_err *err)
 {
+	struct stat in;
+
 	d->log->level = d->args.debug || d->args.verbose > 1 ? NP_LOG_DEBUG
 			: d->args.verbose == 1               ? NP_LOG_INFO
 							     : NP_LOG_ERROR;
@@ -348,6 +328,20 @@ take_settings(struct ns_daemon *d)
 	d->owner = getuid(); /* before go_unprivileged() */
 	d->stats.started_ns = np_now();
 	d->stats.started_at_s = np_clock(CLOCK_REALTIME) / NP_SEC;
+	if (d->args.status) {
+		return ns_status_ask(d->args.port, stdout, err) == NP_OK
+			   ? NP_OK
+			   : np_fail_in(err, "--status");
+	}
+	if (!d->args.no_inetd && fstat(0, &in) == 0 && S_ISSOCK(in.st_mode)) {
+		return run_for_inetd(d, err);
+	}
+	if (d->args.stray != NULL) {
+		fprintf(stderr,
+			"netserver: %.200s: ignored: unexpected argument (-p sets a port)\n",
+			d->args.stray);
+	}
+	return run_daemon(d, err);
 }
 
 int
@@ -356,41 +350,28 @@ main(int argc, char **argv)
 	struct np_log_out out = { .fd = -1 };
 	struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_to_stderr, .ctx = &out };
 	struct ns_daemon d = { .log = &log, .log_out = &out };
-	struct stat in;
 	struct np_err err = { .code = NP_OK };
+	int rc;
 
 	np_fds_fill();
-	if (ns_args_parse(&d.args, argc, argv, &err) != NP_OK) {
+	rc = ns_args_parse(&d.args, argc, argv, &err);
+	if (rc != NP_OK && err.sys < 0) {
 		/* For an unknown letter, the message of getopt(3) and netperf's daemon. */
-		if (err.sys < 0) {
-			fprintf(stderr, "%s: invalid option -- '%c'\nUsage: netserver [options] \n",
-				argv[0], -err.sys);
-		} else {
-			fprintf(stderr, "netserver: %s\n", err.msg);
-		}
+		fprintf(stderr, "%s: invalid option -- '%c'\nUsage: netserver [options] \n",
+			argv[0], -err.sys);
 		return 1;
 	}
-	if (d.args.usage || d.args.help) {
+	if (rc == NP_OK && (d.args.usage || d.args.help)) {
 		ns_args_usage(d.args.help ? stdout : stderr);
 		return d.args.help ? 0 : 1;
 	}
-	if (d.args.version) {
+	if (rc == NP_OK && d.args.version) {
 		printf("Netperf version 2.7.0\n");
 		return fflush(stdout) == 0 ? 0 : 1;
 	}
-	take_settings(&d);
-	if (d.args.status) {
-		return ns_status_ask(d.args.port, stdout, &err) == NP_OK
-			   ? 0
-			   : fault("--status: %s", err.msg);
+	rc = rc == NP_OK ? run(&d, &err) : rc;
+	if (rc != NP_OK && err.msg[0] != '\0') {
+		fprintf(stderr, "netserver: %s\n", err.msg);
 	}
-	if (!d.args.no_inetd && fstat(0, &in) == 0 && S_ISSOCK(in.st_mode)) {
-		return run_for_inetd(&d);
-	}
-	if (d.args.stray != NULL) {
-		fprintf(stderr,
-			"netserver: %.200s: ignored: unexpected argument (-p sets a port)\n",
-			d.args.stray);
-	}
-	return run_daemon(&d);
+	return rc == NP_OK ? 0 : 1;
 }
