@@ -61,22 +61,6 @@ drop(struct ns_daemon *d, struct ns_caller *c)
 	forget(d, c);
 }
 
-/* Count a refusal, and log it unless there were too many: they could fill the disk. */
-static void
-note_refusal(struct ns_daemon *d, const struct ns_caller *c, enum ns_refusal why, const char *words)
-{
-	enum np_log_level level = why == NS_SILENT ? NP_LOG_DEBUG : NP_LOG_INFO;
-	struct np_event e;
-
-	d->stats.refused[why]++;
-	if (level == NP_LOG_INFO && !ns_lines_may(&d->lines, &c->place, d->log)) {
-		return;
-	}
-	ns_event_begin(&e, "refused", &c->peer);
-	np_event_text(&e, "reason", ns_refusals[why].name);
-	np_log_event(d->log, level, &e, "%s", words);
-}
-
 /* Send a reply. All input was read, so a close(2) sends no reset, which could discard the reply. */
 static void
 answer(const struct ns_caller *c, const uint8_t frame[NP_FRAME_SIZE])
@@ -85,19 +69,34 @@ answer(const struct ns_caller *c, const uint8_t frame[NP_FRAME_SIZE])
 	(void)!send(c->chan.fd, frame, c->chan.size, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Answer the request of a caller with a refusal, and close. */
+/*
+ * Count a refusal, and log it unless there were too many, which could fill the disk. Close the
+ * connection. replies: the caller has asked, so it is told.
+ */
 static void
-refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char *words)
+refuse(struct ns_daemon *d, struct ns_caller *c, enum ns_refusal why, const char *words,
+       bool replies)
 {
-	struct np_head asked = np_frame_head(c->chan.in);
-	struct np_head head = { .code = ns_reply_code(asked.code), .word = ns_refusals[why].sys };
-	struct np_why body = { .magic = NP_WHY_MAGIC };
-	uint8_t frame[NP_FRAME_SIZE];
+	enum np_log_level level = why == NS_SILENT ? NP_LOG_DEBUG : NP_LOG_INFO;
+	struct np_event e;
 
-	snprintf(body.text, sizeof(body.text), "%.*s", (int)sizeof(body.text) - 1, words);
-	np_frame_put(frame, &head, np_why_layout, &body);
-	answer(c, frame);
-	note_refusal(d, c, why, words);
+	if (replies) {
+		struct np_head asked = np_frame_head(c->chan.in);
+		struct np_head head = { .code = ns_reply_code(asked.code),
+					.word = ns_refusals[why].sys };
+		struct np_why body = { .magic = NP_WHY_MAGIC };
+		uint8_t frame[NP_FRAME_SIZE];
+
+		snprintf(body.text, sizeof(body.text), "%.*s", (int)sizeof(body.text) - 1, words);
+		np_frame_put(frame, &head, np_why_layout, &body);
+		answer(c, frame);
+	}
+	d->stats.refused[why]++;
+	if (level != NP_LOG_INFO || ns_lines_may(&d->lines, &c->place, d->log)) {
+		ns_event_begin(&e, "refused", &c->peer);
+		np_event_text(&e, "reason", ns_refusals[why].name);
+		np_log_event(d->log, level, &e, "%s", words);
+	}
 	drop(d, c);
 }
 
@@ -117,14 +116,8 @@ evict(struct ns_daemon *d, const struct ns_caller *except)
 		}
 	}
 	if (found != NULL) {
-		static const char words[] = "pushed out by another caller (netserver --max-silent)";
-
-		if (found->queued) { /* its request gets an answer */
-			refuse(d, found, NS_SILENT, words);
-		} else {
-			note_refusal(d, found, NS_SILENT, words);
-			drop(d, found);
-		}
+		refuse(d, found, NS_SILENT, "pushed out by another caller (netserver --max-silent)",
+		       found->queued);
 	}
 	return found != NULL;
 }
@@ -321,14 +314,14 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 	enum ns_refusal why;
 
 	if (is_denied(d, c)) {
-		refuse(d, c, NS_DENIED, NS_DENIED_WORDS);
+		refuse(d, c, NS_DENIED, NS_DENIED_WORDS, true);
 		return;
 	}
 	if (lacks_room(d, c, &why, &err)) {
 		uint64_t wait_ns = ns_sessions_make_room(d, &c->peer, why);
 
 		if (wait_ns == 0) {
-			refuse(d, c, why, err.msg);
+			refuse(d, c, why, err.msg, true);
 			return;
 		}
 		if (c->room_tried == 0) {
@@ -350,7 +343,7 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 			c->deadline_ns += np_now() - before;
 		}
 	} else if (start(d, c, &err) != NP_OK) {
-		refuse(d, c, NS_PROCESS, err.msg);
+		refuse(d, c, NS_PROCESS, err.msg, true);
 	} else {
 		drop(d, c); /* the session has its copy of the connection */
 	}
@@ -417,9 +410,8 @@ step(struct ns_daemon *d, struct ns_caller *c)
 
 	c->has_asked = true;
 	if (np_frame_is_text(c->chan.in, c->chan.have)) {
-		note_refusal(d, c, NS_GARBAGE,
-			     "the client sent something else than a netperf message");
-		drop(d, c);
+		refuse(d, c, NS_GARBAGE, "the client sent something else than a netperf message",
+		       false);
 		return false;
 	}
 	if (delay_check(d, c)) {
@@ -431,9 +423,9 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		uint64_t now = np_now();
 
 		if (is_denied(d, c)) {
-			refuse(d, c, NS_DENIED, NS_DENIED_WORDS);
+			refuse(d, c, NS_DENIED, NS_DENIED_WORDS, true);
 		} else if (ns_guard_rate(&d->limits, &c->peer, &d->rates, now, &refusal) != NP_OK) {
-			refuse(d, c, NS_RATE, refusal.msg);
+			refuse(d, c, NS_RATE, refusal.msg, true);
 		} else {
 			c->queued = true;
 			c->deadline_ns = now + QUEUE_S * NP_SEC;
@@ -449,8 +441,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 		answer(c, c->admit.reply);
 	}
 	if (admission == NS_ADMIT_REFUSED) {
-		note_refusal(d, c, NS_SECRET, refusal.msg);
-		drop(d, c);
+		refuse(d, c, NS_SECRET, refusal.msg, false);
 		return false;
 	}
 	c->deadline_ns = ns_hello_until(c->chan.fd, np_now());
@@ -470,8 +461,7 @@ read_proxy_header(struct ns_daemon *d, struct ns_caller *c)
 		c->quiet_ns = d->args.one_port ? ns_quiet_until(d, &c->peer, np_now()) : 0;
 		return true;
 	case NS_PROXIED_WRONG:
-		note_refusal(d, c, NS_GARBAGE, "the proxy did not send the client's address");
-		drop(d, c);
+		refuse(d, c, NS_GARBAGE, "the proxy did not send the client's address", false);
 		return false;
 	case NS_PROXIED_MORE:
 		break;
@@ -479,15 +469,7 @@ read_proxy_header(struct ns_daemon *d, struct ns_caller *c)
 	return false;
 }
 
-/* Close this process's copy of a data connection: a session has it now, or no test expects it. */
-static void
-drop_data(struct ns_daemon *d, struct ns_caller *c, enum ns_data kind)
-{
-	if (kind == NS_DATA_UNKNOWN) {
-		note_refusal(d, c, NS_GARBAGE, "a data connection of no test here");
-	}
-	drop(d, c);
-}
+static const char stray_words[] = "a data connection of no test here";
 
 /* Is it a control connection? If not: a data connection, taken care of here, or not known yet. */
 static bool
@@ -499,8 +481,10 @@ is_caller(struct ns_daemon *d, struct ns_caller *c, enum ns_look when)
 
 	if (kind == NS_DATA_FULL) {
 		await_room(d, c, owner);
-	} else if (kind == NS_DATA_PASSED || kind == NS_DATA_UNKNOWN) {
-		drop_data(d, c, kind);
+	} else if (kind == NS_DATA_PASSED) {
+		drop(d, c); /* a session has a copy */
+	} else if (kind == NS_DATA_UNKNOWN) {
+		refuse(d, c, NS_GARBAGE, stray_words, false);
 	}
 	return kind == NS_DATA_NONE;
 }
@@ -513,7 +497,7 @@ pass_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 	enum ns_data kind = ns_data_again(d, c->session, c->chan.fd, now_ns);
 
 	if (kind == NS_DATA_PASSED) {
-		drop_data(d, c, kind);
+		drop(d, c);
 		return;
 	}
 	if (kind == NS_DATA_FULL && c->deadline_ns > now_ns) {
@@ -535,10 +519,9 @@ pass_again(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		    (unsigned long long)d->stats.held[NP_RES_PASSED],
 		    (unsigned long long)d->limits.all[NP_RES_PASSED],
 		    (unsigned long long)c->session->holds[NP_RES_PASSED]);
-		note_refusal(d, c, NS_PASSED, words);
-		drop(d, c);
+		refuse(d, c, NS_PASSED, words, false);
 	} else {
-		drop_data(d, c, kind);
+		refuse(d, c, NS_GARBAGE, stray_words, false);
 	}
 }
 
@@ -568,10 +551,11 @@ ns_front_receive(struct ns_daemon *d, struct ns_caller *c)
 			}
 			break;
 		case NP_CHAN_BROKEN:
-			if (c->chan.have > 0) { /* else only a reset came */
-				note_refusal(d, c, NS_GARBAGE, err.msg);
+			if (c->chan.have > 0) {
+				refuse(d, c, NS_GARBAGE, err.msg, false);
+			} else { /* only a reset came */
+				drop(d, c);
 			}
-			drop(d, c);
 			return;
 		case NP_CHAN_CLOSED:
 			drop(d, c);
@@ -596,16 +580,11 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 			}
 		}
 	} else if (c->held_ns != 0) {
-		static const char words[] = "too many wrong attempts came from this address, or "
-					    "its network, try again later";
-
 		/* A passphrase gets no reply, as in netperf. */
-		if (c->admit.key != NULL) {
-			refuse(d, c, NS_TRIES, words);
-		} else {
-			note_refusal(d, c, NS_TRIES, words);
-			drop(d, c);
-		}
+		refuse(d, c, NS_TRIES,
+		       "too many wrong attempts came from this address, or its network, "
+		       "try again later",
+		       c->admit.key != NULL);
 	} else if (c->quiet_ns != 0 && c->quiet_ns <= now_ns && c->deadline_ns > now_ns) {
 		c->quiet_ns = 0;
 		if (!c->has_asked && c->chan.have == 0) {
@@ -616,20 +595,20 @@ check_deadlines(struct ns_daemon *d, struct ns_caller *c, uint64_t now_ns)
 		enum ns_refusal why;
 
 		if (lacks_room(d, c, &why, &err)) {
-			refuse(d, c, why, err.msg);
+			refuse(d, c, why, err.msg, true);
 		} else if (c->room_tried != 0) { /* now it waits for its turn */
 			c->room_tried = 0;
 			c->deadline_ns = now_ns + QUEUE_S * NP_SEC;
 		} else {
 			refuse(d, c, NS_RATE,
-			       "too many sessions began in a short time (netserver --max-rate)");
+			       "too many sessions began in a short time (netserver --max-rate)",
+			       true);
 		}
 	} else {
 		/* Read once more: perhaps this process was late, and not the caller. */
 		ns_front_receive(d, c);
 		if (c->kind == NS_CALLER && !c->queued && c->deadline_ns <= now_ns) {
-			note_refusal(d, c, NS_SILENT, "no whole message in time");
-			drop(d, c);
+			refuse(d, c, NS_SILENT, "no whole message in time", false);
 		}
 	}
 }
