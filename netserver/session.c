@@ -75,31 +75,19 @@ ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 	return np_fail_verbatim(err, NP_EUNSUP, m.error, "%s", m.text);
 }
 
-/* np_admission.moved: data move. Does not block: if this is lost, another message follows. */
+/*
+ * np_admission.tell: data move (NULL), which does not block, as another message follows if one is
+ * lost; or a test has ended. If the daemon has gone, a signal ends this process.
+ */
 static void
-moved(void *ctx)
+tell(void *ctx, const struct np_served *served)
 {
-	const struct ns_message m = { .type = NS_MOVED };
+	struct ns_message m = { .type = served != NULL ? NS_DONE : NS_MOVED };
 
-	(void)send_message(ctx, &m, MSG_DONTWAIT);
-}
-
-/* np_admission.done: a test has ended. If the daemon has gone, a signal ends this process. */
-static void
-done(void *ctx, const struct np_served *served)
-{
-	const struct ns_message m = { .type = NS_DONE, .served = *served };
-
-	(void)send_message(ctx, &m, 0);
-}
-
-/* np_admission.refused: the session itself has refused a test, with that errno. */
-static void
-refused(void *ctx, int error)
-{
-	const struct ns_message m = { .type = NS_REFUSED, .error = error };
-
-	(void)send_message(ctx, &m, 0);
+	if (served != NULL) {
+		m.served = *served;
+	}
+	(void)send_message(ctx, &m, served != NULL ? 0 : MSG_DONTWAIT);
 }
 
 /*
@@ -330,9 +318,7 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t daemon, s
 	int keep[] = { c->chan.fd, fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
 	struct ns_relay relay = { .fd = fd, .type = NS_LOG_LINE };
 	struct to_daemon to = { .fd = fd, .signals = &d->signals };
-	const struct np_admission admission = {
-		.ask = ask, .moved = moved, .done = done, .refused = refused, .ctx = &to
-	};
+	const struct np_admission admission = { .ask = ask, .tell = tell, .ctx = &to };
 	const struct ns_sandbox box = sandbox_of(d, c->filter);
 	struct np_err err = { .code = NP_OK };
 	struct serving s;

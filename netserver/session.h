@@ -9,11 +9,11 @@
 #include "run/server.h"
 
 /* One packet each. Sessions send the functions of np_admission; GRANT and REFUSE answer ASK. */
-enum ns_message_type { NS_ASK, NS_MOVED, NS_DONE, NS_REFUSED, NS_GRANT, NS_REFUSE, NS_LOG_LINE };
+enum ns_message_type { NS_ASK, NS_MOVED, NS_DONE, NS_GRANT, NS_REFUSE, NS_LOG_LINE };
 
 struct ns_message {
 	enum ns_message_type type;
-	int error;               /* NS_REFUSE, NS_REFUSED: an errno */
+	int error;               /* NS_REFUSE: an errno */
 	struct np_wish wish;     /* NS_ASK; NS_GRANT: what is granted */
 	struct np_served served; /* NS_DONE */
 	char text[200];          /* NS_REFUSE: why, for the client */

@@ -433,15 +433,16 @@ handle(struct ns_daemon *d, struct ns_session *s, const struct ns_message *m)
 		s->moved_ns = np_now();
 		return true;
 	case NS_DONE:
+		if (m->served.refused != 0) {
+			d->stats.refused[reason_of(m->served.refused)]++;
+			return true;
+		}
 		if (s->test_ns == 0) {
 			return false;
 		}
 		count_served(&d->stats, &m->served, s->test_ns);
 		end_test(d, s);
 		grant_next(d);
-		return true;
-	case NS_REFUSED:
-		d->stats.refused[reason_of(m->error)]++;
 		return true;
 	default:
 		return false;

@@ -187,8 +187,9 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		rc = np_deny(err, EOPNOTSUPP, "engine %s at the daemon: %s (try --engine list)",
 			     np_engine_of(&p)->name, why_not);
 	}
-	if (rc != NP_OK && admission->refused != NULL) {
-		admission->refused(admission->ctx, err->sys != 0 ? err->sys : EINVAL);
+	if (rc != NP_OK && admission->tell != NULL) {
+		served.refused = err->sys != 0 ? err->sys : EINVAL;
+		admission->tell(admission->ctx, &served);
 	} else if (rc == NP_OK && admission->ask != NULL) {
 		rc = admission->ask(admission->ctx, &wish, c->fd, err);
 	}
@@ -212,8 +213,8 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	if (terms.data_fd > 0) { /* of the grant */
 		close(terms.data_fd);
 	}
-	if (admission->done != NULL) {
-		admission->done(admission->ctx, &served);
+	if (admission->tell != NULL) {
+		admission->tell(admission->ctx, &served);
 	}
 	np_plan_free(&p);
 	return rc;

@@ -77,6 +77,7 @@ struct np_wish {
 
 /* What a test did. */
 struct np_served {
+	int refused; /* an errno: the session itself refused it, and the rest is 0; else 0 */
 	bool failed;
 	uint64_t received, sent, transactions; /* bytes, bytes, transactions */
 };
@@ -84,15 +85,13 @@ struct np_served {
 /*
  * Before a test takes memory or sockets, ask() returns NP_OK with the grant in wish->takes, or
  * fills err with the errno to answer and the limit's name. It may wait for a turn, until control_fd
- * closes or a signal comes. Then moved() is called every NP_MOVED_S with data moved, done() at the
- * end; refused() if the session itself refused the test. NULL functions grant all.
+ * closes or a signal comes. tell() gets NULL every NP_MOVED_S while data move, and at the end, or
+ * if the session refused the test without asking, what it did. NULL functions grant all.
  */
 enum { NP_MOVED_S = 3 };
 struct np_admission {
 	int (*ask)(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err);
-	void (*moved)(void *ctx);
-	void (*done)(void *ctx, const struct np_served *served);
-	void (*refused)(void *ctx, int error);
+	void (*tell)(void *ctx, const struct np_served *served);
 	void *ctx;
 };
 

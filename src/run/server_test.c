@@ -81,7 +81,7 @@ plan_drive(const struct np_server *s, struct np_chan *c, struct np_run *run)
 	};
 }
 
-/* For np_admission.moved(). */
+/* For tell_progress(). */
 struct progress {
 	const struct np_admission *admission;
 	uint64_t seen;
@@ -96,7 +96,7 @@ tell_progress(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now
 	uint64_t now = np_counts_bytes(&c) + c.transactions;
 
 	if (now != p->seen) {
-		p->admission->moved(p->admission->ctx);
+		p->admission->tell(p->admission->ctx, NULL);
 	}
 	p->seen = now;
 }
@@ -110,7 +110,7 @@ run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct
 	int rc;
 
 	np_evidence_watches(ev, &d->watch[1]); /* the other NP_EVIDENCE_WATCHES */
-	if (s->admission.moved != NULL) {
+	if (s->admission.tell != NULL) {
 		d->watch[0] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
 						 .look = tell_progress,
 						 .ctx = &progress,

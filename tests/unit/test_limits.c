@@ -47,21 +47,17 @@ on_ask(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 }
 
 static void
-on_done(void *ctx, const struct np_served *served)
+on_tell(void *ctx, const struct np_served *served)
 {
 	struct book *b = ctx;
 
-	b->done++;
-	b->served = *served;
-}
-
-static void
-on_refused(void *ctx, int error)
-{
-	struct book *b = ctx;
-
-	b->refused++;
-	b->refused_with = error;
+	if (served != NULL && served->refused != 0) {
+		b->refused++;
+		b->refused_with = served->refused;
+	} else if (served != NULL) {
+		b->done++;
+		b->served = *served;
+	}
 }
 
 static void
@@ -70,9 +66,8 @@ open_limited(struct session *s, const struct np_limits *limits, struct book *b)
 	struct np_server server = { .limits = *limits };
 
 	if (b != NULL) {
-		server.admission = (struct np_admission){
-			.ask = on_ask, .done = on_done, .refused = on_refused, .ctx = b
-		};
+		server.admission =
+		    (struct np_admission){ .ask = on_ask, .tell = on_tell, .ctx = b };
 	}
 	session_open_as(s, &server);
 }

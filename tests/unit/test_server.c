@@ -127,7 +127,7 @@ no_turn(void *ctx, struct np_wish *wish, int control_fd, struct np_err *err)
 }
 
 static void
-no_refusal(void *ctx, int error)
+no_refusal(void *ctx, const struct np_served *served)
 {
 	*(bool *)ctx = true;
 }
@@ -181,7 +181,7 @@ TEST(engines_are_told_of_and_no_test_begins)
 	struct np_server server = {
 		.caps = NP_CAP_PLAN,
 		.limits = { .message = 100 },
-		.admission = { .ask = no_turn, .refused = no_refusal, .ctx = &asked },
+		.admission = { .ask = no_turn, .tell = no_refusal, .ctx = &asked },
 	};
 	struct np_plan_message m = five_by_plan();
 	struct np_plan p;
