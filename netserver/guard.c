@@ -8,7 +8,6 @@
 #include "base/clock.h"
 #include "base/trusted.h"
 #include "base/units.h"
-#include "net/capture.h"
 
 const struct ns_refusal_row ns_refusals[NS_REFUSALS] = {
 	[NS_DENIED] = { "denied", EACCES },
@@ -616,14 +615,8 @@ ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
 }
 
 bool
-ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions,
-		enum np_resource resource)
+ns_guard_scarce(const struct ns_limits *l, enum np_resource resource, uint64_t held)
 {
-	uint64_t held = 0;
-
-	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		held += s->holds[resource];
-	}
 	return l->all[resource] > 0 &&
 	       held > l->all[resource] - reserved(l->all[resource], resource);
 }
@@ -647,42 +640,26 @@ ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer, enum np_r
 	      uint32_t seed, uint64_t now_ns)
 {
 	struct ns_weights w = { .net = { 0 } };
-	struct ns_place asking = ns_place_of(peer, seed), most = asking; /* of found */
+	struct ns_place asking = ns_place_of(peer, seed);
 	struct ns_session *found = NULL;
 
 	for (const struct ns_session *s = sessions; s != NULL; s = s->next) {
-		ns_weights_add(&w, ns_place_of(&s->peer, seed), s->holds[resource]);
+		ns_weights_add(&w, s->place, s->holds[resource]);
 	}
 	for (struct ns_session *s = sessions; s != NULL; s = s->next) {
-		struct ns_place at = ns_place_of(&s->peer, seed);
-
 		/* Those that end or wait are not idle. */
 		if (s->ending || s->fd < 0 || s->waiting_ns != 0 || s->room_until_ns != 0 ||
 		    now_ns < s->moved_ns + NS_IDLE_S * NP_SEC || s->holds[resource] == 0 ||
-		    !ns_holds_more(&w, at, asking)) {
+		    !ns_holds_more(&w, s->place, asking)) {
 			continue;
 		}
-		if (found == NULL || ns_holds_more(&w, at, most) ||
-		    (!ns_holds_more(&w, most, at) && s->holds[resource] > found->holds[resource])) {
+		if (found == NULL || ns_holds_more(&w, s->place, found->place) ||
+		    (!ns_holds_more(&w, found->place, s->place) &&
+		     s->holds[resource] > found->holds[resource])) {
 			found = s;
-			most = at;
 		}
 	}
 	return found;
-}
-
-int
-ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
-		 const struct np_addr *peer, const uint64_t holds[NP_RESOURCES], struct np_err *err)
-{
-	struct usage u = usage_of(sessions, NULL, peer);
-	uint64_t wants[NP_RESOURCES];
-	enum ns_refusal why;
-
-	memcpy(wants, holds, sizeof(wants));
-	wants[NP_RES_CAPTURES] = 1;
-	wants[NP_RES_MEMORY] += NP_CAPTURE_BYTES;
-	return all_have_room(l, &u, wants, &why, err);
 }
 
 int

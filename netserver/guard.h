@@ -45,6 +45,8 @@ extern const struct ns_refusal_row {
 	int sys;          /* the errno that a refused client is answered with */
 } ns_refusals[NS_REFUSALS];
 
+enum { NS_CAPTURES = 4 }; /* sessions with one, with --allow-raw */
+
 /* The resources that sessions share. Each has a limit. */
 extern const struct ns_resource {
 	const char *label;  /* "ports": in the status */
@@ -291,9 +293,8 @@ ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const stru
 bool ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
 		   const struct ns_session *s, enum np_resource resource, uint64_t total);
 
-/* Is a part of the resource's reserve in use? */
-bool ns_guard_scarce(const struct ns_limits *l, const struct ns_session *sessions,
-		     enum np_resource resource);
+/* Is a part of the resource's reserve in use, if all sessions together hold that? */
+bool ns_guard_scarce(const struct ns_limits *l, enum np_resource resource, uint64_t held);
 
 /* What networks and addresses hold, by hash: the largest network's largest address makes room. */
 struct ns_weights {
@@ -314,15 +315,6 @@ bool ns_guard_has_session(const struct ns_session *sessions, const struct np_add
 enum { NS_IDLE_S = 10 };
 struct ns_session *ns_guard_idle(struct ns_session *sessions, const struct np_addr *peer,
 				 enum np_resource resource, uint32_t seed, uint64_t now_ns);
-
-/*
- * May one more session have a capture of NP_CAPTURE_BYTES, beside `holds`? At most NS_CAPTURES
- * sessions may, with --allow-raw. If not, err says why, for the client.
- */
-enum { NS_CAPTURES = 4 };
-int ns_guard_capture(const struct ns_limits *l, const struct ns_session *sessions,
-		     const struct np_addr *peer, const uint64_t holds[NP_RESOURCES],
-		     struct np_err *err);
 
 /*
  * May one more session have its own filter, for packet sockets or rings? Limited per second, too:

@@ -81,7 +81,7 @@ refill(struct ns_daemon *d, const struct np_addr *peer)
 {
 	ns_handovers_count(d);
 	for (int g = 0; g < NP_RESOURCES; g++) {
-		if (ns_guard_scarce(&d->limits, d->sessions, (enum np_resource)g)) {
+		if (ns_guard_scarce(&d->limits, (enum np_resource)g, d->stats.held[g])) {
 			ns_sessions_make_room(d, peer, ns_resources[g].why);
 		}
 	}
@@ -127,6 +127,8 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 {
 	struct ns_session *s = calloc(1, sizeof(*s));
 	struct epoll_event ev = { .events = EPOLLIN, .data.ptr = s };
+	uint64_t takes[NP_RESOURCES];
+	enum ns_refusal why;
 	int pair[2], rc;
 
 	if (s == NULL || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
@@ -139,8 +141,11 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 	ns_session_takes(d, c, s->idle_holds);
 	/* c->uncaptured says why a capture that was asked for is not granted. */
 	if (d->args.allow_raw && !d->args.no_evidence && ns_wants_capture(c)) {
+		memcpy(takes, s->idle_holds, sizeof(takes));
+		takes[NP_RES_CAPTURES] = 1;
+		takes[NP_RES_MEMORY] += NP_CAPTURE_BYTES;
 		s->idle_holds[NP_RES_CAPTURES] =
-		    ns_guard_capture(&d->limits, d->sessions, &c->peer, s->idle_holds,
+		    ns_guard_session(&d->limits, d->sessions, &c->peer, takes, &why,
 				     &c->uncaptured) == NP_OK;
 		d->stats.refused[NS_CAPTURED] += c->uncaptured.code != NP_OK;
 	}

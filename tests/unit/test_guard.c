@@ -461,6 +461,20 @@ TEST(memory_is_shared)
 	assert_false(gets_memory(&l, s, &s[1], UINT64_MAX, total));
 }
 
+/* What a session that wants a capture asks for. */
+static int
+may_capture(const struct ns_limits *l, const struct ns_session *sessions,
+	    const struct np_addr *peer, const uint64_t holds[NP_RESOURCES], struct np_err *err)
+{
+	uint64_t takes[NP_RESOURCES];
+	enum ns_refusal why;
+
+	memcpy(takes, holds, sizeof(takes));
+	takes[NP_RES_CAPTURES] = 1;
+	takes[NP_RES_MEMORY] += NP_CAPTURE_BYTES;
+	return ns_guard_session(l, sessions, peer, takes, &why, err);
+}
+
 TEST(captures_are_shared)
 {
 	static const char *const peers[] = { "192.0.2.1", "192.0.2.1", "198.51.100.1",
@@ -473,23 +487,23 @@ TEST(captures_are_shared)
 	struct ns_session s[MANY];
 	struct np_err err;
 
-	assert_int_equal(ns_guard_capture(&l, NULL, &greedy, none, &err), NP_OK);
+	assert_int_equal(may_capture(&l, NULL, &greedy, none, &err), NP_OK);
 	sessions_from(s, peers, LEN(peers));
 	s[0].holds[NP_RES_CAPTURES] = 1;
-	assert_int_equal(ns_guard_capture(&l, s, &greedy, none, &err), NP_OK);
+	assert_int_equal(may_capture(&l, s, &greedy, none, &err), NP_OK);
 	s[1].holds[NP_RES_CAPTURES] = 1;
-	assert_int_equal(ns_guard_capture(&l, s, &greedy, none, &err), NP_EPEER);
+	assert_int_equal(may_capture(&l, s, &greedy, none, &err), NP_EPEER);
 	assert_has(err.msg, "--allow-raw");
 	/* Two addresses do not have all of them. */
-	assert_int_equal(ns_guard_capture(&l, s, &second, none, &err), NP_OK);
+	assert_int_equal(may_capture(&l, s, &second, none, &err), NP_OK);
 	s[2].holds[NP_RES_CAPTURES] = 1;
-	assert_int_equal(ns_guard_capture(&l, s, &second, none, &err), NP_EPEER);
+	assert_int_equal(may_capture(&l, s, &second, none, &err), NP_EPEER);
 	assert_has(err.msg, "3 of 4 captures");
 	/* Their memory counts. */
 	l.all[NP_RES_MEMORY] = total_with(5 * NP_SESSION_BYTES + NP_CAPTURE_BYTES);
-	assert_int_equal(ns_guard_capture(&l, s, &other, takes, &err), NP_OK);
+	assert_int_equal(may_capture(&l, s, &other, takes, &err), NP_OK);
 	l.all[NP_RES_MEMORY]--;
-	assert_int_equal(ns_guard_capture(&l, s, &other, takes, &err), NP_EPEER);
+	assert_int_equal(may_capture(&l, s, &other, takes, &err), NP_EPEER);
 	assert_has(err.msg, "--max-total-memory");
 }
 
@@ -618,7 +632,9 @@ gets(struct house *h, const char *from, uint64_t shares, uint64_t spares)
 	assert_true(h->count < CROWD);
 	wants[h->resource] = wish.takes[h->resource] = shares * h->share;
 	wish.spares[h->resource] = spares * h->share;
-	*s = (struct ns_session){ .peer = address(from), .fd = 1, .moved_ns = BEGAN_S * NP_SEC };
+	*s = (struct ns_session){
+		.peer = address(from), .place = place(from), .fd = 1, .moved_ns = BEGAN_S * NP_SEC
+	};
 	rc = h->resource == NP_RES_SESSIONS
 		 ? ns_guard_session(&h->l, all_of(h), &s->peer, wants, &why, &err)
 		 : ns_guard_test(&h->l, all_of(h), s, &wish, &why, &err);
@@ -746,16 +762,27 @@ less_will_do(struct house *h)
 }
 
 /* It is scarce as soon as somebody has a part of the reserve. */
+static bool
+is_scarce(const struct house *h, const struct ns_session *sessions)
+{
+	uint64_t held = 0;
+
+	for (; sessions != NULL; sessions = sessions->next) {
+		held += sessions->holds[h->resource];
+	}
+	return ns_guard_scarce(&h->l, h->resource, held);
+}
+
 static void
 the_reserve_is_refilled(struct house *h)
 {
-	assert_false(ns_guard_scarce(&h->l, NULL, h->resource));
+	assert_false(is_scarce(h, NULL));
 	gets_all(h, "192.0.2.1");
-	assert_false(ns_guard_scarce(&h->l, all_of(h), h->resource));
+	assert_false(is_scarce(h, all_of(h)));
 	assert_int_equal(gets(h, "192.0.2.2", 1, 0), 1);
-	assert_true(ns_guard_scarce(&h->l, all_of(h), h->resource));
+	assert_true(is_scarce(h, all_of(h)));
 	h->l.all[h->resource] = 0;
-	assert_false(ns_guard_scarce(&h->l, all_of(h), h->resource));
+	assert_false(is_scarce(h, all_of(h)));
 }
 
 TEST(each_resource_has_shares_a_reserve_and_an_end)

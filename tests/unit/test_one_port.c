@@ -451,8 +451,9 @@ TEST(one_network_leaves_descriptors_in_flight_to_others)
 	assert_true(greedy[3].handover.daemon_full);
 	others = add_session(&b, &other, &elsewhere);
 	assert_int_equal(passes(&b, &other), 2);
-	assert_true(other.handover.daemon_full &&
-		    ns_guard_scarce(&b.daemon.limits, b.daemon.sessions, NP_RES_PASSED));
+	assert_true(
+	    other.handover.daemon_full &&
+	    ns_guard_scarce(&b.daemon.limits, NP_RES_PASSED, b.daemon.stats.held[NP_RES_PASSED]));
 	for (size_t i = 0; i < LEN(greedy); i++) {
 		ns_handover_close(&b.daemon, &greedy[i]);
 		close(theirs[i]);
@@ -689,6 +690,7 @@ TEST(a_deadline_that_a_newcomer_sets_counts_at_once)
 	b.daemon.callers = &c;
 	c.peer = b.far;
 	b.session.holds[NP_RES_SESSIONS] = 1;
+	b.session.place = ns_place_of(&b.session.peer, b.daemon.rates.seed);
 	b.session.moved_ns = now_ns - NS_IDLE_S * NP_SEC;
 	b.session.pid = fork();
 	if (b.session.pid == 0) {
