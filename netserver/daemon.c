@@ -30,7 +30,6 @@ enum {
 	EVENTS = 256,      /* of one epoll_wait(2) */
 	METRICS_S = 10,    /* between two files of --metrics-file */
 	MANY_EVENTS = 32,  /* with more than these, sessions are started one at a time */
-	FAR_MS = 20,       /* a wait longer than this is precise enough in milliseconds */
 	BUSY = 8,          /* let signals in after this many waits that returned at once */
 	CALLER_FDS = 4,    /* of epoll, a caller, and the pair between a session and the daemon */
 	ENOUGH_FDS = 1024, /* with this limit the open ones need not be counted */
@@ -275,24 +274,16 @@ tick(struct ns_daemon *d, bool many_events, bool was_interrupted)
 	return np_min(np_min(next, sessions), np_min(begin, metrics));
 }
 
-/* Wait for events (their number), a signal (-1) or the time `next` (0): by ppoll(2) if near. */
+/* Wait for events (their number), a signal (-1) or the time `next` (0), which is at most 1 ms off.
+ */
 static int
 await(const struct ns_daemon *d, struct epoll_event *events, uint64_t next)
 {
-	struct pollfd p = { .fd = d->epoll, .events = POLLIN };
-	uint64_t now = np_now();
-	struct timespec left;
-	int n;
+	uint64_t left_ms = (np_excess(next, np_now()) + NP_MSEC - 1) / NP_MSEC;
 
-	if (next > now && next - now > FAR_MS * NP_MSEC) {
-		uint64_t ms = (next - now) / NP_MSEC;
-
-		return epoll_pwait(d->epoll, events, EVENTS,
-				   next == NP_NEVER ? -1 : (int)(ms < INT_MAX ? ms : INT_MAX),
-				   d->signals.let_in);
-	}
-	n = ppoll(&p, 1, np_left(next, &left), d->signals.let_in);
-	return n > 0 ? epoll_wait(d->epoll, events, EVENTS, 0) : n;
+	return epoll_pwait(d->epoll, events, EVENTS,
+			   next == NP_NEVER ? -1 : (int)np_min(left_ms, INT_MAX),
+			   d->signals.let_in);
 }
 
 int
