@@ -405,7 +405,7 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 	struct ns_sandbox box = *asked;
 	const struct ns_sandbox *s = &box;
 	struct sock_fprog filter = { .filter = NULL };
-	int rc = NP_OK;
+	int rc;
 
 	tzset(); /* the zone's file can't be read later */
 	/* UNIX sockets could duplicate a packet socket (SCM_RIGHTS), unknown to the filter. */
@@ -416,15 +416,12 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");
 	}
 	/* Needs /proc/self/fd, and seccomp(2), which the filter of system calls forbids. */
-	if (!NP_SANITIZED &&
-	    ((s->capture_fd > 0 && ns_filter_socket(s->capture_fd, false, err) != NP_OK) ||
-	     (s->link_fd > 0 && ns_filter_socket(s->link_fd, true, err) != NP_OK))) {
+	if ((s->capture_fd > 0 && ns_filter_socket(s->capture_fd, false, err) != NP_OK) ||
+	    (s->link_fd > 0 && ns_filter_socket(s->link_fd, true, err) != NP_OK)) {
 		return err->code;
 	}
-	if (!NP_SANITIZED) {
-		/* Before the limits, as its memory does not count for the session. */
-		rc = ns_filter_make(s, &filter, err);
-	}
+	/* Before the limits, as its memory does not count for the session. */
+	rc = ns_filter_make(s, &filter, err);
 	rc = rc == NP_OK ? limit_session(s, err) : rc;
 	if (rc == NP_OK) {
 		rc = ns_filter_install(&filter, seal, err);
@@ -437,7 +434,7 @@ ns_confine_shared(const struct ns_sandbox *asked, struct ns_seal *seal, struct n
 int
 ns_confine_own(const struct ns_sandbox *s, struct ns_seal *seal, struct np_err *err)
 {
-	int rc = NP_SANITIZED ? NP_OK : ns_landlock_install(s, seal, err);
+	int rc = ns_landlock_install(s, seal, err);
 
 	explicit_bzero(seal, sizeof(*seal));
 	return rc;
@@ -512,19 +509,12 @@ ns_permit(void *ctx, int fd, const char *congestion, socklen_t len)
 }
 
 void
-ns_confine_means(struct ns_means *m)
+ns_confine_lacks(char text[NS_LACKS])
 {
 	const char *filter = ns_filter_lacks();
-	bool landlock = ns_landlock_version(NULL) > 0;
+	bool landlock = ns_landlock_version(NULL) > 0 || NP_SANITIZED; /* filter says that */
 
-	memset(m, 0, sizeof(*m));
-	if (NP_SANITIZED) {
-		snprintf(m->missing, sizeof(m->missing), "built with a sanitizer");
-		return;
-	}
-	m->landlock = landlock;
-	m->seccomp = filter == NULL;
-	snprintf(m->missing, sizeof(m->missing), "%s%s%s",
+	snprintf(text, NS_LACKS, "%s%s%s",
 		 landlock ? "" : "no landlock in this kernel or container",
 		 landlock || filter == NULL ? "" : "; ", filter != NULL ? filter : "");
 }

@@ -72,12 +72,10 @@ int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
  */
 int ns_confine_die_first(struct np_err *err);
 
-/* What this machine has to confine sessions; a daemon logs once what is missing. */
-struct ns_means {
-	bool landlock, seccomp;
-	char missing[160]; /* "no landlock in this kernel; ..."; empty: nothing */
-};
-void ns_confine_means(struct ns_means *m);
+/* What this machine lacks to confine sessions, "no landlock in this kernel; ..."; empty: nothing.
+ */
+enum { NS_LACKS = 160 };
+void ns_confine_lacks(char text[NS_LACKS]);
 
 /*
  * Confine a session's process, before it reads more: landlock(7), seccomp(2), setrlimit(2). What

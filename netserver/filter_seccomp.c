@@ -31,6 +31,7 @@
 #include <linux/sctp.h>       /* needs types of the headers above */
 #include <linux/vm_sockets.h> /* uses what sys/socket.h declares */
 
+#include "base/sanitized.h"
 #include "bench/bench.h"
 #include "bench/engine/engine.h"
 #include "bench/lacks.h"
@@ -447,7 +448,8 @@ ns_filter_lacks(void)
 {
 	uint32_t action = SECCOMP_RET_KILL_PROCESS; /* the newest one that the filters use */
 
-	return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0
+	return NP_SANITIZED ? "built with a sanitizer"
+	       : syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0
 		   ? NULL
 		   : "no system call filters (seccomp) in this kernel or container";
 }

@@ -9,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
-#include "base/sanitized.h"
 #include "base/secret.h"
 #include "netserver/confine.h"
 #include "netserver/filter.h"
@@ -116,7 +115,7 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_caller *c, int sessi
 static bool
 has_filter(const struct ns_daemon *d)
 {
-	return !d->args.no_sandbox && !NP_SANITIZED && ns_filter_lacks() == NULL;
+	return !d->args.no_sandbox && ns_filter_lacks() == NULL;
 }
 
 /* The fork server of that filter, started if need be; NULL, with err, if that fails. */

@@ -196,16 +196,16 @@ go_unprivileged(const struct ns_args *a, struct np_err *err)
 static void
 log_lacks(const struct ns_daemon *d)
 {
-	struct ns_means means;
+	char lacks[NS_LACKS];
 
-	ns_confine_means(&means);
+	ns_confine_lacks(lacks);
 	if (d->args.uring > 0 && np_urings_lack() != NULL) {
 		np_log(d->log, NP_LOG_ERROR, "--uring %d: %s", d->args.uring, np_urings_lack());
 	}
 	if (d->args.no_sandbox) {
 		np_log(d->log, NP_LOG_INFO, "sessions are not confined (--no-sandbox)");
-	} else if (means.missing[0] != '\0') {
-		np_log(d->log, NP_LOG_INFO, "sessions are less confined: %s", means.missing);
+	} else if (lacks[0] != '\0') {
+		np_log(d->log, NP_LOG_INFO, "sessions are less confined: %s", lacks);
 	}
 }
 

@@ -434,10 +434,7 @@ count_of(const char *text, const char *part)
 static void
 needs_seccomp(void)
 {
-	struct ns_means m;
-
-	ns_confine_means(&m);
-	skip_if(!m.seccomp, "%s", m.missing);
+	skip_if(ns_filter_lacks() != NULL, "%s", ns_filter_lacks());
 }
 
 /* --- cases ----------------------------------------------------------------------------------- */
