@@ -40,16 +40,16 @@ span(char out[SHORT], uint64_t from_ns, uint64_t to_ns)
 	return out;
 }
 
-/* "12.3 MB". Returns out. */
+/* "12.3 MB", or the number if it is not one of bytes. Returns out. */
 static const char *
-amount(char out[SHORT], uint64_t bytes)
+amount(char out[SHORT], uint64_t count, bool is_bytes)
 {
 	static const char *const units[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
-	double n = (double)bytes / 1000;
+	double n = (double)count / 1000;
 	size_t unit = 0;
 
-	if (bytes < 1000) {
-		snprintf(out, SHORT, "%u bytes", (unsigned)bytes);
+	if (!is_bytes || count < 1000) {
+		snprintf(out, SHORT, "%" PRIu64 "%s", count, is_bytes ? " bytes" : "");
 		return out;
 	}
 	while (n >= 999.95) {
@@ -57,17 +57,6 @@ amount(char out[SHORT], uint64_t bytes)
 		unit++;
 	}
 	snprintf(out, SHORT, "%.1f %s", n, units[unit]);
-	return out;
-}
-
-/* A limit in words; 0: no limit. Returns out, or a constant. */
-static const char *
-at_most(char out[SHORT], uint64_t limit)
-{
-	if (limit == 0) {
-		return "any number";
-	}
-	snprintf(out, SHORT, "%" PRIu64, limit);
 	return out;
 }
 
@@ -83,14 +72,13 @@ put_head(struct out *o, const struct ns_daemon *d, uint64_t now_ns)
 	for (int i = 0; i < NP_RESOURCES; i++) {
 		const struct ns_resource *resource = &ns_resources[i];
 		uint64_t limit = d->limits.all[i];
+		bool is_bytes = resource->is_bytes;
+		const char *most = limit > 0 || resource->none_at_0 ? amount(b, limit, is_bytes)
+				   : is_bytes                       ? "any amount"
+								    : "any number";
 
-		if (resource->is_bytes) {
-			PUT(o, "%-12s %s of %s granted\n", resource->label, amount(a, s->held[i]),
-			    limit > 0 ? amount(b, limit) : "any amount");
-		} else {
-			PUT(o, "%-12s %" PRIu64 " of %s\n", resource->label, s->held[i],
-			    resource->none_at_0 && limit == 0 ? "0" : at_most(a, limit));
-		}
+		PUT(o, "%-12s %s of %s%s\n", resource->label, amount(a, s->held[i], is_bytes), most,
+		    is_bytes ? " granted" : "");
 	}
 	PUT(o, "waiting      %" PRIu64 " sessions for their turn\n", s->waiting_now);
 	PUT(o, "silent       %" PRIu64 " of %d connections without a session\n", s->silent_now,
@@ -104,8 +92,7 @@ put_limit(struct out *o, uint64_t limit, bool is_bytes, const char *what)
 	char a[SHORT];
 
 	if (limit > 0 && what != NULL) {
-		PUT(o, "limit        %s %s\n", is_bytes ? amount(a, limit) : at_most(a, limit),
-		    what);
+		PUT(o, "limit        %s %s\n", amount(a, limit, is_bytes), what);
 	}
 }
 
@@ -153,7 +140,7 @@ put_sessions(struct out *o, const struct ns_session *s, uint64_t now_ns)
 
 		PUT(o, "%7d  %-26s  %12s  %5" PRIu64 "  %9s  %s\n", s->pid, NP_ADDR_STR(&s->peer),
 		    span(age, s->began_ns, now_ns), s->tests,
-		    amount(memory, s->holds[NP_RES_MEMORY]), doing(words, s, now_ns));
+		    amount(memory, s->holds[NP_RES_MEMORY], true), doing(words, s, now_ns));
 		if (o->len == len) { /* no room for this line */
 			break;
 		}
@@ -196,7 +183,7 @@ ns_status_text(const struct ns_daemon *d, uint64_t now_ns, char *text, size_t si
 	PUT(&o, "tests        %" PRIu64 ", %" PRIu64 " of them failed\n", s->tests,
 	    s->tests_failed);
 	PUT(&o, "data         %s received, %s sent, %" PRIu64 " transactions\n",
-	    amount(a, s->received_bytes), amount(b, s->sent_bytes), s->transactions);
+	    amount(a, s->received_bytes, true), amount(b, s->sent_bytes, true), s->transactions);
 	PUT(&o, "log          %" PRIu64 " lines lost, %" PRIu64 " left out\n",
 	    d->log_out != NULL ? d->log_out->lost : 0, ns_daemon_lines_left_out(d));
 	if (s->metrics_lost > 0) {
