@@ -192,10 +192,11 @@ answer(struct ns_session *s, enum ns_message_type type, int error, const char *t
 	return np_fds_pass(s->fd, &reply, sizeof(reply), &data_fd, data_fd > 0);
 }
 
-/* The session no longer waits for its turn (--exclusive), if it did. */
+/* The session no longer waits for its turn (--exclusive), or for room, if it did. */
 static void
 leave_queue(struct ns_daemon *d, struct ns_session *s)
 {
+	s->room_until_ns = 0;
 	if (s->waiting_ns != 0) {
 		s->waiting_ns = 0;
 		d->stats.waiting_now--;
@@ -207,29 +208,35 @@ static void
 refuse_test(struct ns_daemon *d, struct ns_session *s, enum ns_refusal why, const char *text)
 {
 	leave_queue(d, s);
-	s->room_until_ns = 0;
 	d->stats.refused[why]++;
 	if (!answer(s, NS_REFUSE, ns_refusals[why].sys, text, 0)) {
 		s->end_ns = np_now(); /* end it: it would wait for an answer forever */
 	}
 }
 
+/* Let the test wait until then, with attempts when something was released, and at again_ns. */
+static void
+wait_until(const struct ns_daemon *d, struct ns_session *s, uint64_t until_ns, uint64_t again_ns)
+{
+	s->room_until_ns = until_ns;
+	s->end_ns = until_ns + BETWEEN_S * NP_SEC; /* the session outlives the wait */
+	s->room_tried = d->freed + 1;
+	s->room_again_ns = again_ns;
+}
+
 /* Too little is free: let the test wait, if it may (else false). --exclusive: it waited already. */
 static bool
 wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 {
-	uint64_t now = np_now();
+	uint64_t now = np_now(), until;
 
 	if (d->args.exclusive || !ns_guard_could(&d->limits, s, &s->wish) ||
 	    (s->room_until_ns != 0 && now >= s->room_until_ns)) {
 		return false;
 	}
 	s->lacks_ns = s->room_until_ns == 0 ? now : s->lacks_ns; /* since the first attempt */
-	s->room_until_ns =
-	    np_max(s->room_until_ns, s->lacks_ns + ns_sessions_make_room(d, &s->peer, what));
-	s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC; /* the session outlives the wait */
-	s->room_tried = d->freed + 1;
-	s->room_again_ns = s->room_until_ns;
+	until = np_max(s->room_until_ns, s->lacks_ns + ns_sessions_make_room(d, &s->peer, what));
+	wait_until(d, s, until, until);
 	return true;
 }
 
@@ -238,19 +245,16 @@ static void
 defer_handover(struct ns_daemon *d, struct ns_session *s)
 {
 	uint64_t now = np_now();
+	uint64_t until = s->room_until_ns != 0 ? s->room_until_ns : now + HANDOVER_S * NP_SEC;
 
-	if (s->room_until_ns == 0) {
-		s->room_until_ns = now + HANDOVER_S * NP_SEC;
-		s->end_ns = s->room_until_ns + BETWEEN_S * NP_SEC;
-	} else if (now >= s->room_until_ns) {
+	if (now >= until) {
 		refuse_test(d, s, NS_OTHER,
 			    "another client of this address makes data connections all the time "
 			    "(netserver --one-port; clients of Plumbline show a token)");
 		return;
 	}
-	s->room_tried = d->freed + 1;
 	/* The turn of a session that makes no connections ends without an event. */
-	s->room_again_ns = np_min(s->room_until_ns, now + NP_SEC);
+	wait_until(d, s, until, np_min(until, now + NP_SEC));
 }
 
 /* UDP sockets at the one port are limited: a session gets no more than were counted for it. */
@@ -317,7 +321,6 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 	}
 	np_fds_close(data_fd > 0 ? data_fd : -1); /* the session has its copy */
 	leave_queue(d, s);
-	s->room_until_ns = 0;
 	set_holds(d, s, s->wish.takes);
 	ns_processors_begin(d, s);
 	ns_processors_share(d, &s->peer);
@@ -464,7 +467,6 @@ hang_up(struct ns_daemon *d, struct ns_session *s)
 		ns_passed_close(s->fd);
 		s->fd = -1;
 		leave_queue(d, s);
-		s->room_until_ns = 0;
 		d->stats.tests_failed += s->test_ns != 0;
 		end_test(d, s);
 		s->end_ns = np_now() + TERM_MS * NP_MSEC; /* if it still runs then: end_overrun() */
@@ -622,31 +624,12 @@ ns_sessions_tick(struct ns_daemon *d, uint64_t now_ns)
 	return next;
 }
 
-static void
-signal_all(const struct ns_daemon *d, int sig)
-{
-	for (const struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		kill(s->pid, sig);
-	}
-}
-
-/* Reap sessions until none is left, for TERM_MS at most. */
-static void
-await_all(struct ns_daemon *d)
-{
-	uint64_t until = np_deadline(TERM_MS * NP_MSEC);
-	struct timespec left;
-
-	ns_sessions_reap(d);
-	while (d->sessions != NULL && np_now() < until) {
-		ppoll(NULL, 0, np_left(until, &left), d->signals.let_in);
-		ns_sessions_reap(d);
-	}
-}
-
 void
 ns_sessions_end(struct ns_daemon *d)
 {
+	static const int signals[] = { SIGTERM, SIGKILL };
+	struct timespec left;
+
 	for (size_t i = 0; i < NS_FORKSERVERS; i++) {
 		ns_forkserver_end(&d->forkserver[i]);
 	}
@@ -655,10 +638,18 @@ ns_sessions_end(struct ns_daemon *d)
 	}
 	np_log(d->log, NP_LOG_INFO, "ending %llu sessions",
 	       (unsigned long long)d->stats.held[NP_RES_SESSIONS]);
-	signal_all(d, SIGTERM);
-	await_all(d);
-	signal_all(d, SIGKILL);
-	await_all(d);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		uint64_t until = np_deadline(TERM_MS * NP_MSEC);
+
+		for (const struct ns_session *s = d->sessions; s != NULL; s = s->next) {
+			kill(s->pid, signals[i]);
+		}
+		ns_sessions_reap(d);
+		while (d->sessions != NULL && np_now() < until) {
+			ppoll(NULL, 0, np_left(until, &left), d->signals.let_in);
+			ns_sessions_reap(d);
+		}
+	}
 	while (d->sessions != NULL) {
 		remove_session(d, d->sessions);
 	}
