@@ -20,10 +20,8 @@ static const struct {
 	unsigned tests; /* the kinds that it applies to */
 	np_rule *judge;
 } rules[] = {
-	{ ANY, np_rule_sender_quota },
-	{ ANY, np_rule_reader_quota },
-	{ ANY, np_rule_sender_stalled },
-	{ ANY, np_rule_reader_stalled },
+	{ ANY, np_rule_sender_stops },
+	{ ANY, np_rule_reader_stops },
 	{ TCP | UDP, np_rule_pacing },
 	{ TCP | UDP | TURNS, np_rule_link },
 	{ TCP | UDP, np_rule_shaper },
@@ -70,7 +68,7 @@ judge_all(const struct np_facts_of_test *f, struct verdicts *all)
 
 	all->count = 0;
 	for (size_t i = 0; i < RULES; i++) {
-		struct np_verdict v = { .allows = np_measured(f) };
+		struct np_verdict v = { .allows = f->measured };
 		size_t at = all->count;
 
 		if ((rules[i].tests & kind) == 0) {
@@ -258,7 +256,6 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	struct np_facts_of_test f;
 	const struct np_verdict *best, *rival;
 	struct verdicts all;
-	double measured;
 	size_t also;
 
 	memset(out, 0, sizeof(*out));
@@ -270,7 +267,6 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	f.reached = out->ceiling.reached; /* for the rules of the link */
 	np_ceiling_words(&f, out);
 	judge_all(&f, &all);
-	measured = np_measured(&f);
 	best = &all.v[0];
 	also = rival_of(&all);
 	rival = &all.v[also];
@@ -296,12 +292,12 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 			memcpy(out->also_sentence, rival->sentence, sizeof(out->also_sentence));
 		}
 		/* The next limit: the cause with the lowest rate above the measured one. */
-		for (size_t i = 0; i < all.count && measured > 0; i++) {
+		for (size_t i = 0; i < all.count && f.measured > 0; i++) {
 			const struct np_verdict *v = &all.v[i];
 
 			if (v->limit != out->limit && v->limit != out->also &&
-			    v->allows > NP_WITHIN * measured && v->allows <= NP_NEXT * measured &&
-			    !(v->allows >= out->next_allows)) {
+			    v->allows > NP_WITHIN * f.measured &&
+			    v->allows <= NP_NEXT * f.measured && !(v->allows >= out->next_allows)) {
 				out->next = v->limit;
 				out->next_allows = v->allows;
 			}

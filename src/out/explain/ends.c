@@ -6,28 +6,6 @@
 #include "base/text.h"
 #include "out/explain/rules.h"
 
-double
-np_thread_busy(const struct np_thread_facts *t)
-{
-	double all = t->cpu + np_known(t->wait);
-
-	return all > 1 ? 1 : all;
-}
-
-bool
-np_thread_crowded(const struct np_thread_facts *t)
-{
-	return t->crowd >= NP_CROWDED && t->crowd - t->cpu >= 0.2;
-}
-
-/* A shorter wait will do if crowded, as ACKs wait, too. Below NP_RUNS it only wakes up late. */
-bool
-np_thread_starved(const struct np_thread_facts *t)
-{
-	return t->cpu >= NP_RUNS && np_thread_busy(t) >= NP_WAITS &&
-	       t->wait >= (np_thread_crowded(t) ? NP_WAITS_HOG : NP_WAITS);
-}
-
 struct np_words
 np_cpu_words(const struct np_thread_facts *t, const char *which)
 {
@@ -50,36 +28,18 @@ np_cpu_words(const struct np_thread_facts *t, const char *which)
 			   "the %s process ran for %s of the time and waited for a CPU for "
 			   "another %s",
 			   which, np_share_words(t->cpu).text, np_share_words(t->late).text);
-	if (np_thread_starved(t) && np_thread_crowded(t)) {
+	if (t->starved && t->crowded) {
 		np_text_add(w.text, sizeof(w.text), used, ", as other threads kept CPU %d busy",
 			    t->on);
 	}
 	return w;
 }
 
-bool
-np_thread_throttled(const struct np_thread_facts *t)
-{
-	return t->throttled >= NP_THROTTLED;
-}
-
-bool
-np_thread_stalled(const struct np_thread_facts *t)
-{
-	return !np_thread_throttled(t) && t->stalled >= NP_STALLED; /* a quota stops it, too */
-}
-
-bool
-np_thread_waits(const struct np_thread_facts *t)
-{
-	return t->blocked >= NP_MOSTLY_BLOCKED;
-}
-
 struct np_words
 np_reader_words(const struct np_facts_of_test *f)
 {
-	const char *reader = f->discards ? "discarding" : "reading";
-	struct np_words w = np_cpu_words(&f->reader, f->in->transactions ? "responding" : reader);
+	bool discards = f->discards && !f->in->transactions;
+	struct np_words w = np_cpu_words(&f->reader, discards ? "discarding" : f->reader.does);
 
 	if (f->discards) {
 		np_text_add(w.text, sizeof(w.text), strlen(w.text), ", and did not copy the data");
@@ -87,100 +47,62 @@ np_reader_words(const struct np_facts_of_test *f)
 	return w;
 }
 
-/* What each process does, for sentences. */
-static const char *
-sending_word(const struct np_facts_of_test *f)
-{
-	return f->in->transactions ? "requesting" : "sending";
-}
-
-static const char *
-reading_word(const struct np_facts_of_test *f)
-{
-	return f->in->transactions ? "responding" : "reading";
-}
-
 /* The rate to expect of a thread if it is busy all the time, not only `share`. NAN: not known. */
 static double
 at_full_time(const struct np_facts_of_test *f, double share)
 {
-	return share > 0 ? np_measured(f) / fmin(share, 1) : (double)NAN;
-}
-
-/* A receiver of datagrams that loses next to none does not limit their sender. */
-static bool
-keeps_up_with_datagrams(const struct np_facts_of_test *f)
-{
-	return f->in->datagrams && !f->in->transactions && f->lost_share < NP_LOSSY_UDP;
+	return share > 0 ? f->measured / fmin(share, 1) : (double)NAN;
 }
 
 /*
- * While its cgroup's CPU quota is used up, a process does not run (cpu.stat of cgroup v2). Much of
- * the time, or in half of the periods, scores high; less if the thread is mostly blocked anyway.
+ * A process does not run while its cgroup's CPU quota is used up (cpu.stat of cgroup v2), or while
+ * it is stopped. Much of the time with a quota used up, or half of the periods, scores high; less
+ * if the thread is mostly blocked anyway. Stops fill buffers and shut windows: they score above
+ * these.
  */
 static void
-judge_quota(const struct np_thread_facts *t, const char *which, enum np_limit limit,
+judge_stops(const struct np_thread_facts *t, enum np_limit quota, enum np_limit stopped,
 	    struct np_verdict *v)
 {
 	char subject[48] = "it";
-	double score = np_thread_throttled(t) ? np_above(t->throttled, NP_THROTTLED, 0.99) : 0;
+	double score = np_above(t->throttled, NP_THROTTLED, 0.99);
 
+	if (t->stopped) {
+		np_decide(v, stopped, fmin(0.8 + 0.4 * t->stalled, 0.98), t->stalled,
+			  "limited by the %s process, which was stalled for %s of the time, up to "
+			  "%s at a time: the process or its machine was stopped or frozen",
+			  t->does, np_share_words(t->stalled).text,
+			  np_time_words(t->longest_s * 1e6).text);
+		return;
+	}
 	if (t->throttled >= NP_WAITS || (score > 0 && t->often >= NP_OFTEN)) {
 		score = 0.99 + 0.005 * t->throttled;
 	}
-	if (np_thread_waits(t)) {
+	if (t->waits) {
 		score *= 0.6;
 	}
 	if (t->quota > 0) {
 		snprintf(subject, sizeof(subject), "it allows %.3g CPUs, and", t->quota);
 	}
 	np_decide(
-	    v, limit, score, t->throttled,
+	    v, quota, score, t->throttled,
 	    "limited by the CPU quota of the %s process's cgroup: %s was used up for %s of the "
 	    "time (the process ran %s)",
-	    which, subject, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
+	    t->does, subject, np_share_words(t->throttled).text, np_share_words(t->cpu).text);
 }
 
 void
-np_rule_sender_quota(const struct np_facts_of_test *f, struct np_verdict *v)
+np_rule_sender_stops(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_quota(&f->sender, sending_word(f), NP_LIMIT_SENDER_QUOTA, v);
+	judge_stops(&f->sender, NP_LIMIT_SENDER_QUOTA, NP_LIMIT_SENDER_STALLED, v);
 }
 
 void
-np_rule_reader_quota(const struct np_facts_of_test *f, struct np_verdict *v)
+np_rule_reader_stops(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_quota(&f->reader, reading_word(f), NP_LIMIT_READER_QUOTA, v);
-	if (keeps_up_with_datagrams(f)) {
-		v->score = 0;
-	}
-}
-
-/* Stops fill buffers and shut windows, so they score above these. */
-static void
-judge_stall(const struct np_thread_facts *t, const char *which, enum np_limit limit,
-	    struct np_verdict *v)
-{
-	double score = np_thread_stalled(t) ? fmin(0.8 + 0.4 * t->stalled, 0.98) : 0;
-
-	np_decide(v, limit, score, t->stalled,
-		  "limited by the %s process, which was stalled for %s of the time, up to %s at a "
-		  "time: the process or its machine was stopped or frozen",
-		  which, np_share_words(t->stalled).text, np_time_words(t->longest_s * 1e6).text);
-}
-
-void
-np_rule_sender_stalled(const struct np_facts_of_test *f, struct np_verdict *v)
-{
-	judge_stall(&f->sender, sending_word(f), NP_LIMIT_SENDER_STALLED, v);
-}
-
-void
-np_rule_reader_stalled(const struct np_facts_of_test *f, struct np_verdict *v)
-{
-	judge_stall(&f->reader, reading_word(f), NP_LIMIT_READER_STALLED, v);
-	if (keeps_up_with_datagrams(f)) {
-		v->score = 0;
+	/* A receiver of datagrams that loses next to none does not limit their sender. */
+	if (!f->in->datagrams || f->in->transactions || !(f->lost_share < NP_LOSSY_UDP)) {
+		judge_stops(&f->reader, NP_LIMIT_READER_QUOTA, NP_LIMIT_READER_STALLED, v);
 	}
 }
 
@@ -231,7 +153,7 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 		score *= 0.8; /* more would not arrive */
 	}
 	/* Not if it is unknown whether it slept, or if it was blocked in a send. */
-	if (isnan(f->sender.idle) || np_thread_waits(&f->sender)) {
+	if (isnan(f->sender.idle) || f->sender.waits) {
 		score = 0;
 	} else if (f->sender.pausing >= NP_MOSTLY_BLOCKED && score > 0) {
 		share = score = f->sender.pausing; /* asleep by choice: the surest figure */
@@ -258,13 +180,6 @@ np_rule_slow_reads(const struct np_facts_of_test *f, struct np_verdict *v)
 	v->allows = f->reads_bps;
 }
 
-/* Does a quota explain why the thread waits? */
-static bool
-waits_for_quota(const struct np_thread_facts *t)
-{
-	return np_thread_throttled(t) && np_known(t->wait) <= t->throttled + NP_WAITS_HOG;
-}
-
 /* The score of a wait for a processor in transactions, if about the longest of their parts. */
 static double
 waits_in_turn(const struct np_facts_of_test *f, const struct np_thread_facts *t,
@@ -288,7 +203,7 @@ is_left_unread(const struct np_facts_of_test *f)
 double
 np_sender_cpu_score(const struct np_facts_of_test *f)
 {
-	double s = np_thread_busy(&f->sender);
+	double s = f->sender.busy;
 	/* For much of the time it had no data in flight, for another reason than its processor. */
 	bool rests = 1 - f->busy - np_known(f->sender.wait) >= 0.4;
 	/* It sleeps because its buffer is full, or reordering keeps its window small. */
@@ -296,17 +211,15 @@ np_sender_cpu_score(const struct np_facts_of_test *f)
 			  (fmax(np_known(f->outq_full), np_known(f->sndbuf)) >= NP_SNDBUF ||
 			   (f->in_vain >= NP_IN_VAIN && f->again >= NP_LOSSY * f->segments));
 
-	if (waits_for_quota(&f->sender) && f->sender.cpu < NP_BUSY) {
-		return 0; /* np_rule_sender_quota() names it */
+	if (f->sender.lacks_quota) {
+		return 0; /* np_rule_sender_stops() names it */
 	}
 	if (f->in->transactions) {
 		return fmax(np_above(s, NP_BUSY, 0.97), waits_in_turn(f, &f->sender, &f->reader));
 	}
-	s = fmax(np_above(s, NP_BUSY, 0.97),
-		 np_thread_starved(&f->sender) && !rests && !is_held_up ? 0.8 : 0);
+	s = fmax(np_above(s, NP_BUSY, 0.97), f->sender.starved && !rests && !is_held_up ? 0.8 : 0);
 	/* Less if data lie unread, and the reader lacks a processor even more. */
-	return is_left_unread(f) && np_thread_starved(&f->reader) &&
-		       f->reader.wait > np_known(f->sender.wait)
+	return is_left_unread(f) && f->reader.starved && f->reader.wait > np_known(f->sender.wait)
 		   ? 0.9 * s
 		   : s;
 }
@@ -314,10 +227,10 @@ np_sender_cpu_score(const struct np_facts_of_test *f)
 double
 np_reader_cpu_score(const struct np_facts_of_test *f)
 {
-	double s = np_thread_busy(&f->reader);
+	double s = f->reader.busy;
 
-	if (waits_for_quota(&f->reader) && f->reader.cpu < NP_BUSY) {
-		return 0; /* np_rule_reader_quota() names it */
+	if (f->reader.lacks_quota) {
+		return 0; /* np_rule_reader_stops() names it */
 	}
 	if (f->in->transactions) {
 		return fmax(np_above(s, NP_BUSY, 0.96), waits_in_turn(f, &f->reader, &f->sender));
@@ -325,13 +238,13 @@ np_reader_cpu_score(const struct np_facts_of_test *f)
 	if (np_ceiling_least_mtu(f->in->family) == 0) {
 		return np_above(s, NP_BUSY, 0.96); /* nothing else can be the limit */
 	}
-	if (is_left_unread(f) && np_thread_starved(&f->reader)) {
+	if (is_left_unread(f) && f->reader.starved) {
 		return 0.7 + 0.25 * f->reader.wait; /* more, the longer it waits */
 	}
 	/* A reader that keeps its queue empty holds up no sender. */
-	return f->inq_waits >= NP_UNREAD     ? np_above(s, NP_BUSY, 0.9) + 0.08 * f->inq_waits
-	       : np_thread_waits(&f->sender) ? np_above(s, NP_BUSY, 0.9)
-					     : 0;
+	return f->inq_waits >= NP_UNREAD ? np_above(s, NP_BUSY, 0.9) + 0.08 * f->inq_waits
+	       : f->sender.waits         ? np_above(s, NP_BUSY, 0.9)
+					 : 0;
 }
 
 /* The sending or requesting process needs more time of a processor. */
@@ -343,11 +256,11 @@ np_rule_sender_cpu(const struct np_facts_of_test *f, struct np_verdict *v)
 	if (f->in->datagrams && f->lost_share >= NP_LOSSY_UDP) {
 		score *= 0.8; /* a faster sender would also lose more */
 	}
-	np_decide(v, NP_LIMIT_SENDER_CPU, score, np_thread_busy(&f->sender),
-		  "limited by the %s CPU: %s", f->in->transactions ? "client's" : "sender's",
-		  np_cpu_words(&f->sender, sending_word(f)).text);
-	v->allows = at_full_time(f, np_thread_busy(&f->sender));
-	if (np_thread_busy(&f->reader) >= NP_BUSY) {
+	np_decide(v, NP_LIMIT_SENDER_CPU, score, f->sender.busy, "limited by the %s CPU: %s",
+		  f->in->transactions ? "client's" : "sender's",
+		  np_cpu_words(&f->sender, f->sender.does).text);
+	v->allows = at_full_time(f, f->sender.busy);
+	if (f->reader.busy >= NP_BUSY) {
 		np_explain_add(v->doubts, "the receiver was busy, too: %s",
 			       np_reader_words(f).text);
 	}
@@ -357,7 +270,7 @@ np_rule_sender_cpu(const struct np_facts_of_test *f, struct np_verdict *v)
 static bool
 reader_sleeps(const struct np_facts_of_test *f)
 {
-	return f->reader.idle >= 0.3 && !np_thread_waits(&f->reader) &&
+	return f->reader.idle >= 0.3 && !f->reader.waits &&
 	       (f->inq_waits >= NP_UNREAD || (f->reader.idle >= 0.7 && f->inq_left >= 0.8));
 }
 
@@ -368,13 +281,12 @@ window_by_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 	double score = 0.55 + 0.44 * f->rwnd;
 	struct np_word share = np_share_words(f->rwnd);
 
-	if (np_thread_busy(&f->reader) >= NP_BUSY ||
-	    (f->inq_waits >= NP_UNREAD && f->reader.idle < 0.3 &&
-	     f->receive_buffer >= NP_SMALL_RCVBUF)) {
+	if (f->reader.busy >= NP_BUSY || (f->inq_waits >= NP_UNREAD && f->reader.idle < 0.3 &&
+					  f->receive_buffer >= NP_SMALL_RCVBUF)) {
 		np_decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
 			  "limited by the receiver's window for %s of the time: %s", share.text,
 			  np_reader_words(f).text);
-		v->allows = at_full_time(f, np_thread_busy(&f->reader));
+		v->allows = at_full_time(f, f->reader.busy);
 	} else if (reader_sleeps(f)) {
 		np_decide(
 		    v, NP_LIMIT_READER_SLOW, score, f->rwnd,
@@ -388,31 +300,28 @@ window_by_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 void
 np_rule_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	bool is_other_cause = np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ||
-			      isnan(f->reader.cpu);
-
 	if (f->rwnd >= NP_WINDOW) {
-		if (!is_other_cause) { /* else another rule names it */
+		if (!f->reader.kept_off && !isnan(f->reader.cpu)) { /* else another rule names it */
 			window_by_reader(f, v);
 		}
 		return;
 	}
 	/* The window is unknown or open: a large buffer may not have filled yet. */
-	np_decide(v, NP_LIMIT_RECEIVER_CPU, np_reader_cpu_score(f), np_thread_busy(&f->reader),
+	np_decide(v, NP_LIMIT_RECEIVER_CPU, np_reader_cpu_score(f), f->reader.busy,
 		  "limited by the %s CPU: %s", f->in->transactions ? "daemon's" : "receiver's",
 		  np_reader_words(f).text);
-	v->allows = at_full_time(f, np_thread_busy(&f->reader));
+	v->allows = at_full_time(f, f->reader.busy);
 	if (v->score >= NP_ENOUGH && f->tx == NULL) {
 		np_explain_add(v->doubts, "it is not known what kept the sender busy");
 	}
 	if (v->score < NP_ENOUGH && reader_sleeps(f) &&
 	    (f->rwnd >= 0.2 || (f->tx == NULL && f->inq_waits >= NP_UNREAD) ||
-	     (np_thread_waits(&f->sender) && f->reader.pausing >= NP_MOSTLY_BLOCKED))) {
+	     (f->sender.waits && f->reader.pausing >= NP_MOSTLY_BLOCKED))) {
 		np_decide(
 		    v, NP_LIMIT_READER_SLOW, 0.8, f->reader.idle,
 		    "limited by the reader: it slept %s of the time while %s waited to be read",
 		    np_share_words(f->reader.idle).text, np_size_words(f->inq).text);
-		v->allows = np_measured(f);
+		v->allows = f->measured;
 	}
 }
 

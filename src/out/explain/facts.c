@@ -250,6 +250,25 @@ look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 	}
 }
 
+/* What its shares of time, unknown ones too, say of a thread. */
+static void
+judge_thread(struct np_thread_facts *t)
+{
+	double wait = or_else(t->wait, 0);
+	bool throttled = t->throttled >= NP_THROTTLED;
+
+	t->busy = t->cpu + wait > 1 ? 1 : t->cpu + wait;
+	t->crowded = t->crowd >= NP_CROWDED && t->crowd - t->cpu >= 0.2;
+	/* A shorter wait will do if crowded, as ACKs wait, too. Below NP_RUNS it only wakes up
+	 * late. */
+	t->starved = t->cpu >= NP_RUNS && t->busy >= NP_WAITS &&
+		     t->wait >= (t->crowded ? NP_WAITS_HOG : NP_WAITS);
+	t->waits = t->blocked >= NP_MOSTLY_BLOCKED;
+	t->stopped = !throttled && t->stalled >= NP_STALLED; /* a quota stops it, too */
+	t->kept_off = throttled || t->stopped;
+	t->lacks_quota = throttled && wait <= t->throttled + NP_WAITS_HOG && t->cpu < NP_BUSY;
+}
+
 /* How the thread spent its time, as shares of it. NAN: unknown. */
 static void
 look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
@@ -300,6 +319,7 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 	t->on = on >= 0 && on < MOST_CPUS ? (int)on : -1;
 	snprintf(name, sizeof(name), "cpu.%d.idle", t->on);
 	t->crowd = clamp(1 - number(b, name));
+	judge_thread(t);
 }
 
 /* The transmitter's counter, a mean of the connections in us, as a share (0 to 1) of the test. */
@@ -707,6 +727,9 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	n = or_else(of_either(f, "tcp.connections"), in->flows.count / fmax(in->sessions, 1));
 	f->connections = n >= 1 && n <= MOST_CONNECTIONS ? n : 1;
 	f->same_machine = same_machine(in);
+	f->measured = in->transactions ? in->per_second : in->throughput_bps;
+	f->sender.does = in->transactions ? "requesting" : "sending";
+	f->reader.does = in->transactions ? "responding" : "reading";
 	look_at_thread(f->tx, &f->sender);
 	look_at_thread(f->rx, &f->reader);
 	look_at_tcp(f);

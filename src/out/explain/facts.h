@@ -19,15 +19,24 @@ struct np_thread_facts {
 	double throttled; /* that quota was used up */
 	double often;     /* share of the periods in which it was used up */
 	double stalled;   /* its process was stopped */
+	double busy;      /* it was running, or ready to run */
 	double longest_s; /* longest time between two samples */
+	const char *does; /* "sending", "reading" ... */
 	int on;           /* the processor on which it ended; -1: not known */
 	bool spins;       /* it never sleeps, but has time to spare: `cpu` and `idle` are NAN */
+	bool crowded;     /* its last processor was busy, a fifth or more for others */
+	bool starved;     /* it gets a processor only for part of the time that it needs */
+	bool waits;       /* for others: it was blocked in calls for most of the time */
+	bool stopped;     /* for NP_STALLED of the time or more, and not by a quota */
+	bool kept_off;    /* stopped, or its quota was used up for NP_THROTTLED or more */
+	bool lacks_quota; /* the quota explains why it waits for a processor */
 };
 
 struct np_facts_of_test {
 	const struct np_explain_input *in;
 	const struct np_bag *tx, *rx; /* transmitter, receiver (requester, responder) */
 	double seconds;
+	double measured; /* the rate: bits of payload, or transactions, a second */
 	struct np_thread_facts sender, reader;
 	double connections; /* data connections, 1 or more; figures are sums, shares means */
 

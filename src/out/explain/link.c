@@ -27,8 +27,8 @@ np_link_score(const struct np_facts_of_test *f)
 double
 np_softirq_score(const struct np_facts_of_test *f)
 {
-	if (f->same_machine && (np_thread_busy(&f->sender) >= NP_BUSY ||
-				np_thread_starved(&f->sender) || f->sender.spins)) {
+	if (f->same_machine &&
+	    (f->sender.busy >= NP_BUSY || f->sender.starved || f->sender.spins)) {
 		return 0;
 	}
 	/* crowd: others use the rest of that processor; not a reader that only spins. */
@@ -54,7 +54,7 @@ void
 np_rule_link(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = np_link_score(f);
-	double most = f->reached > 0 ? np_measured(f) / f->reached : (double)NAN;
+	double most = f->reached > 0 ? f->measured / f->reached : (double)NAN;
 	double buffers = np_known(f->send_buffer) + np_known(f->receive_buffer), queued;
 	const char *shaper = f->shaped && f->in->link_rate_bps <= 0 ? f->rate_source : NULL;
 
@@ -157,7 +157,7 @@ np_rule_softirq(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 	np_decide(v, NP_LIMIT_SOFTIRQ, np_softirq_score(f), f->softirq, "limited by %s",
 		  np_softirq_words(f).text);
-	v->allows = f->softirq >= NP_SOFTIRQ_NEXT ? np_measured(f) / f->softirq : (double)NAN;
+	v->allows = f->softirq >= NP_SOFTIRQ_NEXT ? f->measured / f->softirq : (double)NAN;
 }
 
 /* A path drops large segments; or a small MTU, as more packets load the link or a processor. */
@@ -205,14 +205,14 @@ np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 		uint32_t packets = np_ceiling_fragments(&f->encap, size);
 
 		np_decide(v, NP_LIMIT_MTU, packets > np_ceiling_fragments(&usual, size) ? score : 0,
-			  np_thread_busy(&f->sender),
+			  f->sender.busy,
 			  "limited by the MTU of %.0f: a datagram of %u bytes takes %u packets (%u "
 			  "with an MTU of 1500); %s",
 			  f->mtu, (unsigned)size, (unsigned)packets,
 			  (unsigned)np_ceiling_fragments(&usual, size), by.text);
 		return;
 	}
-	np_decide(v, NP_LIMIT_MTU, score, np_thread_busy(&f->sender),
+	np_decide(v, NP_LIMIT_MTU, score, f->sender.busy,
 		  "limited by the MTU of %.0f: %s segments a second carried %u bytes each (%u with "
 		  "an MTU of 1500); %s",
 		  f->mtu, np_count_words(f->segments / f->seconds).text,

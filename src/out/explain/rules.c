@@ -47,12 +47,6 @@ np_known(double v)
 	return isnan(v) ? 0 : v;
 }
 
-double
-np_measured(const struct np_facts_of_test *f)
-{
-	return f->in->transactions ? f->in->per_second : f->in->throughput_bps;
-}
-
 static const struct np_word no_figure = { "?" };
 
 /* A value in the best of three units, which differ by 1000; `first` is the size of the smallest. */

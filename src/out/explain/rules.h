@@ -55,27 +55,6 @@ double np_above(double value, double threshold, double most);
 /* The value; 0 if it is not known. */
 double np_known(double v);
 
-/* The rate that was measured: bits of payload, or transactions, a second. */
-double np_measured(const struct np_facts_of_test *f);
-
-/* The share of a thread's time in which it was running, or ready to run. */
-double np_thread_busy(const struct np_thread_facts *t);
-
-/* Its last processor was busy (NP_CROWDED), a fifth or more for others. False if not known. */
-bool np_thread_crowded(const struct np_thread_facts *t);
-
-/* It lacks a processor: it gets one only for part of the time that it needs. */
-bool np_thread_starved(const struct np_thread_facts *t);
-
-/* Its CPU quota was used up, so that it could not run, for NP_THROTTLED of the time or more. */
-bool np_thread_throttled(const struct np_thread_facts *t);
-
-/* Its process was stopped or frozen, not by a quota, for NP_STALLED of the time or more. */
-bool np_thread_stalled(const struct np_thread_facts *t);
-
-/* It was blocked in calls for most of the time: it waits for others. */
-bool np_thread_waits(const struct np_thread_facts *t);
-
 /* "the sending process was busy 96 % of one CPU"; which: "sending", "reading" ... */
 struct np_words np_cpu_words(const struct np_thread_facts *t, const char *which);
 
@@ -97,9 +76,8 @@ bool np_holds_back(const struct np_facts_of_test *f);
 /* If a processor limits a byte stream, say what its calls cost, and which size needs fewer. */
 void np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out);
 
-np_rule np_rule_sender_quota, np_rule_reader_quota, np_rule_sender_stalled, np_rule_reader_stalled,
-    np_rule_pacing, np_rule_application, np_rule_slow_reads, np_rule_sender_cpu, np_rule_reader,
-    np_rule_kept_up;
+np_rule np_rule_sender_stops, np_rule_reader_stops, np_rule_pacing, np_rule_application,
+    np_rule_slow_reads, np_rule_sender_cpu, np_rule_reader, np_rule_kept_up;
 
 np_rule np_rule_send_buffer, np_rule_loss, np_rule_path, np_rule_reordering, np_rule_outage,
     np_rule_receive_window;

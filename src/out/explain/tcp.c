@@ -17,7 +17,7 @@ np_rule_send_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 		  "%s in flight, and an acknowledgement takes %s",
 		  np_share_words(share).text, np_size_words(f->send_buffer).text,
 		  np_size_words(f->outq).text, np_time_words(f->rtt_us).text);
-	v->allows = holds ? np_measured(f) / share : (double)NAN;
+	v->allows = holds ? f->measured / share : (double)NAN;
 	if (samples_say_more) {
 		np_explain_add(v->doubts,
 			       "this is from samples of the queue: the kernel's own clock says %s",
@@ -61,7 +61,7 @@ loss_score(const struct np_facts_of_test *f)
 	double allows = loss_allows(f);
 	double score = f->loss >= 5 * NP_LOSSY ? 0.98 : f->loss >= 3 * NP_LOSSY ? 0.93 : 0.7;
 	bool reader_holds = f->rwnd >= NP_WINDOW || f->window_full >= NP_WINDOW ||
-			    (f->inq_waits >= NP_UNREAD && !np_thread_waits(&f->reader));
+			    (f->inq_waits >= NP_UNREAD && !f->reader.waits);
 
 	if (!(f->loss >= NP_LOSSY)) {
 		/* On a long path a little is enough, if it continues. */
@@ -128,7 +128,7 @@ is_reordered(const struct np_facts_of_test *f)
 {
 	/* Busy processors reorder segments, too. */
 	bool ends_may_reorder = !(f->sender.idle >= NP_SLEEPS) || !(f->reader.idle >= NP_SLEEPS) ||
-				np_thread_stalled(&f->sender) || np_thread_stalled(&f->reader);
+				f->sender.stopped || f->reader.stopped;
 
 	/* With more reports than retransmissions the network duplicates. */
 	return !ends_may_reorder && f->in_vain >= NP_IN_VAIN && f->in_vain <= NP_WITHIN &&
@@ -197,7 +197,7 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 	    !fills_buffer) {
 		score = f->spread <= NP_STEADY || f->cwnd_full >= 0.5 ? 0.75 : 0.6;
 		/* Waiting for a processor looks like a queue on the path. */
-		score *= np_thread_starved(&f->sender) || np_thread_starved(&f->reader) ? 0.75 : 1;
+		score *= f->sender.starved || f->reader.starved ? 0.75 : 1;
 	}
 	if (score > 0) {
 		path_with_a_queue(f, score, v);
@@ -239,9 +239,8 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 void
 np_rule_outage(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	bool holds = f->outage >= NP_STILL && f->outage_s >= NP_STILL_S &&
-		     !np_thread_stalled(&f->reader) && !np_thread_throttled(&f->reader) &&
-		     !np_thread_stalled(&f->sender) && !np_thread_throttled(&f->sender);
+	bool holds = f->outage >= NP_STILL && f->outage_s >= NP_STILL_S && !f->reader.kept_off &&
+		     !f->sender.kept_off;
 
 	np_decide(v, NP_LIMIT_OUTAGE,
 		  holds ? (f->in->datagrams ? 0.92 : 0.8) + 0.07 * f->outage : 0, f->outage,
@@ -302,7 +301,7 @@ np_rule_receive_window(const struct np_facts_of_test *f, struct np_verdict *v)
 						 "CPU or its buffer keeps it small");
 		return;
 	}
-	if (np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader)) {
+	if (f->reader.kept_off) {
 		return; /* other rules name these causes */
 	}
 	np_rule_reader(f, &reader);
@@ -325,5 +324,5 @@ np_rule_receive_window(const struct np_facts_of_test *f, struct np_verdict *v)
 		    share.text, np_size_words(f->receive_buffer).text,
 		    np_share_words(f->reader.cpu).text, np_size_words(f->inq).text);
 	}
-	v->allows = f->rwnd > 0 ? np_measured(f) / f->rwnd : (double)NAN;
+	v->allows = f->rwnd > 0 ? f->measured / f->rwnd : (double)NAN;
 }

@@ -10,12 +10,11 @@ np_rule_udp_buffer(const struct np_facts_of_test *f, struct np_verdict *v)
 	double beyond = f->lost - f->own_drops; /* lost after leaving the sender's queue */
 	bool holds = f->lost_share >= 0.002 && beyond > 0 && f->buffer_drops >= 0.5 * beyond;
 	/* A reader that does not run fills any buffer: then the rules for that score higher. */
-	double score =
-	    np_thread_throttled(&f->reader) || np_thread_stalled(&f->reader) ? 0.75 : 0.98;
+	double score = f->reader.kept_off ? 0.75 : 0.98;
 	double buffer = f->receive_buffer / f->connections;
 	/* A buffer of a usual size is full because the reader is slow: its processor limits. */
-	bool by_reader = buffer >= NP_USUAL_RCVBUF &&
-			 (np_thread_busy(&f->reader) >= NP_BUSY || np_thread_starved(&f->reader));
+	bool by_reader =
+	    buffer >= NP_USUAL_RCVBUF && (f->reader.busy >= NP_BUSY || f->reader.starved);
 
 	np_decide(v, by_reader ? NP_LIMIT_RECEIVER_CPU : NP_LIMIT_UDP_BUFFER, holds ? score : 0,
 		  f->lost_share,
