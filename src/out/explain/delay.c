@@ -15,56 +15,36 @@ enum {
 
 static const double stamp_s = 20e-6; /* usual error of the time of a sample */
 
-/* Find a list of samples, of that length if it is not 0. */
-static bool
-find_list(const struct np_bag *b, const char *name, size_t count, struct np_bag_item *out)
-{
-	size_t n = np_bag_list(b, name, 0, out);
+/* Lists of samples, with times from the beginning of each end's window. */
+enum { T, RECEIVED, OF_RECEIVER };
+enum { SENT = T + 1, AGAIN, ACKED, OF_TRANSMITTER };
+static const char *const of_receiver[] = { "tcp.samples.t_s", "tcp.samples.bytes_received" };
+static const char *const of_transmitter[] = { "tcp.samples.t_s", "tcp.samples.bytes_sent",
+					      "tcp.samples.retransmitted_bytes",
+					      "tcp.samples.bytes_acked" };
 
-	return n >= LEAST && (count == 0 || n == count);
-}
-
-/* The samples of both ends, with times from the beginning of their windows. */
-struct transmitter {
-	struct np_bag_item t, sent, again, acked;
-};
 struct receiver {
-	struct np_bag_item t, received;
+	struct np_bag_item list[OF_RECEIVER];
 	size_t next; /* first sample after the time of the last received_by() */
 };
-
-/* Find the lists of both ends. False: one is missing, or has samples of some connections only. */
-static bool
-find_samples(const struct np_bag *tx, const struct np_bag *rx, struct transmitter *a,
-	     struct receiver *b)
-{
-	double connections = np_bag_number(tx, "tcp.connections");
-
-	b->next = 0;
-	return !(connections > MOST_CONNS) && find_list(tx, "tcp.samples.t_s", 0, &a->t) &&
-	       find_list(tx, "tcp.samples.bytes_sent", a->t.count, &a->sent) &&
-	       find_list(tx, "tcp.samples.retransmitted_bytes", a->t.count, &a->again) &&
-	       find_list(tx, "tcp.samples.bytes_acked", a->t.count, &a->acked) &&
-	       find_list(rx, "tcp.samples.t_s", 0, &b->t) &&
-	       find_list(rx, "tcp.samples.bytes_received", b->t.count, &b->received);
-}
 
 /* Interpolate the bytes received at t, a time that rises from call to call. False: outside. */
 static bool
 received_by(struct receiver *b, double t, double *bytes)
 {
-	double from, to, step_s;
+	const struct np_bag_item *at = &b->list[T], *received = &b->list[RECEIVED];
+	double from, step_s;
 
-	while (b->next < b->t.count && np_bag_value(&b->t, b->next) < t) {
+	while (b->next < at->count && np_bag_value(at, b->next) < t) {
 		b->next++;
 	}
-	if (b->next == 0 || b->next == b->t.count) {
+	if (b->next == 0 || b->next == at->count) {
 		return false;
 	}
-	from = np_bag_value(&b->received, b->next - 1);
-	to = np_bag_value(&b->received, b->next);
-	step_s = np_bag_value(&b->t, b->next) - np_bag_value(&b->t, b->next - 1);
-	*bytes = from + (to - from) / step_s * (t - np_bag_value(&b->t, b->next - 1));
+	from = np_bag_value(received, b->next - 1);
+	step_s = np_bag_value(at, b->next) - np_bag_value(at, b->next - 1);
+	*bytes = from + (np_bag_value(received, b->next) - from) / step_s *
+			    (t - np_bag_value(at, b->next - 1));
 	return step_s > 0;
 }
 
@@ -106,25 +86,25 @@ np_delay_of(const struct np_bag *tx, const struct np_bag *rx, struct np_delay *d
 	double took, all, error, there, back;
 	struct way data = { .sum = 0 }, acks = { .sum = 0 };
 	size_t n = 0;
-	struct transmitter a;
-	struct receiver b;
+	struct np_bag_item a[OF_TRANSMITTER];
+	struct receiver b = { .next = 0 };
 
-	*d = (struct np_delay){ .there_us = (double)NAN,
-				.back_us = (double)NAN,
-				.error_us = (double)NAN };
+	d->there_us = d->back_us = d->error_us = (double)NAN;
 	if (near == NULL || far == NULL || strcmp(near, far) != 0 || isnan(later) ||
-	    !find_samples(tx, rx, &a, &b)) {
+	    np_bag_number(tx, "tcp.connections") > MOST_CONNS ||
+	    np_find_lists(tx, of_transmitter, OF_TRANSMITTER, a) < LEAST ||
+	    np_find_lists(rx, of_receiver, OF_RECEIVER, b.list) < LEAST) {
 		return; /* samples are missing, or the clocks can't be compared */
 	}
-	for (size_t i = 0; i < a.t.count; i++) {
-		double t = np_bag_value(&a.t, i);
+	for (size_t i = 0; i < a[T].count; i++) {
+		double t = np_bag_value(&a[T], i);
 
 		if (received_by(&b, t - later, &bytes)) {
 			bool first = n == 0;
 
-			add(&data, (np_bag_value(&a.sent, i) - np_bag_value(&a.again, i)) - bytes,
+			add(&data, (np_bag_value(&a[SENT], i) - np_bag_value(&a[AGAIN], i)) - bytes,
 			    t - last_s, first);
-			add(&acks, bytes - (np_bag_value(&a.acked, i) - syn), t - last_s, first);
+			add(&acks, bytes - (np_bag_value(&a[ACKED], i) - syn), t - last_s, first);
 			if (first) {
 				first_s = t;
 				first_bytes = bytes;

@@ -66,17 +66,14 @@ median_of(double *values, size_t count)
 	return values[count / 2];
 }
 
-/* Find lists of samples, all taken at the same times. Returns their length; 0: one is missing. */
-static size_t
-find_lists(const struct np_bag *b, const char *const *names, size_t lists, struct np_bag_item *list)
+size_t
+np_find_lists(const struct np_bag *b, const char *const *names, size_t lists,
+	      struct np_bag_item *list)
 {
-	size_t count = SIZE_MAX;
+	size_t count = np_bag_list(b, names[0], 0, &list[0]);
 
-	for (size_t i = 0; i < lists; i++) {
-		if (np_bag_list(b, names[i], 0, &list[i]) == 0) {
-			return 0;
-		}
-		count = list[i].count < count ? list[i].count : count;
+	for (size_t i = 1; i < lists; i++) {
+		count = np_bag_list(b, names[i], 0, &list[i]) == count ? count : 0;
 	}
 	return count;
 }
@@ -110,7 +107,7 @@ judge_samples(struct np_facts_of_test *f)
 	double mss = number(f->tx, "tcp.mss");
 	double cwnd_full = 0, app_short = 0, outq_full = 0, window_full = 0;
 	struct np_bag_item s[LISTS];
-	size_t count = find_lists(f->tx, names, LISTS, s);
+	size_t count = np_find_lists(f->tx, names, LISTS, s);
 
 	f->cwnd_full = f->app_short = f->outq_full = f->window_full = (double)NAN;
 	if (count == 0 || !(mss > 0)) {
@@ -163,8 +160,8 @@ find_outages(struct np_facts_of_test *f)
 	size_t first = 0;
 	struct np_bag_item p[LISTS], sent;
 	/* Of datagrams the lists T and BYTES, before UNACKED. */
-	size_t count = f->in->datagrams ? find_lists(f->rx, datagrams, UNACKED, p)
-					: find_lists(f->tx, tcp, LISTS, p);
+	size_t count = f->in->datagrams ? np_find_lists(f->rx, datagrams, UNACKED, p)
+					: np_find_lists(f->tx, tcp, LISTS, p);
 	/* As a whole window may be acknowledged at once, progress may pause for two round trips. */
 	double least = f->in->datagrams ? 0 : 2 * or_else(f->rtt_us, 0) / 1e6;
 
@@ -208,9 +205,9 @@ relative_spread(const struct np_bag *b)
 	static const char *const others[] = { "flow.samples.t_s", "flow.samples.bytes" };
 	struct np_bag_item s[2];
 	double rates[SAMPLES], middle, off = 0;
-	size_t count = 0, values = find_lists(b, tcp, 2, s);
+	size_t count = 0, values = np_find_lists(b, tcp, 2, s);
 
-	values = values > 0 ? values : find_lists(b, others, 2, s);
+	values = values > 0 ? values : np_find_lists(b, others, 2, s);
 	for (size_t i = 1; i < values && count < SAMPLES; i++) {
 		double seconds = np_bag_value(&s[0], i) - np_bag_value(&s[0], i - 1);
 
@@ -688,24 +685,17 @@ look_at_turns(struct np_facts_of_test *f)
 static void
 look_at_delay(struct np_facts_of_test *f)
 {
-	struct np_delay d = { .there_us = (double)NAN }, responses = { .there_us = (double)NAN };
+	struct np_delay *d = &f->delay, responses;
 
-	f->there_us = f->back_us = f->far_us = f->delay_error_us = (double)NAN;
-	if (f->in->datagrams || f->tx == NULL || f->rx == NULL) {
-		return;
-	}
-	np_delay_of(f->tx, f->rx, &d);
-	if (!(d.error_us <= 0.25 * (d.there_us + d.back_us))) {
-		return; /* also if the delays are not known */
-	}
-	f->there_us = d.there_us;
-	f->back_us = d.back_us;
-	f->delay_error_us = d.error_us;
-	if (f->in->transactions) {
+	np_delay_of(f->tx, f->rx, d);
+	f->far_us = (double)NAN;
+	if (f->in->datagrams || !(d->error_us <= 0.25 * (d->there_us + d->back_us))) {
+		d->there_us = d->back_us = d->error_us = (double)NAN;
+	} else if (f->in->transactions) {
 		np_delay_of(f->rx, f->tx, &responses);
 		/* The response carries the acknowledgement, after the far end's time. */
-		f->far_us = fmax(d.back_us - responses.there_us, 0);
-		f->back_us = responses.there_us;
+		f->far_us = fmax(d->back_us - responses.there_us, 0);
+		d->back_us = responses.there_us;
 	}
 }
 

@@ -32,6 +32,12 @@ struct np_thread_facts {
 	bool lacks_quota; /* the quota explains why it waits for a processor */
 };
 
+/* Delays of data and of acknowledgements, by the bytes that both ends of TCP count over time. */
+struct np_delay {
+	double there_us, back_us; /* NAN: not known */
+	double error_us;          /* of each; their sum is exact */
+};
+
 struct np_facts_of_test {
 	const struct np_explain_input *in;
 	const struct np_bag *tx, *rx; /* transmitter, receiver (requester, responder) */
@@ -65,8 +71,7 @@ struct np_facts_of_test {
 	double scale;       /* its scaling, as the sender has it: 0 to 14 */
 	double clamp;       /* bytes of window that a route of the receiver allows, for all */
 	double send_buffer; /* SO_SNDBUF, of all */
-	double there_us, back_us; /* delay of each direction (struct np_delay) */
-	double delay_error_us;
+	struct np_delay delay;
 	double far_us;     /* part of a transaction that the responder takes */
 	double marked;     /* share of segments with a congestion mark (ECN) */
 	double loss_times; /* samples with new retransmissions */
@@ -130,11 +135,9 @@ struct np_facts_of_test {
 /* Fill *f. Figures of an end are NAN if its bag is NULL: there is no evidence. */
 void np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f);
 
-/* Delays of data and of acknowledgements, by the bytes that both ends of TCP count over time. */
-struct np_delay {
-	double there_us, back_us; /* NAN: not known */
-	double error_us;          /* of each; their sum is exact */
-};
+/* Find lists of samples, all taken at the same times. Returns their length; 0: one is missing. */
+size_t np_find_lists(const struct np_bag *b, const char *const *names, size_t lists,
+		     struct np_bag_item *list);
 
 /*
  * tx: evidence of the transmitter; rx: of the receiver. "There" lasts from a byte's first

@@ -154,14 +154,15 @@ np_rule_reordering(const struct np_facts_of_test *f, struct np_verdict *v)
 static void
 path_with_a_queue(const struct np_facts_of_test *f, double score, struct np_verdict *v)
 {
-	double both = f->there_us + f->back_us;
+	double both = f->delay.there_us + f->delay.back_us;
 
-	if (f->back_us >= NP_ONE_WAY * both && f->back_us - f->there_us >= NP_QUEUE_US) {
-		np_decide(v, NP_LIMIT_ACK_PATH, score + 0.1, f->back_us / both,
+	if (f->delay.back_us >= NP_ONE_WAY * both &&
+	    f->delay.back_us - f->delay.there_us >= NP_QUEUE_US) {
+		np_decide(v, NP_LIMIT_ACK_PATH, score + 0.1, f->delay.back_us / both,
 			  "limited by the path of the acknowledgements: they take %s back, and the "
 			  "data only %s there",
-			  np_time_words(f->back_us).text,
-			  np_time_words(fmax(f->there_us, f->delay_error_us)).text);
+			  np_time_words(f->delay.back_us).text,
+			  np_time_words(fmax(f->delay.there_us, f->delay.error_us)).text);
 		return;
 	}
 	if (f->shaped && np_holds_back(f) && f->reached >= 0.5) {

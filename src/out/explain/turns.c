@@ -195,7 +195,7 @@ by_stamps(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 static bool
 by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 {
-	double far = f->far_us / each, ways = (f->there_us + f->back_us) / each;
+	double far = f->far_us / each, ways = (f->delay.there_us + f->delay.back_us) / each;
 
 	if (by_stamps(f, each, v)) {
 		return true;
@@ -213,8 +213,8 @@ by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_PATH, 0.75, ways,
 			  "limited by the path: a transaction takes %s, of which the way there "
 			  "takes %s and the way back %s, and the shortest round trip took %s",
-			  np_time_words(each).text, np_time_words(f->there_us).text,
-			  np_time_words(f->back_us).text, np_time_words(f->min_rtt_us).text);
+			  np_time_words(each).text, np_time_words(f->delay.there_us).text,
+			  np_time_words(f->delay.back_us).text, np_time_words(f->min_rtt_us).text);
 		return true;
 	}
 	return false;
