@@ -261,8 +261,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	memset(out, 0, sizeof(*out));
 	out->share = out->allows = out->next_allows = (double)NAN;
 	np_facts_of_test(in, &f);
-	np_flows_find(&f, &flows);
-	np_flows_correct(&flows, &f); /* before anything judges by these facts */
+	np_flows_find(&f, &flows); /* before anything judges by facts that it corrects */
 	np_find_ceiling(&f, &out->ceiling);
 	f.reached = out->ceiling.reached; /* for the rules of the link */
 	np_ceiling_words(&f, out);

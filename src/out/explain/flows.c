@@ -195,19 +195,15 @@ look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 		       fills_window(f, w) && separates(f, w, RTT, us);
 	w->has.held = held >= NP_WINDOW && mean_of(&rest->held) <= held / 2 &&
 		      separates(f, w, HELD, 0.7 * held);
-	if (w->has.loss) {
-		w->mark = LOSS;
-		w->above = least_loss;
-	} else if (w->has.rtt) {
-		w->mark = MIN_RTT;
-		w->above = least_us;
-	} else if (w->has.queue) {
-		w->mark = RTT;
-		w->above = us;
-	} else if (w->has.held) {
-		w->mark = HELD;
-		w->above = 0.7 * held;
-	}
+	w->mark = w->has.loss    ? LOSS
+		  : w->has.rtt   ? MIN_RTT
+		  : w->has.queue ? RTT
+		  : w->has.held  ? HELD
+				 : 0;
+	w->above = w->has.loss    ? least_loss
+		   : w->has.rtt   ? least_us
+		   : w->has.queue ? us
+				  : 0.7 * held;
 	group(f, w); /* again: flows without the mark have a low rate by chance */
 }
 
@@ -315,31 +311,50 @@ divided(const struct np_flows_found *w, const struct table *t)
 	       of_rest >= 0.75 * of_slow;
 }
 
-/*
- * The cause that slows them; NP_FLOWS_NONE: it depends on the test's limit. Load of threads is
- * proof; lack of a CPU, or an unknown reason, is weaker evidence than a cause of the flows.
- */
-static enum np_flows_kind
-kind_of(const struct np_flow_marks *has)
+/* Find causes in what drives the slow flows, and what receives their packets. */
+static void
+look_at_threads(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
-	if (has->busy || has->divided) {
-		return NP_FLOWS_BY_THREAD;
+	double busy = mean_of(&w->slow.busy), others = mean_of(&w->rest.busy);
+	struct table t;
+
+	if (fill_table(f, w, false, &t)) {
+		w->thread = t.slow_keys == 1 ? t.first_slow : -1;
+		w->has.busy = busy >= NP_BUSY && others < NP_BUSY && busy - others >= NP_BUSIER;
+		w->has.divided = divided(w, &t);
+		w->has.starved = starved_alone(f, &t);
+		w->has.few = is_significant(w, &t);
 	}
-	if (has->loss || has->rtt || has->queue || has->held) {
-		return NP_FLOWS_OWN;
+	if (fill_table(f, w, true, &t)) {
+		w->cpu = t.slow_keys == 1 ? t.first_slow : -1;
+		w->has.cpu = is_significant(w, &t) && w->cpu >= 0;
 	}
-	if (has->starved || has->few) {
-		return NP_FLOWS_BY_THREAD;
+}
+
+/* Leave slow flows that have a cause of their own, and carry less, out of the facts. */
+static void
+leave_out_slow(const struct np_flows_found *w, struct np_facts_of_test *f)
+{
+	if (w->has.loss) {
+		f->segments = w->rest.segments;
+		f->retransmits = w->rest.again;
+		f->loss = loss_of(&w->rest);
 	}
-	return has->cpu ? NP_FLOWS_OWN : NP_FLOWS_NONE;
+	if (w->has.rtt || w->has.queue) {
+		f->rtt_us = mean_of(&w->rest.rtt_us);
+		f->min_rtt_us = mean_of(&w->rest.min_rtt_us);
+		f->queue_us = f->rtt_us - f->min_rtt_us;
+	}
+	if (w->has.held) {
+		f->rwnd = mean_of(&w->rest.held);
+	}
 }
 
 void
-np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *w)
+np_flows_find(struct np_facts_of_test *f, struct np_flows_found *w)
 {
 	struct np_explain_flow row;
 	double squares = 0;
-	struct table t;
 
 	memset(w, 0, sizeof(*w));
 	w->thread = w->cpu = -1;
@@ -374,53 +389,22 @@ np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *w)
 	w->apart = w->slow.count > 0 && w->rest.count > 0 &&
 		   w->slow.rate / w->slow.count <= NP_SLOW * w->rest.rate / w->rest.count;
 	if (w->apart) {
-		double busy, others;
-
 		look_at_own(f, w);
-		busy = mean_of(&w->slow.busy);
-		others = mean_of(&w->rest.busy);
-		if (fill_table(f, w, false, &t)) {
-			w->thread = t.slow_keys == 1 ? t.first_slow : -1;
-			w->has.busy =
-			    busy >= NP_BUSY && others < NP_BUSY && busy - others >= NP_BUSIER;
-			w->has.divided = divided(w, &t);
-			w->has.starved = starved_alone(f, &t);
-			w->has.few = is_significant(w, &t);
-		}
-		if (fill_table(f, w, true, &t)) {
-			w->cpu = t.slow_keys == 1 ? t.first_slow : -1;
-			w->has.cpu = is_significant(w, &t) && w->cpu >= 0;
-		}
+		look_at_threads(f, w);
 	}
-	w->kind = kind_of(&w->has);
-}
-
-/* Should facts leave out the slow flows, which have a cause of their own and carry less? */
-static bool
-corrects(const struct np_flows_found *w)
-{
-	return w->kind == NP_FLOWS_OWN && w->rest.rate > w->slow.rate &&
-	       (w->has.loss || w->has.rtt || w->has.queue || w->has.held);
-}
-
-void
-np_flows_correct(const struct np_flows_found *w, struct np_facts_of_test *f)
-{
-	if (!corrects(w) || f->in->sessions > 1) {
-		return;
-	}
-	if (w->has.loss) {
-		f->segments = w->rest.segments;
-		f->retransmits = w->rest.again;
-		f->loss = loss_of(&w->rest);
-	}
-	if (w->has.rtt || w->has.queue) {
-		f->rtt_us = mean_of(&w->rest.rtt_us);
-		f->min_rtt_us = mean_of(&w->rest.min_rtt_us);
-		f->queue_us = f->rtt_us - f->min_rtt_us;
-	}
-	if (w->has.held) {
-		f->rwnd = mean_of(&w->rest.held);
+	/*
+	 * The cause that slows them. Load of threads is proof; lack of a CPU, or an unknown reason,
+	 * is weaker evidence than a cause of the flows.
+	 */
+	w->kind = w->has.busy || w->has.divided  ? NP_FLOWS_BY_THREAD
+		  : w->mark != 0                 ? NP_FLOWS_OWN
+		  : w->has.starved || w->has.few ? NP_FLOWS_BY_THREAD
+		  : w->has.cpu                   ? NP_FLOWS_OWN
+						 : NP_FLOWS_NONE;
+	w->left_out = w->kind == NP_FLOWS_OWN && w->mark != 0 && w->rest.rate > w->slow.rate &&
+		      f->in->sessions < 2;
+	if (w->left_out) {
+		leave_out_slow(w, f);
 	}
 }
 
@@ -437,15 +421,6 @@ rate_of(const struct np_facts_of_test *f, double rate)
 	return w;
 }
 
-/* Add "and", unless the text ends at `first`, where the first property would begin. */
-static void
-add_and(char text[NP_EXPLAIN_TEXT], size_t first)
-{
-	if (strlen(text) > first) {
-		np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " and");
-	}
-}
-
 #define SAY(text, ...) np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), __VA_ARGS__)
 
 static const char *
@@ -458,32 +433,32 @@ others(const struct np_flows_found *w)
 static void
 say_own(const struct np_flows_found *w, char *text)
 {
-	size_t first = strlen(text);
+	const struct np_flow_group *slow = &w->slow, *rest = &w->rest;
+	const struct {
+		bool has;
+		const char *before, *behind;
+		struct np_word slow, rest;
+	} rows[] = {
+		{ w->has.loss, " sent", "of their segments again", np_share_words(loss_of(slow)),
+		  np_share_words(loss_of(rest)) },
+		{ w->has.rtt, " had round trips of", "or more",
+		  np_time_words(mean_of(&slow->min_rtt_us)),
+		  np_time_words(mean_of(&rest->min_rtt_us)) },
+		{ w->has.queue, " had round trips of", "at the end",
+		  np_time_words(mean_of(&slow->rtt_us)), np_time_words(mean_of(&rest->rtt_us)) },
+		{ w->has.held, " were limited by the receiver's window for", "of the time",
+		  np_share_words(mean_of(&slow->held)), np_share_words(mean_of(&rest->held)) },
+	};
+	const char *and = "";
 
-	if (w->has.loss) {
-		SAY(text, " sent %s of their segments again (%s %s)",
-		    np_share_words(loss_of(&w->slow)).text, others(w),
-		    np_share_words(loss_of(&w->rest)).text);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (rows[i].has) {
+			SAY(text, "%s%s %s %s (%s %s)", and, rows[i].before, rows[i].slow.text,
+			    rows[i].behind, others(w), rows[i].rest.text);
+			and = " and";
+		}
 	}
-	if (w->has.rtt) {
-		add_and(text, first);
-		SAY(text, " had round trips of %s or more (%s %s)",
-		    np_time_words(mean_of(&w->slow.min_rtt_us)).text, others(w),
-		    np_time_words(mean_of(&w->rest.min_rtt_us)).text);
-	}
-	if (w->has.queue) {
-		add_and(text, first);
-		SAY(text, " had round trips of %s at the end (%s %s)",
-		    np_time_words(mean_of(&w->slow.rtt_us)).text, others(w),
-		    np_time_words(mean_of(&w->rest.rtt_us)).text);
-	}
-	if (w->has.held) {
-		add_and(text, first);
-		SAY(text, " were limited by the receiver's window for %s of the time (%s %s)",
-		    np_share_words(mean_of(&w->slow.held)).text, others(w),
-		    np_share_words(mean_of(&w->rest.held)).text);
-	}
-	if (strlen(text) == first) {
+	if (and[0] == '\0') {
 		SAY(text, " were received by processor %d", (int)w->cpu);
 	}
 }
@@ -638,7 +613,7 @@ np_flows_tell(const struct np_flows_found *w, const struct np_facts_of_test *f,
 		SAY(text, ", and got ");
 		say_rates(f, w, text);
 	}
-	if (corrects(w) && f->in->sessions < 2) {
+	if (w->left_out) {
 		np_explain_add(out->doubts, "this covers the %u flows that got more",
 			       (unsigned)w->rest.count);
 	}

@@ -114,14 +114,6 @@ struct np_flow_group {
 	struct np_flow_mean busy; /* of their threads */
 };
 
-/* Properties of the slow flows that the others lack. */
-struct np_flow_marks {
-	bool loss, rtt, queue, held; /* of the flows themselves */
-	bool busy, divided, starved; /* of their threads */
-	bool few;                    /* on fewer threads than by chance; why is not known */
-	bool cpu;                    /* the same processor receives their packets */
-};
-
 struct np_flows_found {
 	uint32_t count, known; /* flows; those with a known rate */
 	double least, most, all, jain;
@@ -130,18 +122,21 @@ struct np_flows_found {
 	double above;
 	bool apart; /* there are slow flows and others */
 	struct np_flow_group slow, rest;
-	struct np_flow_marks has;
-	int64_t thread, cpu;      /* of all slow flows; -1: of several */
-	struct np_flow_mean busy; /* of all threads */
-	double least_busy;        /* the least of them; NAN: not known */
-	enum np_flows_kind kind;  /* NP_FLOWS_NONE: it depends on the test's limit */
+	struct {
+		bool loss, rtt, queue, held; /* of the flows themselves */
+		bool busy, divided, starved; /* of their threads */
+		bool few;                    /* on fewer threads than by chance; why is not known */
+		bool cpu;                    /* the same processor receives their packets */
+	} has;                               /* properties of the slow flows that the others lack */
+	int64_t thread, cpu;                 /* of all slow flows; -1: of several */
+	struct np_flow_mean busy;            /* of all threads */
+	double least_busy;                   /* the least of them; NAN: not known */
+	bool left_out;                       /* the facts are those of the rest */
+	enum np_flows_kind kind;             /* NP_FLOWS_NONE: it depends on the test's limit */
 };
 
-/* Look for slow flows, and for what they have in common. Fills *w. */
-void np_flows_find(const struct np_facts_of_test *f, struct np_flows_found *w);
-
-/* If slow flows have a cause of their own, and carry less, put the others' figures into *f. */
-void np_flows_correct(const struct np_flows_found *found, struct np_facts_of_test *f);
+/* Fill *w. If slow flows have a cause of their own, and carry less, leave them out of *f. */
+void np_flows_find(struct np_facts_of_test *f, struct np_flows_found *w);
 
 /* Add flows, flows_sentence and doubts to an explanation. */
 void np_flows_tell(const struct np_flows_found *found, const struct np_facts_of_test *f,
