@@ -262,9 +262,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	out->share = out->allows = out->next_allows = (double)NAN;
 	np_facts_of_test(in, &f);
 	np_flows_find(&f, &flows); /* before anything judges by facts that it corrects */
-	np_find_ceiling(&f, &out->ceiling);
-	f.reached = out->ceiling.reached; /* for the rules of the link */
-	np_ceiling_words(&f, out);
+	np_ceiling_tell(&f, out);
 	judge_all(&f, &all);
 	best = &all.v[0];
 	also = rival_of(&all);

@@ -86,10 +86,9 @@ struct np_explain_input {
 
 /* The most this test could have carried; all NAN if the link's rate is not known. */
 struct np_explain_ceiling {
-	double rate_bps;    /* of the link, as far as it is known */
-	const char *source; /* "--link-rate", "the interface", "tbf"; valid as long as the bags */
-	double most;        /* bits of payload, or transactions, a second */
-	double reached;     /* share of it, 0 to 1 */
+	double rate_bps; /* of the link, as far as it is known */
+	double most;     /* bits of payload, or transactions, a second */
+	double reached;  /* share of it, 0 to 1 */
 	/* Where the rest went, as shares of `most`; NAN: not known, or transactions. */
 	double retransmits, small_segments, acks, lost, idle;
 };

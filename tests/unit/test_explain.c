@@ -89,7 +89,6 @@ explain(struct np_explain_input in, const char *near, const char *far)
 	in.mean_us = np_bag_number(n, "flow.latency_mean_us");
 	in.far = f;
 	np_explain(&in, &e);
-	e.ceiling.source = NULL; /* may be within the bags */
 	np_bag_free(n);
 	np_bag_free(f);
 	return e;

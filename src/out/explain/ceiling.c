@@ -81,76 +81,16 @@ where_it_went(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 		  np_known(c->small_segments);
 }
 
-/* Add a part of the ceiling, if it is not negligible. */
+/* Find the ceiling; its figures are NAN if the link's rate or the MTU is not known. */
 static void
-part(char *text, double share, const char *what)
-{
-	if (share >= 0.0005) {
-		np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), ", %s %s", what,
-			    np_share_words(share).text);
-	}
-}
-
-void
-np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *out)
-{
-	const struct np_explain_ceiling *c = &out->ceiling;
-	char *text = out->ceiling_text;
-
-	if (isnan(c->most)) {
-		if (np_ceiling_least_mtu(f->in->family) == 0) {
-			return;
-		}
-		snprintf(text, NP_EXPLAIN_TEXT, "not known: %s",
-			 f->subflows > 1 && !(f->rate_bps > 0)
-			     ? "subflows may use several links (give the sum of their rates with "
-			       "--link-rate)"
-			 : !(f->rate_bps > 0) ? "no link rate was found (give it with --link-rate)"
-			 : isnan(f->mtu)      ? "the MTU could not be read"
-					      : "messages of that size have none");
-		return;
-	}
-	if (f->in->transactions) {
-		snprintf(text, NP_EXPLAIN_TEXT, "%.0f transactions a second", c->most);
-	} else {
-		snprintf(text, NP_EXPLAIN_TEXT, "%s of payload", np_rate_words(c->most).text);
-	}
-	np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " at %s (%s), MTU %.0f",
-		    np_rate_words(c->rate_bps).text, c->source, f->mtu);
-	if (c->reached > NP_TOO_FULL) {
-		np_explain_add(text,
-			       "%.12g times as much arrived: the data did not go over that link",
-			       np_significant(c->reached, 3));
-		return;
-	}
-	np_explain_add(text, "%s of it reached", np_share_words(c->reached).text);
-	part(text, c->retransmits, "retransmitted");
-	part(text, c->small_segments, "headers of small segments");
-	part(text, c->acks, "ACKs beside data");
-	if (c->lost > 1) { /* more than the link carries: rather as a share of what was sent */
-		part(text, 1 - f->in->throughput_bps / f->in->sent_bps, "lost after sending");
-	} else {
-		part(text, c->lost, "lost");
-	}
-	part(text, f->foreign, "other traffic");
-	part(text, c->idle - np_known(f->foreign), "idle");
-}
-
-void
-np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
+find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 {
 	const struct np_explain_input *in = f->in;
 	double arrived;
 
-	*c = (struct np_explain_ceiling){ .rate_bps = f->rate_bps > 0 ? f->rate_bps : (double)NAN,
-					  .source = f->rate_source,
-					  .most = (double)NAN,
-					  .reached = (double)NAN,
-					  .retransmits = (double)NAN,
-					  .small_segments = (double)NAN,
-					  .acks = (double)NAN,
-					  .lost = (double)NAN,
-					  .idle = (double)NAN };
+	c->rate_bps = f->rate_bps > 0 ? f->rate_bps : (double)NAN;
+	c->most = c->reached = (double)NAN;
+	c->retransmits = c->small_segments = c->acks = c->lost = c->idle = (double)NAN;
 	if (!(f->rate_bps > 0) || isnan(f->mtu)) {
 		return;
 	}
@@ -177,4 +117,61 @@ np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 	if (!isnan(c->most) && in->sessions < 2 && !in->messages) {
 		where_it_went(f, c);
 	}
+}
+
+/* Add a part of the ceiling, if it is not negligible. */
+static void
+part(char *text, double share, const char *what)
+{
+	if (share >= 0.0005) {
+		np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), ", %s %s", what,
+			    np_share_words(share).text);
+	}
+}
+
+void
+np_ceiling_tell(struct np_facts_of_test *f, struct np_explanation *out)
+{
+	struct np_explain_ceiling *c = &out->ceiling;
+	char *text = out->ceiling_text;
+
+	find_ceiling(f, c);
+	f->reached = c->reached;
+	if (isnan(c->most)) {
+		if (np_ceiling_least_mtu(f->in->family) == 0) {
+			return;
+		}
+		snprintf(text, NP_EXPLAIN_TEXT, "not known: %s",
+			 f->subflows > 1 && !(f->rate_bps > 0)
+			     ? "subflows may use several links (give the sum of their rates with "
+			       "--link-rate)"
+			 : !(f->rate_bps > 0) ? "no link rate was found (give it with --link-rate)"
+			 : isnan(f->mtu)      ? "the MTU could not be read"
+					      : "messages of that size have none");
+		return;
+	}
+	if (f->in->transactions) {
+		snprintf(text, NP_EXPLAIN_TEXT, "%.0f transactions a second", c->most);
+	} else {
+		snprintf(text, NP_EXPLAIN_TEXT, "%s of payload", np_rate_words(c->most).text);
+	}
+	np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), " at %s (%s), MTU %.0f",
+		    np_rate_words(c->rate_bps).text, f->rate_source, f->mtu);
+	if (c->reached > NP_TOO_FULL) {
+		np_explain_add(text,
+			       "%.12g times as much arrived: the data did not go over that link",
+			       np_significant(c->reached, 3));
+		return;
+	}
+	np_explain_add(text, "%s of it reached", np_share_words(c->reached).text);
+	part(text, c->retransmits, "retransmitted");
+	part(text, c->small_segments, "headers of small segments");
+	part(text, c->acks, "ACKs beside data");
+	if (c->lost > 1) { /* more than the link carries: rather as a share of what was sent */
+		part(text, 1 - f->in->throughput_bps / f->in->sent_bps, "lost after sending");
+	} else {
+		part(text, c->lost, "lost");
+	}
+	part(text, f->foreign, "other traffic");
+	part(text, c->idle - np_known(f->foreign), "idle");
 }

@@ -90,11 +90,8 @@ np_rule np_rule_udp_buffer, np_rule_datagrams_lost;
 np_rule np_rule_turns, np_rule_turns_direction, np_rule_turns_lost, np_rule_turns_wait,
     np_rule_turns_queue, np_rule_turns_paced;
 
-/* Fill *c. Its figures are NAN if the link's rate or the MTU is not known. */
-void np_find_ceiling(const struct np_facts_of_test *f, struct np_explain_ceiling *c);
-
-/* Put the ceiling and where the rest of it went, or why it is not known, into ceiling_text. */
-void np_ceiling_words(const struct np_facts_of_test *f, struct np_explanation *out);
+/* Find the ceiling and how much of it was reached. Say that, or why it is not known. */
+void np_ceiling_tell(struct np_facts_of_test *f, struct np_explanation *out);
 
 /* The share (0 to 1) of the link's rate that can be payload; NAN: not known, or none can be. */
 double np_payload_share(const struct np_facts_of_test *f, const struct np_encap *encap);
