@@ -15,7 +15,7 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	struct np_bag *near = np_bag_new(), *far = NULL;
 	double near_mbps, far_mbps;
 	struct np_tcp_brief tcp;
-	struct np_preflight_path path;
+	struct np_preflight local, remote;
 	struct np_evidence_wants wants = { .near.len = sizeof(wants.near.sa) }; /* the interface */
 	int rc = np_client_host(c, &far, err);
 
@@ -27,17 +27,21 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	np_evidence_host(&wants, c->chan.fd, near);
 	/* The shortest round trip so far, and the rate of the slower interface; 0: unknown. */
 	(void)np_tcp_read(c->chan.fd, &tcp, NULL); /* -1 in *tcp if it fails */
-	path.rtt_s = fmax((double)(tcp.min_rtt_us > 0 ? tcp.min_rtt_us : tcp.rtt_us) / 1e6, 0);
+	local = (struct np_preflight){ .host = near, .peer = far };
+	local.rtt_s = fmax((double)(tcp.min_rtt_us > 0 ? tcp.min_rtt_us : tcp.rtt_us) / 1e6, 0);
 	near_mbps = np_bag_number(near, "host.nic.speed_mbps");
 	far_mbps = np_bag_number(far, "host.nic.speed_mbps");
-	path.rate_bps = isnan(near_mbps) && isnan(far_mbps) ? 0 : fmin(near_mbps, far_mbps) * 1e6;
-	np_preflight_summary(stdout, "local", near, far, &path);
+	local.rate_bps = isnan(near_mbps) && isnan(far_mbps) ? 0 : fmin(near_mbps, far_mbps) * 1e6;
+	remote = local;
+	remote.host = far;
+	remote.peer = near;
+	np_preflight_summary(stdout, "local", &local);
 	if (rc == NP_OK) {
-		np_preflight_summary(stdout, "remote", far, near, &path);
+		np_preflight_summary(stdout, "remote", &remote);
 	}
-	np_preflight_print(stdout, "local", near, far, &path);
+	np_preflight_print(stdout, "local", &local);
 	if (rc == NP_OK) {
-		np_preflight_print(stdout, "remote", far, near, &path);
+		np_preflight_print(stdout, "remote", &remote);
 	} else if (rc == NP_ECONTROL) { /* the daemon reports none */
 		printf("only this end is shown: %s\n", err->msg);
 		rc = NP_OK;
@@ -53,10 +57,11 @@ print_this_end(const struct np_addr *here)
 {
 	const struct np_evidence_wants wants = { .near = *here };
 	struct np_bag *near = np_bag_new();
+	struct np_preflight local = { .host = near };
 
 	np_evidence_host(&wants, -1, near);
-	np_preflight_summary(stdout, "local", near, NULL, NULL);
-	np_preflight_print(stdout, "local", near, NULL, NULL);
+	np_preflight_summary(stdout, "local", &local);
+	np_preflight_print(stdout, "local", &local);
 	np_bag_free(near);
 }
 

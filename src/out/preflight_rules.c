@@ -1,4 +1,4 @@
-/* Rules: judge_*() sets *s and returns true; false: it does not apply, or a fact is not known. */
+/* Rules: judge_*() returns found(); or false: it does not apply, or a fact is not known. */
 #include "out/preflight_rules.h"
 
 #include <math.h>
@@ -9,7 +9,6 @@
 #include "out/explain/rules.h"
 
 enum {
-	STATE = 256,          /* bytes of a text */
 	WAKE_US = 20,         /* acceptable time of an idle processor to wake up */
 	COALESCE_US = 20,     /* acceptable delay of an interrupt */
 	FEW_PACKETS = 100,    /* other packets a second that are negligible */
@@ -20,131 +19,109 @@ enum {
 };
 static const double good_rate_bps = 10e9; /* that settings should allow, if no rate is known */
 
-/* What rules judge: the host, its peer and the path between them. */
-struct view {
-	const struct np_bag *host, *peer;
-	double rate_bps, rtt_s; /* 0: not known */
-	const char *needs;      /* facts of the current rule */
-};
-
-/* What a rule found: np_preflight_finding.state and its level. */
-struct state {
-	enum np_preflight_level level;
-	char text[STATE];
-};
-
 /* A number among the host's facts; NAN: not known. */
 static double
-fact(const struct view *v, const char *name)
+fact(const struct np_preflight *p, const char *name)
 {
-	return np_bag_number(v->host, name);
+	return np_bag_number(p->host, name);
 }
 
 /* Set the state that a rule found. Returns true. */
 static bool __attribute__((format(printf, 3, 4)))
-found(struct state *s, enum np_preflight_level level, const char *fmt, ...)
+found(struct np_preflight *p, enum np_preflight_level level, const char *fmt, ...)
 {
 	va_list args;
 
-	s->level = level;
+	p->level = level;
+	p->state = p->text;
 	va_start(args, fmt);
-	vsnprintf(s->text, sizeof(s->text), fmt, args);
+	vsnprintf(p->text, sizeof(p->text), fmt, args);
 	va_end(args);
 	return true;
 }
 
 static enum np_preflight_level
-ok_unless(bool wrong, enum np_preflight_level level)
+level_if(bool warn, bool look)
 {
-	return wrong ? level : NP_PREFLIGHT_OK;
+	return warn ? NP_PREFLIGHT_WARN : look ? NP_PREFLIGHT_LOOK : NP_PREFLIGHT_OK;
 }
 
 static bool
-judge_governor(const struct view *v, struct state *s)
+judge_governor(struct np_preflight *p)
 {
-	const char *name = np_bag_string(v->host, "host.cpu.governor");
+	const char *name = np_bag_string(p->host, "host.cpu.governor");
 
 	return name != NULL &&
-	       found(s, ok_unless(strcmp(name, "performance") != 0, NP_PREFLIGHT_WARN), "%s", name);
+	       found(p, level_if(strcmp(name, "performance") != 0, false), "%s", name);
 }
 
 static bool
-judge_idle_states(const struct view *v, struct state *s)
+judge_idle_states(struct np_preflight *p)
 {
-	const char *states = np_bag_string(v->host, "host.cpu.idle_states");
-	double us = fact(v, "host.cpu.idle_latency_us");
+	const char *states = np_bag_string(p->host, "host.cpu.idle_states");
+	double us = fact(p, "host.cpu.idle_latency_us");
 
 	return states != NULL && !isnan(us) &&
-	       found(s, ok_unless(us > WAKE_US, NP_PREFLIGHT_LOOK), "%s, up to %.0f us to wake up",
-		     states, us);
+	       found(p, level_if(false, us > WAKE_US), "%s, up to %.0f us to wake up", states, us);
 }
 
 static bool
-judge_hypervisor(const struct view *v, struct state *s)
+judge_hypervisor(struct np_preflight *p)
 {
-	const char *name = np_bag_string(v->host, "host.hypervisor");
+	const char *name = np_bag_string(p->host, "host.hypervisor");
 
-	return name != NULL &&
-	       found(s, ok_unless(strcmp(name, "none") != 0, NP_PREFLIGHT_LOOK), "%s", name);
+	return name != NULL && found(p, level_if(false, strcmp(name, "none") != 0), "%s", name);
 }
 
 static bool
-judge_steal(const struct view *v, struct state *s)
+judge_steal(struct np_preflight *p)
 {
-	double share = fact(v, "host.cpu.steal_share");
+	double share = fact(p, "host.cpu.steal_share");
 
-	return !isnan(share) && found(s,
-				      share >= 0.05    ? NP_PREFLIGHT_WARN
-				      : share >= 0.005 ? NP_PREFLIGHT_LOOK
-						       : NP_PREFLIGHT_OK,
+	return !isnan(share) && found(p, level_if(share >= 0.05, share >= 0.005),
 				      "%.1f %% of the time since boot", share * 100);
 }
 
 static bool
-judge_clock(const struct view *v, struct state *s)
+judge_clock(struct np_preflight *p)
 {
 	/* Clocks that are read without a system call; the second kind under a hypervisor. */
 	static const char *const fast[] = { "tsc", "arch_sys_counter", "timebase", "tod",
 					    "riscv_clocksource" };
 	static const char *const fair[] = { "kvm-clock", "hyperv_clocksource_tsc_page" };
-	const char *name = np_bag_string(v->host, "host.clocksource");
+	const char *name = np_bag_string(p->host, "host.clocksource");
+	bool is_fast = name != NULL && NP_TEXT_ONE_OF(name, fast);
+	bool is_fair = name != NULL && NP_TEXT_ONE_OF(name, fair);
 
-	return name != NULL && found(s,
-				     NP_TEXT_ONE_OF(name, fast)   ? NP_PREFLIGHT_OK
-				     : NP_TEXT_ONE_OF(name, fair) ? NP_PREFLIGHT_LOOK
-								  : NP_PREFLIGHT_WARN,
-				     "%s", name);
+	return name != NULL && found(p, level_if(!is_fast && !is_fair, is_fair), "%s", name);
 }
 
 static bool
-judge_load(const struct view *v, struct state *s)
+judge_load(struct np_preflight *p)
 {
-	double load = fact(v, "host.load"), cpus = fact(v, "host.cpu.count");
+	double load = fact(p, "host.load"), cpus = fact(p, "host.cpu.count");
 
 	return !isnan(load) && !isnan(cpus) &&
-	       found(s,
-		     load >= cpus                   ? NP_PREFLIGHT_WARN
-		     : load > 0 && 2 * load >= cpus ? NP_PREFLIGHT_LOOK
-						    : NP_PREFLIGHT_OK,
+	       found(p, level_if(load >= cpus, load > 0 && 2 * load >= cpus),
 		     "%.0f threads want to run on %.0f processors", load, cpus);
 }
 
 static bool
-judge_link(const struct view *v, struct state *s)
+judge_link(struct np_preflight *p)
 {
-	double up = fact(v, "host.nic.up");
-	const char *name = np_bag_string(v->host, "host.nic.name");
+	double up = fact(p, "host.nic.up");
+	const char *name = np_bag_string(p->host, "host.nic.name");
 
-	return !isnan(up) && found(s, ok_unless(up == 0, NP_PREFLIGHT_WARN), "%s is %s",
+	return !isnan(up) && found(p, level_if(up == 0, false), "%s is %s",
 				   name != NULL ? name : "it", up != 0 ? "up" : "down");
 }
 
 static bool
-judge_speed(const struct view *v, struct state *s)
+judge_speed(struct np_preflight *p)
 {
-	double near = fact(v, "host.nic.speed_mbps");
-	double far = np_bag_number(v->peer, "host.nic.speed_mbps");
-	const char *duplex = np_bag_string(v->host, "host.nic.duplex");
+	double near = fact(p, "host.nic.speed_mbps");
+	double far = np_bag_number(p->peer, "host.nic.speed_mbps");
+	const char *duplex = np_bag_string(p->host, "host.nic.duplex");
 	char other[64] = "";
 	bool half = duplex != NULL && strcmp(duplex, "half") == 0;
 	bool differ = !isnan(far) && far != near;
@@ -154,37 +131,32 @@ judge_speed(const struct view *v, struct state *s)
 			 np_rate_words(far * 1e6).text);
 	}
 	return !isnan(near) &&
-	       found(s,
-		     half     ? NP_PREFLIGHT_WARN
-		     : differ ? NP_PREFLIGHT_LOOK
-			      : NP_PREFLIGHT_OK,
-		     "%s%s%s%s", np_rate_words(near * 1e6).text, duplex != NULL ? ", duplex " : "",
-		     duplex != NULL ? duplex : "", other);
+	       found(p, level_if(half, differ), "%s%s%s%s", np_rate_words(near * 1e6).text,
+		     duplex != NULL ? ", duplex " : "", duplex != NULL ? duplex : "", other);
 }
 
 static bool
-judge_mtu(const struct view *v, struct state *s)
+judge_mtu(struct np_preflight *p)
 {
-	double near = fact(v, "host.nic.mtu"), far = np_bag_number(v->peer, "host.nic.mtu");
+	double near = fact(p, "host.nic.mtu"), far = np_bag_number(p->peer, "host.nic.mtu");
 
 	if (isnan(near)) {
 		return false;
 	}
 	if (isnan(far) || near == far) {
-		return found(s, NP_PREFLIGHT_OK, "%.0f%s", near, isnan(far) ? "" : " at both ends");
+		return found(p, NP_PREFLIGHT_OK, "%.0f%s", near, isnan(far) ? "" : " at both ends");
 	}
-	return found(s, NP_PREFLIGHT_WARN, "%.0f, the other end's %.0f", near, far);
+	return found(p, NP_PREFLIGHT_WARN, "%.0f, the other end's %.0f", near, far);
 }
 
 static bool
-judge_path_mtu(const struct view *v, struct state *s)
+judge_path_mtu(struct np_preflight *p)
 {
-	double path = fact(v, "host.path_mtu"), mtu = fact(v, "host.nic.mtu");
+	double path = fact(p, "host.path_mtu"), mtu = fact(p, "host.nic.mtu");
 	double most = mtu < LARGEST_IPV4 ? mtu : LARGEST_IPV4; /* lo's MTU is larger */
 
 	return !isnan(path) && !isnan(mtu) &&
-	       found(s, ok_unless(path < most, NP_PREFLIGHT_WARN), "%.0f, the interface's %.0f",
-		     path, mtu);
+	       found(p, level_if(path < most, false), "%.0f, the interface's %.0f", path, mtu);
 }
 
 /* Does a comma-separated list contain a word? */
@@ -204,10 +176,10 @@ list_has(const char *list, const char *word)
 
 /* Judge switches, facts with that prefix: 0 is off. Those in the list `fixed` can't be changed. */
 static bool
-judge_switches(const struct view *v, const char *prefix, const char *const *names, size_t count,
-	       const char *fixed, struct state *s)
+judge_switches(struct np_preflight *p, const char *prefix, const char *const *names, size_t count,
+	       const char *fixed)
 {
-	char off[STATE] = "", full[NP_BAG_NAME];
+	char off[sizeof(p->text)] = "", full[NP_BAG_NAME];
 	bool any = false, can_change = false;
 	size_t len = 0;
 
@@ -215,7 +187,7 @@ judge_switches(const struct view *v, const char *prefix, const char *const *name
 		double on;
 
 		snprintf(full, sizeof(full), "%s%s", prefix, names[i]);
-		on = fact(v, full);
+		on = fact(p, full);
 		any = any || !isnan(on);
 		if (on == 0) {
 			bool is_fixed = list_has(fixed, names[i]);
@@ -226,90 +198,86 @@ judge_switches(const struct view *v, const char *prefix, const char *const *name
 					  is_fixed ? " (not supported)" : "");
 		}
 	}
-	return any && found(s,
-			    can_change ? NP_PREFLIGHT_WARN
-			    : len > 0  ? NP_PREFLIGHT_LOOK
-				       : NP_PREFLIGHT_OK,
-			    "%s", len > 0 ? off : "on");
+	return any && found(p, level_if(can_change, len > 0), "%s", len > 0 ? off : "on");
 }
 
 static bool
-judge_offloads(const struct view *v, struct state *s)
+judge_offloads(struct np_preflight *p)
 {
 	static const char *const names[] = {
 		"tso", "gso", "gro", "sg", "rx-checksum", "tx-checksum"
 	};
 
-	return judge_switches(v, "host.nic.offload.", names, sizeof(names) / sizeof(names[0]),
-			      np_bag_string(v->host, "host.nic.offloads_fixed"), s);
+	return judge_switches(p, "host.nic.offload.", names, sizeof(names) / sizeof(names[0]),
+			      np_bag_string(p->host, "host.nic.offloads_fixed"));
 }
 
 static bool
-judge_ring(const struct view *v, struct state *s)
+judge_ring(struct np_preflight *p)
 {
-	double rx = fact(v, "host.nic.ring.rx"), rx_max = fact(v, "host.nic.ring.rx_max");
-	double tx = fact(v, "host.nic.ring.tx"), tx_max = fact(v, "host.nic.ring.tx_max");
+	double rx = fact(p, "host.nic.ring.rx"), rx_max = fact(p, "host.nic.ring.rx_max");
+	double tx = fact(p, "host.nic.ring.tx"), tx_max = fact(p, "host.nic.ring.tx_max");
 
 	return !isnan(rx) && rx_max + tx_max > 0 && /* they are known */
-	       found(s, ok_unless(rx < rx_max || tx < tx_max, NP_PREFLIGHT_LOOK),
+	       found(p, level_if(false, rx < rx_max || tx < tx_max),
 		     "%.0f of %.0f to receive, %.0f of %.0f to send", rx, rx_max, tx, tx_max);
 }
 
 static bool
-judge_coalescing(const struct view *v, struct state *s)
+judge_coalescing(struct np_preflight *p)
 {
-	double us = fact(v, "host.nic.coalesce.rx_usecs");
-	bool adaptive = fact(v, "host.nic.coalesce.adaptive_rx") == 1;
+	double us = fact(p, "host.nic.coalesce.rx_usecs");
+	bool adaptive = fact(p, "host.nic.coalesce.adaptive_rx") == 1;
 
-	return !isnan(us) && found(s, ok_unless(adaptive || us > COALESCE_US, NP_PREFLIGHT_LOOK),
-				   "%.0f us%s", us, adaptive ? ", adaptive" : "");
+	return !isnan(us) && found(p, level_if(false, adaptive || us > COALESCE_US), "%.0f us%s",
+				   us, adaptive ? ", adaptive" : "");
 }
 
 static bool
-judge_qdisc(const struct view *v, struct state *s)
+judge_qdisc(struct np_preflight *p)
 {
 	static const char *const plain[] = { "noqueue",    "mq",     "fq",    "fq_codel",
 					     "pfifo_fast", "mqprio", "pfifo", "bfifo" };
-	const char *kind = np_bag_string(v->host, "host.nic.qdisc");
-	double bps = fact(v, "host.nic.qdisc.rate_bps");
+	const char *kind = np_bag_string(p->host, "host.nic.qdisc");
+	double bps = fact(p, "host.nic.qdisc.rate_bps");
 
 	if (kind == NULL) {
 		return false;
 	}
 	if (bps > 0) {
-		return found(s, NP_PREFLIGHT_WARN, "%s, at most %s", kind, np_rate_words(bps).text);
+		return found(p, NP_PREFLIGHT_WARN, "%s, at most %s", kind, np_rate_words(bps).text);
 	}
-	return found(s, ok_unless(!NP_TEXT_ONE_OF(kind, plain), NP_PREFLIGHT_LOOK), "%s", kind);
+	return found(p, level_if(false, !NP_TEXT_ONE_OF(kind, plain)), "%s", kind);
 }
 
 static bool
-judge_gso(const struct view *v, struct state *s)
+judge_gso(struct np_preflight *p)
 {
-	double size = fact(v, "host.nic.gso_max_size"), segs = fact(v, "host.nic.gso_max_segs");
+	double size = fact(p, "host.nic.gso_max_size"), segs = fact(p, "host.nic.gso_max_segs");
 
 	return !isnan(size) && !isnan(segs) &&
-	       found(s, ok_unless(size < SMALL_GSO || segs < 64, NP_PREFLIGHT_LOOK),
+	       found(p, level_if(false, size < SMALL_GSO || segs < 64),
 		     "up to %.0f bytes, %.0f segments", size, segs);
 }
 
 static bool
-judge_queues(const struct view *v, struct state *s)
+judge_queues(struct np_preflight *p)
 {
-	double rx = fact(v, "host.nic.queues.rx"), tx = fact(v, "host.nic.queues.tx");
-	double cpus = fact(v, "host.cpu.count");
-	bool is_software = np_bag_string(v->host, "host.nic.bus") == NULL; /* such as veth */
+	double rx = fact(p, "host.nic.queues.rx"), tx = fact(p, "host.nic.queues.tx");
+	double cpus = fact(p, "host.cpu.count");
+	bool is_software = np_bag_string(p->host, "host.nic.bus") == NULL; /* such as veth */
 
 	return !isnan(rx) && !isnan(tx) && !isnan(cpus) && !is_software &&
-	       found(s, ok_unless(rx < 2 && cpus >= 4, NP_PREFLIGHT_LOOK),
+	       found(p, level_if(false, rx < 2 && cpus >= 4),
 		     "%.0f to receive, %.0f to send, %.0f processors", rx, tx, cpus);
 }
 
 /* Must the process share all its processors with interrupts? Not if each has two to choose from. */
 static bool
-judge_irq_cpus(const struct view *v, struct state *s)
+judge_irq_cpus(struct np_preflight *p)
 {
-	const char *irqs = np_bag_string(v->host, "host.nic.irq_cpus");
-	const char *task = np_bag_string(v->host, "host.task.cpus");
+	const char *irqs = np_bag_string(p->host, "host.nic.irq_cpus");
+	const char *task = np_bag_string(p->host, "host.task.cpus");
 	struct np_cpulist of_irqs = { 0 }, of_task = { 0 };
 	bool apart = false;
 	unsigned task_cpus = 0, irq_cpus = 0;
@@ -323,101 +291,94 @@ judge_irq_cpus(const struct view *v, struct state *s)
 		task_cpus += np_cpulist_has(&of_task, cpu);
 		irq_cpus += np_cpulist_has(&of_irqs, cpu);
 	}
-	return found(s, ok_unless(!apart && (task_cpus < 2 || irq_cpus < 2), NP_PREFLIGHT_LOOK),
+	return found(p, level_if(false, !apart && (task_cpus < 2 || irq_cpus < 2)),
 		     "interrupts on %s, this process on %s", irqs, task);
 }
 
 static bool
-judge_irqbalance(const struct view *v, struct state *s)
+judge_irqbalance(struct np_preflight *p)
 {
-	double runs = fact(v, "host.irqbalance");
+	double runs = fact(p, "host.irqbalance");
 
-	return !isnan(runs) && found(s, ok_unless(runs != 0, NP_PREFLIGHT_LOOK), "%s",
-				     runs != 0 ? "runs" : "does not run");
+	return !isnan(runs) &&
+	       found(p, level_if(false, runs != 0), "%s", runs != 0 ? "runs" : "does not run");
 }
 
 static bool
-judge_others(const struct view *v, struct state *s)
+judge_others(struct np_preflight *p)
 {
-	double rate = fact(v, "host.nic.other_packets_per_s");
+	double rate = fact(p, "host.nic.other_packets_per_s");
 
-	return !isnan(rate) && found(s,
-				     rate >= MANY_PACKETS  ? NP_PREFLIGHT_WARN
-				     : rate >= FEW_PACKETS ? NP_PREFLIGHT_LOOK
-							   : NP_PREFLIGHT_OK,
+	return !isnan(rate) && found(p, level_if(rate >= MANY_PACKETS, rate >= FEW_PACKETS),
 				     "%.0f packets/s", rate);
 }
 
 static bool
-judge_congestion(const struct view *v, struct state *s)
+judge_congestion(struct np_preflight *p)
 {
 	static const char *const usual[] = { "cubic", "bbr" };
-	const char *near = np_bag_string(v->host, "host.tcp.congestion");
-	const char *far = np_bag_string(v->peer, "host.tcp.congestion");
+	const char *near = np_bag_string(p->host, "host.tcp.congestion");
+	const char *far = np_bag_string(p->peer, "host.tcp.congestion");
 
 	if (near == NULL) {
 		return false;
 	}
 	if (far != NULL && strcmp(near, far) != 0) {
-		return found(s, NP_PREFLIGHT_LOOK, "%s, the other end's %s", near, far);
+		return found(p, NP_PREFLIGHT_LOOK, "%s, the other end's %s", near, far);
 	}
-	return found(s, ok_unless(!NP_TEXT_ONE_OF(near, usual), NP_PREFLIGHT_LOOK), "%s", near);
+	return found(p, level_if(false, !NP_TEXT_ONE_OF(near, usual)), "%s", near);
 }
 
 static bool
-judge_tcp_options(const struct view *v, struct state *s)
+judge_tcp_options(struct np_preflight *p)
 {
 	static const char *const names[] = { "window_scaling", "sack", "timestamps" };
 
-	return judge_switches(v, "host.tcp.", names, sizeof(names) / sizeof(names[0]), NULL, s);
+	return judge_switches(p, "host.tcp.", names, sizeof(names) / sizeof(names[0]), NULL);
 }
 
 /* Is what a setting of `bytes` allows in flight, `data`, enough? by_default: without -s and -S. */
 static bool
-judge_memory(const struct view *v, double bytes, double data, bool by_default, struct state *s)
+judge_memory(struct np_preflight *p, double bytes, double data, bool by_default)
 {
-	double rtt_s = v->rtt_s > 0 ? v->rtt_s : GUESSED_US / 1e6;
+	double rtt_s = p->rtt_s > 0 ? p->rtt_s : GUESSED_US / 1e6;
 	double allows_bps = data * 8 / rtt_s;
-	double wanted_bps = v->rate_bps > 0 ? v->rate_bps : good_rate_bps;
+	double wanted_bps = p->rate_bps > 0 ? p->rate_bps : good_rate_bps;
+	bool is_little = !(allows_bps >= wanted_bps);
 
-	if (isnan(bytes)) {
-		return false;
-	}
-	return found(s,
-		     allows_bps >= wanted_bps        ? NP_PREFLIGHT_OK
-		     : v->rate_bps > 0 && by_default ? NP_PREFLIGHT_WARN
-						     : NP_PREFLIGHT_LOOK,
+	return !isnan(bytes) &&
+	       found(p, level_if(is_little && p->rate_bps > 0 && by_default, is_little),
 		     "%.0f bytes: enough for %s at %s RTT%s%s%s", bytes,
 		     np_rate_words(allows_bps).text, np_time_words(rtt_s * 1e6).text,
-		     v->rtt_s > 0 ? "" : " (assumed)", v->rate_bps > 0 ? ", the link has " : "",
-		     v->rate_bps > 0 ? np_rate_words(v->rate_bps).text : "");
+		     p->rtt_s > 0 ? "" : " (assumed)", p->rate_bps > 0 ? ", the link has " : "",
+		     p->rate_bps > 0 ? np_rate_words(p->rate_bps).text : "");
 }
 
 /* Limits tests without -s and -S. Half of it is overhead (tcp(7), tcp_adv_win_scale). */
 static bool
-judge_tcp_memory(const struct view *v, struct state *s)
+judge_tcp_memory(struct np_preflight *p)
 {
 	struct np_bag_item it; /* least, default, largest */
-	bool known = np_bag_list(v->host, v->needs, NP_BAG_INTS, &it) > 2;
+	bool known = np_bag_list(p->host, p->needs, NP_BAG_INTS, &it) > 2;
 	double bytes = known ? np_bag_value(&it, 2) : (double)NAN;
 
-	return judge_memory(v, bytes, bytes / 2, true, s);
+	return judge_memory(p, bytes, bytes / 2, true);
 }
 
 /* Limits only -s and -S. The kernel doubles these (socket(7)), so all of the setting is data. */
 static bool
-judge_core_memory(const struct view *v, struct state *s)
+judge_core_memory(struct np_preflight *p)
 {
-	double bytes = fact(v, v->needs);
+	double bytes = fact(p, p->needs);
 
-	return judge_memory(v, bytes, bytes, false, s);
+	return judge_memory(p, bytes, bytes, false);
 }
 
 /* In a remedy, DEV is replaced by the interface. */
 static const struct rule {
 	const char *name;
-	const char *needs; /* the facts that it needs, separated by commas */
-	bool (*judge)(const struct view *v, struct state *s); /* false: it does not apply */
+	const char *needs;                     /* the facts that it needs, separated by commas */
+	bool (*judge)(struct np_preflight *p); /* false: it does not apply */
 	const char *why, *remedy;
 } rules[] = {
 	{ "governor", "host.cpu.governor", judge_governor,
@@ -536,102 +497,66 @@ why_not(const struct np_bag *host, const struct rule *r)
 	return NULL;
 }
 
-void
-np_preflight_each(const struct np_bag *host, const struct np_bag *peer,
-		  const struct np_preflight_path *path,
-		  void (*found_one)(void *ctx, const struct np_preflight_finding *f), void *ctx)
+bool
+np_preflight_next(struct np_preflight *p)
 {
-	struct view v = { .host = host,
-			  .peer = peer,
-			  .rate_bps = path != NULL ? path->rate_bps : 0,
-			  .rtt_s = path != NULL ? path->rtt_s : 0 };
-	const char *device = np_bag_string(host, "host.nic.name");
+	const char *device = np_bag_string(p->host, "host.nic.name");
 	struct np_bag_item it;
-	char remedy[STATE];
 
-	for (size_t i = 0; i < RULES; i++) {
-		const struct rule *r = &rules[i];
-		struct np_preflight_finding f = { .name = r->name };
-		struct state s;
+	p->why = p->remedy = NULL;
+	while (p->next < RULES) {
+		const struct rule *r = &rules[p->next++];
 
-		v.needs = r->needs;
-		if (r->judge(&v, &s)) {
-			f.level = s.level;
-			f.state = s.text;
-		} else if ((f.state = why_not(host, r)) != NULL) {
-			f.level = NP_PREFLIGHT_UNREAD;
-		} else {
-			continue;
+		p->name = r->name;
+		p->needs = r->needs;
+		if (r->judge(p)) {
+			if (p->level != NP_PREFLIGHT_OK) {
+				p->why = r->why;
+				p->remedy = put_device(r->remedy, device, p->mend, sizeof(p->mend));
+			}
+			return true;
 		}
-		if (f.level == NP_PREFLIGHT_LOOK || f.level == NP_PREFLIGHT_WARN) {
-			f.why = r->why;
-			f.remedy = put_device(r->remedy, device, remedy, sizeof(remedy));
+		p->level = NP_PREFLIGHT_UNREAD;
+		p->state = why_not(p->host, r);
+		if (p->state != NULL) {
+			return true;
 		}
-		found_one(ctx, &f);
 	}
 	/* Unread facts that no rule needs. */
-	for (size_t i = 0; np_bag_at(host, i, &it); i++) {
+	while (np_bag_at(p->host, p->next - RULES, &it)) {
 		bool is_reported = it.kind != NP_BAG_UNREAD;
 
+		p->next++;
 		for (size_t r = 0; r < RULES && !is_reported; r++) {
 			is_reported = list_has(rules[r].needs, it.name);
 		}
 		if (!is_reported) {
-			found_one(ctx, &(struct np_preflight_finding){ .level = NP_PREFLIGHT_UNREAD,
-								       .name = it.name,
-								       .state = it.text });
+			p->level = NP_PREFLIGHT_UNREAD;
+			p->name = it.name;
+			p->state = it.text;
+			return true;
 		}
 	}
-}
-
-struct printing {
-	FILE *out;
-	const char *which;
-};
-
-/* Print a finding, with reason and remedy if it is not ok. ctx: struct printing. */
-static void
-print_one(void *ctx, const struct np_preflight_finding *f)
-{
-	static const char *const words[] = { "ok", "look", "warn", "unread" };
-	const struct printing *p = ctx;
-	bool more = f->why != NULL;
-
-	np_text_line(p->out, "%-6s %-6s %s: %s%s%s%s%s", words[f->level], p->which, f->name,
-		     f->state, more ? " | " : "", more ? f->why : "", more ? " | " : "",
-		     more ? f->remedy : "");
-}
-
-/* The number of findings of each level, and the names of warnings: " (governor, load". */
-struct summary {
-	unsigned count[NP_PREFLIGHT_UNREAD + 1];
-	char warned[STATE];
-};
-
-/* Count a finding. ctx: struct summary. */
-static void
-count_one(void *ctx, const struct np_preflight_finding *f)
-{
-	struct summary *s = ctx;
-
-	s->count[f->level]++;
-	if (f->level == NP_PREFLIGHT_WARN) {
-		np_text_add(s->warned, sizeof(s->warned), strlen(s->warned), "%s%s",
-			    s->warned[0] != '\0' ? ", " : " (", f->name);
-	}
+	p->next = 0;
+	return false;
 }
 
 void
-np_preflight_summary(FILE *out, const char *which, const struct np_bag *host,
-		     const struct np_bag *peer, const struct np_preflight_path *path)
+np_preflight_summary(FILE *out, const char *which, struct np_preflight *p)
 {
-	struct summary s = { .warned = "" };
+	unsigned count[NP_PREFLIGHT_UNREAD + 1] = { 0 };
+	char warned[256] = ""; /* names of warnings: " (governor, load" */
 
-	np_preflight_each(host, peer, path, count_one, &s);
+	while (np_preflight_next(p)) {
+		count[p->level]++;
+		if (p->level == NP_PREFLIGHT_WARN) {
+			np_text_add(warned, sizeof(warned), strlen(warned), "%s%s",
+				    warned[0] != '\0' ? ", " : " (", p->name);
+		}
+	}
 	np_text_line(out, "summary: %s: %u warn%s%s, %u look, %u ok, %u unread", which,
-		     s.count[NP_PREFLIGHT_WARN], s.warned, s.warned[0] != '\0' ? ")" : "",
-		     s.count[NP_PREFLIGHT_LOOK], s.count[NP_PREFLIGHT_OK],
-		     s.count[NP_PREFLIGHT_UNREAD]);
+		     count[NP_PREFLIGHT_WARN], warned, warned[0] != '\0' ? ")" : "",
+		     count[NP_PREFLIGHT_LOOK], count[NP_PREFLIGHT_OK], count[NP_PREFLIGHT_UNREAD]);
 }
 
 static const char *
@@ -641,12 +566,12 @@ or_unknown(const char *text)
 }
 
 void
-np_preflight_print(FILE *out, const char *which, const struct np_bag *host,
-		   const struct np_bag *peer, const struct np_preflight_path *path)
+np_preflight_print(FILE *out, const char *which, struct np_preflight *p)
 {
+	static const char *const words[] = { "ok", "look", "warn", "unread" };
+	const struct np_bag *host = p->host;
 	const char *device = np_bag_string(host, "host.nic.name");
 	const char *driver = device != NULL ? np_bag_string(host, "host.nic.driver") : NULL;
-	struct printing p = { .out = out, .which = which };
 
 	np_text_line(out, "%s: %s, kernel %s, %s, %.0f x %s%s%s%s%s%s", which,
 		     or_unknown(np_bag_string(host, "host.name")),
@@ -656,5 +581,11 @@ np_preflight_print(FILE *out, const char *which, const struct np_bag *host,
 		     or_unknown(np_bag_string(host, "host.cpu.model")), device != NULL ? ", " : "",
 		     device != NULL ? device : "", driver != NULL ? " (" : "",
 		     driver != NULL ? driver : "", driver != NULL ? ")" : "");
-	np_preflight_each(host, peer, path, print_one, &p);
+	while (np_preflight_next(p)) {
+		bool more = p->why != NULL;
+
+		np_text_line(out, "%-6s %-6s %s: %s%s%s%s%s", words[p->level], which, p->name,
+			     p->state, more ? " | " : "", more ? p->why : "", more ? " | " : "",
+			     more ? p->remedy : "");
+	}
 }

@@ -316,7 +316,8 @@ explain(const struct np_explain_input *in)
 	np_explain_put(&e, in->transactions, values);
 	np_explain_print(out, values);
 	np_ledger_print(out, in->near, in->far, in->far_lacks);
-	np_preflight_print(out, "remote", in->far, in->near, NULL);
+	np_preflight_print(out, "remote",
+			   &(struct np_preflight){ .host = in->far, .peer = in->near });
 	must(fclose(out) == 0 && size > 0);
 	for (size_t i = 0; i < size; i++) {
 		must(text[i] == '\n' || (text[i] >= ' ' && text[i] <= '~'));

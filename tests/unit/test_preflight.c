@@ -46,27 +46,27 @@ bag(const char *words)
 struct looking {
 	const char *name;
 	int level; /* -1: it did not come up */
-	char state[300], why[300], remedy[300];
+	char state[300], remedy[300];
 	int all;
 };
 
 static void
-look(void *ctx, const struct np_preflight_finding *f)
+look(struct np_preflight f, struct looking *l)
 {
-	struct looking *l = ctx;
-
-	l->all++;
-	assert_non_null(f->name);
-	assert_non_null(f->state);
-	assert_int_equal(f->why != NULL,
-			 f->level == NP_PREFLIGHT_LOOK || f->level == NP_PREFLIGHT_WARN);
-	assert_int_equal(f->remedy != NULL, f->why != NULL);
-	if (l->name != NULL && strcmp(f->name, l->name) == 0) {
-		assert_int_equal(l->level, -1); /* once each */
-		l->level = (int)f->level;
-		snprintf(l->state, sizeof(l->state), "%s", f->state);
-		snprintf(l->why, sizeof(l->why), "%s", f->why != NULL ? f->why : "");
-		snprintf(l->remedy, sizeof(l->remedy), "%s", f->remedy != NULL ? f->remedy : "");
+	while (np_preflight_next(&f)) {
+		l->all++;
+		assert_non_null(f.name);
+		assert_non_null(f.state);
+		assert_int_equal(f.why != NULL,
+				 f.level == NP_PREFLIGHT_LOOK || f.level == NP_PREFLIGHT_WARN);
+		assert_int_equal(f.remedy != NULL, f.why != NULL);
+		if (l->name != NULL && strcmp(f.name, l->name) == 0) {
+			assert_int_equal(l->level, -1); /* once each */
+			l->level = (int)f.level;
+			snprintf(l->state, sizeof(l->state), "%s", f.state);
+			snprintf(l->remedy, sizeof(l->remedy), "%s",
+				 f.remedy != NULL ? f.remedy : "");
+		}
 	}
 }
 
@@ -194,7 +194,7 @@ TEST(each_rule_says_what_it_should)
 		struct np_bag *host = bag(cases[i].host), *peer = bag(cases[i].peer);
 		struct looking l = { .name = cases[i].rule, .level = -1 };
 
-		np_preflight_each(host, peer, NULL, look, &l);
+		look((struct np_preflight){ .host = host, .peer = peer }, &l);
 		fail_if(l.level != cases[i].level || strstr(l.state, cases[i].state) == NULL,
 			"%s of %s: level %d, \"%s\"", cases[i].rule, cases[i].host, l.level,
 			l.state);
@@ -204,26 +204,26 @@ TEST(each_rule_says_what_it_should)
 /* 10 Gbit/s times 10 ms are 12.5 MB. */
 TEST(limits_are_held_against_bandwidth_times_delay)
 {
-	static const struct np_preflight_path far = { .rate_bps = 10e9, .rtt_s = 0.01 };
-	static const struct np_preflight_path near = { .rate_bps = 1e9, .rtt_s = 0.0009996 };
 	struct np_bag *host =
 	    bag("host.tcp.rmem=4096/131072/6291456 host.tcp.wmem=4096/16384/33554432 "
 		"host.core.rmem_max=212992");
+	struct np_preflight far = { .host = host, .rate_bps = 10e9, .rtt_s = 0.01 };
+	struct np_preflight near = { .host = host, .rate_bps = 1e9, .rtt_s = 0.0009996 };
 	struct looking l = { .name = "tcp-rmem", .level = -1 };
 
-	np_preflight_each(host, NULL, &far, look, &l);
+	look(far, &l);
 	assert_int_equal(l.level, WARN);
 	assert_string_equal(l.state,
 			    "6291456 bytes: enough for 2.517 Gbit/s at 10 ms RTT, the link has "
 			    "10 Gbit/s");
 	l = (struct looking){ .name = "tcp-wmem", .level = -1 };
-	np_preflight_each(host, NULL, &far, look, &l);
+	look(far, &l);
 	assert_int_equal(l.level, OK);
 	l = (struct looking){ .name = "rmem-max", .level = -1 };
-	np_preflight_each(host, NULL, &far, look, &l);
+	look(far, &l);
 	assert_int_equal(l.level, LOOK); /* it limits who asks for a size only */
 	l = (struct looking){ .name = "tcp-rmem", .level = -1 };
-	np_preflight_each(host, NULL, &near, look, &l);
+	look(near, &l);
 	assert_int_equal(l.level, OK);
 	assert_non_null(strstr(l.state, " at 1 ms RTT,"));
 	np_bag_free(host);
@@ -235,7 +235,7 @@ TEST(a_mend_names_the_interface)
 	struct np_bag *host = bag("host.nic.name='enp3s0' host.nic.offload.tso=0");
 	struct looking l = { .name = "offloads", .level = -1 };
 
-	np_preflight_each(host, NULL, NULL, look, &l);
+	look((struct np_preflight){ .host = host }, &l);
 	assert_int_equal(l.level, WARN);
 	assert_has(l.remedy, "ethtool -K enp3s0 tso on");
 }
@@ -244,7 +244,7 @@ TEST(nothing_known_is_nothing_said)
 {
 	struct looking l = { .name = NULL };
 
-	np_preflight_each(NULL, NULL, NULL, look, &l);
+	look((struct np_preflight){ .host = NULL }, &l);
 	assert_int_equal(l.all, 0);
 }
 
@@ -254,19 +254,21 @@ TEST(lines_are_for_scripts_and_people)
 	    bag("host.name='here' host.kernel='6.1' host.program='X' host.cpu.count=2 "
 		"host.cpu.model='M' host.nic.name='eth0' host.nic.driver='virtio_net' "
 		"host.cpu.governor='powersave' host.clocksource='tsc' host.cpu.mhz=?");
+	struct np_preflight end = { .host = host };
 	FREED_BY(free_memory) char *text = NULL;
 	assert_writes(
-	    out, np_preflight_print(out, "local", host, NULL, NULL),
+	    out, np_preflight_print(out, "local", &end),
 	    "local: here, kernel 6.1, X, 2 x M, eth0 (virtio_net)\n"
 	    "warn   local  governor: powersave | processors change their clock rate with the "
 	    "load, so results vary and are lower | cpupower frequency-set -g performance\n"
 	    "ok     local  clock-source: tsc\n"
 	    "unread local  host.cpu.mhz: Permission denied\n");
-	assert_writes(out, np_preflight_summary(out, "local", host, NULL, NULL),
+	assert_writes(out, np_preflight_summary(out, "local", &end),
 		      "summary: local: 1 warn (governor), 0 look, 1 ok, 1 unread\n");
 	np_bag_free(host);
 	host = bag("host.nic.qdisc='tbf' host.nic.qdisc.rate_bps=100e6 host.nic.name='lab0'");
-	text = WRITTEN(out, np_preflight_print(out, "local", host, NULL, NULL));
+	end.host = host;
+	text = WRITTEN(out, np_preflight_print(out, "local", &end));
 	assert_has(text, "with its rate if it is there on purpose (tc qdisc show dev lab0)");
 	np_bag_free(host);
 }
@@ -276,6 +278,7 @@ TEST(lines_are_printable_ascii)
 {
 	FREED_BY(free_bag) struct np_bag *host = np_bag_new();
 	FREED_BY(free_memory) char *text = NULL;
+	struct np_preflight end = { .host = host };
 
 	np_bag_text(host,
 		    "\xc4\x9b"
@@ -284,7 +287,7 @@ TEST(lines_are_printable_ascii)
 	np_bag_text(host, "\xe2\x80\xae|\xe2\x80\x8b", "host.nic.name");
 	np_bag_text(host, "\xc4\x9b", "host.cpu.governor");
 	np_bag_unread(host, "\xc4\x9b", "host.cpu.mhz");
-	text = WRITTEN(out, np_preflight_print(out, "remote", host, NULL, NULL));
+	text = WRITTEN(out, np_preflight_print(out, "remote", &end));
 	assert_has(text, "remote: ??2J, kernel ");
 	assert_has(text, "???|???");
 	assert_has(text, "governor: ??");
