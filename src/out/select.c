@@ -2,8 +2,11 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "base/text.h"
 
 /* Is it one of the daemon's? Other ids than those of metrics are percentiles of this end. */
 static bool
@@ -62,15 +65,6 @@ parse_group(const char *list, const char *end, struct np_selection *sel, size_t 
 	return NP_OK;
 }
 
-/* State of reading a file of selectors byte by byte. */
-struct reader {
-	unsigned line;             /* from 1 */
-	bool begun;                /* this line has bytes, so the file's end ends a name */
-	bool ended;                /* OUTPUT_END was read: skip the rest of the line */
-	char name[NP_SELECT_NAME]; /* the current name, so far */
-	size_t len;
-};
-
 /* The first figure of that name or column head; OUTPUT_NONE when there is none. */
 static int
 find_title(const char *text)
@@ -89,53 +83,45 @@ find_title(const char *text)
 	return found >= 0 ? found : NP_M_OUTPUT_NONE;
 }
 
-/* Add the complete name of a file. Each line is a group; more lines belong to the last one. */
+/* Add the names of line 1, 2 ... of a file, up to OUTPUT_END. Unprintable bytes are ignored. */
 static int
-end_name(struct reader *in, struct np_selection *sel, struct np_err *err)
+parse_line(char *text, size_t len, unsigned line, struct np_selection *sel, struct np_err *err)
 {
-	size_t group = in->line - 1 < NP_SELECT_GROUPS ? in->line - 1 : NP_SELECT_GROUPS - 1;
-	int id;
+	/* Each line is a group; more lines belong to the last one. */
+	size_t group = line < NP_SELECT_GROUPS ? line - 1 : NP_SELECT_GROUPS - 1, used = 0;
+	bool ended = false;
+	const char *name;
 
-	in->name[in->len] = '\0';
-	in->len = 0;
-	id = find_title(in->name);
-	in->ended |= id == NP_M_OUTPUT_END;
-	if (in->ended) {
-		return NP_OK;
+	for (size_t i = 0; i < len; i++) {
+		if (isprint((unsigned char)text[i])) {
+			text[used++] = text[i];
+		}
 	}
-	if (id == NP_M_OUTPUT_NONE && sel->unknown[0] == '\0' &&
-	    strcasecmp(in->name, "OUTPUT_NONE") != 0) {
-		memcpy(sel->unknown, in->name, sizeof(sel->unknown));
-	}
-	/* As in netperf, names in a file turn on no collection, except for our own. */
-	sel->evidence |= np_figure_collect(id) == NP_COLLECT_EVIDENCE;
-	sel->latency |= np_figure_is_percentile(id);
-	return add(sel, group, id, err);
-}
+	text[used] = '\0';
+	while ((name = strsep(&text, ",")) != NULL) {
+		int id = find_title(name);
 
-/* One byte of a file. Names end with a comma or the line; unprintable bytes are ignored. */
-static int
-read_byte(struct reader *in, int c, struct np_selection *sel, struct np_err *err)
-{
-	if (c == ',' || c == '\n') {
-		int rc = end_name(in, sel, err);
-
-		in->begun = c == ',';
-		in->ended &= c == ',';
-		in->line += c == '\n';
-		return rc;
+		if (strlen(name) >= NP_SELECT_NAME) {
+			/* netperf swaps line and column, too. */
+			return np_fail(err, NP_EPLAIN, 0,
+				       "Output selection starting column %u on line %d is too long",
+				       line, NP_SELECT_NAME + 1);
+		}
+		ended |= id == NP_M_OUTPUT_END;
+		if (ended) {
+			continue;
+		}
+		if (id == NP_M_OUTPUT_NONE && sel->unknown[0] == '\0' &&
+		    strcasecmp(name, "OUTPUT_NONE") != 0) {
+			(void)np_text_copy(sel->unknown, sizeof(sel->unknown), name);
+		}
+		/* As in netperf, names in a file turn on no collection, except for our own. */
+		sel->evidence |= np_figure_collect(id) == NP_COLLECT_EVIDENCE;
+		sel->latency |= np_figure_is_percentile(id);
+		if (add(sel, group, id, err) != NP_OK) {
+			return err->code;
+		}
 	}
-	in->begun = true;
-	if (!isprint(c)) {
-		return NP_OK;
-	}
-	if (in->len == sizeof(in->name) - 1) {
-		/* netperf swaps line and column, too. */
-		return np_fail(err, NP_EPLAIN, 0,
-			       "Output selection starting column %u on line %zu is too long",
-			       in->line, sizeof(in->name) + 1);
-	}
-	in->name[in->len++] = (char)c;
 	return NP_OK;
 }
 
@@ -143,21 +129,22 @@ read_byte(struct reader *in, int c, struct np_selection *sel, struct np_err *err
 static int
 parse_file(const char *path, struct np_selection *sel, struct np_err *err)
 {
-	struct reader in = { .line = 1 };
 	FILE *file = fopen(path, "re");
-	int c, rc = NP_OK;
+	char *text = NULL;
+	size_t size = 0;
+	ssize_t len;
+	int rc = NP_OK;
 
 	if (file == NULL) {
 		return np_fail(err, NP_ECONTROL, errno, "open output selectors '%s'", path);
 	}
-	while (rc == NP_OK && (c = getc(file)) != EOF) {
-		rc = read_byte(&in, c, sel, err);
+	for (unsigned line = 1; rc == NP_OK && (len = getline(&text, &size, file)) >= 0; line++) {
+		rc = parse_line(text, (size_t)len, line, sel, err);
 	}
-	if (rc == NP_OK && ferror(file)) {
+	if (rc == NP_OK && !feof(file)) {
 		rc = np_fail(err, NP_ECONTROL, errno, "read output selectors from '%s'", path);
-	} else if (rc == NP_OK && in.begun) {
-		rc = end_name(&in, sel, err);
 	}
+	free(text);
 	fclose(file);
 	return rc;
 }
