@@ -1,14 +1,11 @@
-#include "out/explain/facts.h"
-
-#include <ctype.h>
-#include <limits.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "out/explain/constants.h"
+#include "out/explain/rules.h"
 #include "stats/confidence.h"
 
 enum {
@@ -84,13 +81,11 @@ median(const struct np_bag *b, const char *name)
 {
 	struct np_bag_item list;
 	double values[SAMPLES];
-	size_t count = 0;
+	size_t count = np_bag_list(b, name, 0, &list);
 
-	if (np_bag_list(b, name, 0, &list) == 0) {
-		return (double)NAN;
-	}
-	for (size_t i = 0; i < list.count && count < SAMPLES; i++) {
-		values[count++] = np_bag_value(&list, i);
+	count = count < SAMPLES ? count : SAMPLES;
+	for (size_t i = 0; i < count; i++) {
+		values[i] = np_bag_value(&list, i);
 	}
 	return median_of(values, count);
 }
@@ -107,12 +102,8 @@ judge_samples(struct np_facts_of_test *f)
 	double mss = number(f->tx, "tcp.mss");
 	double cwnd_full = 0, app_short = 0, outq_full = 0, window_full = 0;
 	struct np_bag_item s[LISTS];
-	size_t count = np_find_lists(f->tx, names, LISTS, s);
+	size_t count = mss > 0 ? np_find_lists(f->tx, names, LISTS, s) : 0;
 
-	f->cwnd_full = f->app_short = f->outq_full = f->window_full = (double)NAN;
-	if (count == 0 || !(mss > 0)) {
-		return;
-	}
 	for (size_t i = 0; i < count; i++) {
 		double unacked = np_bag_value(&s[UNACKED], i);
 		/* Open: there is room for two more segments. */
@@ -126,7 +117,7 @@ judge_samples(struct np_facts_of_test *f)
 		app_short += all_sent && !full && cwnd_open && window_open;
 		outq_full += all_sent && full && cwnd_open && window_open;
 	}
-	f->cwnd_full = cwnd_full / (double)count;
+	f->cwnd_full = cwnd_full / (double)count; /* NAN without samples */
 	f->app_short = app_short / (double)count;
 	f->outq_full = outq_full / (double)count;
 	f->window_full = window_full / (double)count;
@@ -137,15 +128,13 @@ static double
 count_growth(const struct np_bag *b, const char *name)
 {
 	struct np_bag_item list;
+	size_t count = np_bag_list(b, name, 0, &list);
 	double steps = 0;
 
-	if (np_bag_list(b, name, 0, &list) == 0 || list.count < (size_t)2 * LOOKS) {
-		return (double)NAN;
-	}
-	for (size_t i = 1; i < list.count; i++) {
+	for (size_t i = 1; i < count; i++) {
 		steps += np_bag_value(&list, i) > np_bag_value(&list, i - 1);
 	}
-	return steps;
+	return count >= (size_t)2 * LOOKS ? steps : (double)NAN;
 }
 
 /* Outages: times in which data were in flight, a window was open, and nothing got through. */
@@ -163,7 +152,7 @@ find_outages(struct np_facts_of_test *f)
 	size_t count = f->in->datagrams ? np_find_lists(f->rx, datagrams, UNACKED, p)
 					: np_find_lists(f->tx, tcp, LISTS, p);
 	/* As a whole window may be acknowledged at once, progress may pause for two round trips. */
-	double least = f->in->datagrams ? 0 : 2 * or_else(f->rtt_us, 0) / 1e6;
+	double least = f->in->datagrams ? 0 : 2 * np_known(f->rtt_us) / 1e6;
 
 	f->outage = f->outage_s = (double)NAN;
 	if (count < LOOKS) {
@@ -231,9 +220,8 @@ static void
 look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 {
 	const char *name = np_bag_string(b, "engine.name");
-	double empty = or_else(number(b, "engine.empty_calls"), 0);
-	double useful =
-	    or_else(number(b, "flow.sends"), 0) + or_else(number(b, "flow.receives"), 0);
+	double empty = np_known(number(b, "engine.empty_calls"));
+	double useful = np_known(number(b, "flow.sends")) + np_known(number(b, "flow.receives"));
 
 	t->spins = false;
 	t->empty = (double)NAN;
@@ -251,7 +239,7 @@ look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 static void
 judge_thread(struct np_thread_facts *t)
 {
-	double wait = or_else(t->wait, 0);
+	double wait = np_known(t->wait);
 	bool throttled = t->throttled >= NP_THROTTLED;
 
 	t->busy = t->cpu + wait > 1 ? 1 : t->cpu + wait;
@@ -270,28 +258,29 @@ judge_thread(struct np_thread_facts *t)
 static void
 look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 {
-	double seconds = number(b, "thread.seconds"), on = number(b, "thread.cpu"), asleep;
+	double seconds =
+	    number(b, "thread.seconds") > 0 ? number(b, "thread.seconds") : (double)NAN;
+	double on = number(b, "thread.cpu"), asleep;
 	double looks = number(b, "thread.looks");
-	double blocked = or_else(number(b, "thread.seen_sending"), 0) +
-			 or_else(number(b, "thread.seen_receiving"), 0) +
-			 or_else(number(b, "thread.seen_waiting"), 0);
-	double pausing = or_else(number(b, "thread.seen_pausing"), 0), found = blocked + pausing;
+	double blocked = np_known(number(b, "thread.seen_sending")) +
+			 np_known(number(b, "thread.seen_receiving")) +
+			 np_known(number(b, "thread.seen_waiting"));
+	double pausing = np_known(number(b, "thread.seen_pausing")), found = blocked + pausing;
 	char name[64];
 
 	t->cpu = clamp(number(b, "thread.cpu_share"));
-	t->wait = seconds > 0 ? clamp(number(b, "thread.run_delay_s") / seconds) : (double)NAN;
+	t->wait = clamp(number(b, "thread.run_delay_s") / seconds);
 	/* In a short test the two clocks may differ a little. */
 	t->wait = t->wait > 1 - t->cpu ? 1 - t->cpu : t->wait;
 	t->late = t->wait;
 	/* Was the process throttled by a quota, or stopped? */
-	asleep = 1 - or_else(t->cpu, 0) - or_else(t->wait, 0);
+	asleep = 1 - np_known(t->cpu) - np_known(t->wait);
 	t->quota = number(b, "cgroup.cpu.quota");
-	t->throttled =
-	    seconds > 0 ? clamp(number(b, "cgroup.cpu.throttled_s") / seconds) : (double)NAN;
+	t->throttled = clamp(number(b, "cgroup.cpu.throttled_s") / seconds);
 	/* The time is a sum over processors; while the thread ran it was not throttled. */
 	t->throttled = t->throttled > 1 - t->cpu ? 1 - t->cpu : t->throttled;
 	t->often = number(b, "cgroup.cpu.throttled_periods") / number(b, "cgroup.cpu.periods");
-	t->stalled = seconds > 0 ? number(b, "sampler.stopped_s") / seconds : (double)NAN;
+	t->stalled = number(b, "sampler.stopped_s") / seconds;
 	if (looks >= LOOKS) {
 		t->stalled = fmax(t->stalled, number(b, "thread.seen_stopped") / looks);
 	}
@@ -302,7 +291,7 @@ look_at_thread(const struct np_bag *b, struct np_thread_facts *t)
 	    !(t->throttled > 0)) {
 		t->wait = 0;
 	}
-	t->idle = clamp(1 - t->cpu - or_else(t->wait, 0));
+	t->idle = clamp(1 - t->cpu - np_known(t->wait));
 	look_at_engine(b, t);
 	/* Split the time asleep by the states in which samples found the thread. */
 	t->blocked = t->pausing = (double)NAN;
@@ -331,7 +320,7 @@ static void
 look_at_tcp(struct np_facts_of_test *f)
 {
 	double again = number(f->tx, "tcp.retransmitted_segments");
-	double in_vain = or_else(number(f->tx, "tcp.dsack_dups"), 0);
+	double in_vain = np_known(number(f->tx, "tcp.dsack_dups"));
 	const char *cong = np_bag_string(f->tx, "tcp.congestion");
 	struct np_bag_item windows;
 	size_t samples = np_bag_list(f->tx, "tcp.samples.send_window", 0, &windows);
@@ -414,6 +403,7 @@ look_at_datagrams(struct np_facts_of_test *f)
 	double bytes_received = number(f->rx, "flow.bytes_received");
 	double received = number(f->rx, "flow.receives"), full = 0;
 	struct np_bag_item list;
+	size_t samples = np_bag_list(f->tx, "flow.samples.queued_out", 0, &list);
 
 	f->sent = or_else(number(f->rx, "udp.sent"), number(f->tx, "flow.sends"));
 	f->lost = or_else(number(f->rx, "udp.lost"), f->sent - received);
@@ -432,30 +422,14 @@ look_at_datagrams(struct np_facts_of_test *f)
 		f->buffer_drops =
 		    fmax(f->buffer_drops, fmin(f->buffer_drops * joined_per_drop(f), f->lost));
 	}
-	if (np_bag_list(f->tx, "flow.samples.queued_out", 0, &list) == 0 || !(f->send_buffer > 0)) {
-		return;
-	}
 	/* How often the sender had a full buffer, in which the kernel's overhead counts, too. */
-	for (size_t i = 0; i < list.count; i++) {
+	for (size_t i = 0; i < samples; i++) {
 		full += np_bag_value(&list, i) >= 0.3 * f->send_buffer;
 	}
-	f->outq_full = full / (double)list.count;
-	f->app_short = 1 - f->outq_full;
-}
-
-/* The processor's number in a name such as "cpu.12.softirq"; -1: it has another form. */
-static int
-cpu_in(const char *name, const char *before, const char *behind)
-{
-	size_t len = strlen(before);
-	char *end;
-	long cpu;
-
-	if (strncmp(name, before, len) != 0 || !isdigit((unsigned char)name[len])) {
-		return -1;
+	if (samples > 0 && f->send_buffer > 0) {
+		f->outq_full = full / (double)samples;
+		f->app_short = 1 - f->outq_full;
 	}
-	cpu = strtol(name + len, &end, 10);
-	return strcmp(end, behind) == 0 && cpu <= INT_MAX ? (int)cpu : -1;
 }
 
 /* The processor of the receiver with the most softirq time. Numbers of processors may have gaps. */
@@ -468,8 +442,10 @@ look_at_softirq(struct np_facts_of_test *f)
 	f->backlog_drops = number(f->rx, "cpu.count") > 0 ? 0 : (double)NAN;
 	f->softirq_cpu = -1;
 	for (size_t i = 0; np_bag_at(f->rx, i, &it); i++) {
-		int cpu = cpu_in(it.name, "cpu.", ".softirq");
-		double share = cpu >= 0 ? clamp(number(f->rx, it.name)) : (double)NAN;
+		int cpu = -1, end = 0;
+		bool is_softirq = sscanf(it.name, "cpu.%8d.softirq%n", &cpu, &end) == 1 &&
+				  it.name[end] == '\0' && cpu >= 0;
+		double share = is_softirq ? clamp(number(f->rx, it.name)) : (double)NAN;
 
 		if (share >= 0 && !(share <= f->softirq)) {
 			char idle[64];
@@ -479,9 +455,9 @@ look_at_softirq(struct np_facts_of_test *f)
 			snprintf(idle, sizeof(idle), "cpu.%d.idle", cpu);
 			f->softirq_crowd = clamp(1 - number(f->rx, idle));
 		}
-		if (cpu_in(it.name, "moved.softnet.", ".dropped") >= 0) {
+		if (fnmatch("moved.softnet.[0-9]*.dropped", it.name, 0) == 0) {
 			f->backlog_drops =
-			    or_else(f->backlog_drops, 0) + or_else(moved(f->rx, it.name), 0);
+			    np_known(f->backlog_drops) + np_known(moved(f->rx, it.name));
 		}
 	}
 }
@@ -572,8 +548,8 @@ look_at_rate(struct np_facts_of_test *f)
 	/* Shapers and policers that are no root qdisc. */
 	take_rate(f, number(f->tx, "tc.out.rate_bps"), np_bag_string(f->tx, "tc.out.kind"));
 	take_rate(f, number(f->rx, "tc.in.rate_bps"), np_bag_string(f->rx, "tc.in.kind"));
-	f->policed = or_else(number(f->rx, "tc.in.drops"), 0);
-	f->own_drops = or_else(number(f->tx, "tc.out.drops"), 0);
+	f->policed = np_known(number(f->rx, "tc.in.drops"));
+	f->own_drops = np_known(number(f->tx, "tc.out.drops"));
 	take_rate(f, of_either(f, "host.nic.link_rate_bps"), "netlab");
 	f->rate_source = f->rate_source != NULL ? f->rate_source : "a queueing discipline";
 	f->bucket = strcmp(f->rate_source, "tbf") == 0 || strcmp(f->rate_source, "htb") == 0;
@@ -591,7 +567,7 @@ foreign_at(const struct np_facts_of_test *f, const struct np_bag *b, bool out)
 	if (f->in->link_rate_bps <= 0 && own_bps > NP_WITHIN * f->rate_bps) {
 		return 0;
 	}
-	return or_else(number(b, out ? "foreign.out_bytes" : "foreign.in_bytes"), 0);
+	return np_known(number(b, out ? "foreign.out_bytes" : "foreign.in_bytes"));
 }
 
 /* The MTU, headers and rate of the path, and how much foreign traffic it carried. */
@@ -667,17 +643,17 @@ look_at_turns(struct np_facts_of_test *f)
 	if (all > 0) {
 		f->rate_out_bps = f->rate_back_bps = all;
 	} else if (f->subflows <= 1) { /* else each may use a link of its own */
-		f->rate_out_bps = or_else(near, or_else(number(f->tx, "tc.out.rate_bps"), 0));
-		f->rate_back_bps = or_else(far, or_else(number(f->rx, "tc.out.rate_bps"), 0));
+		f->rate_out_bps = or_else(near, np_known(number(f->tx, "tc.out.rate_bps")));
+		f->rate_back_bps = or_else(far, np_known(number(f->rx, "tc.out.rate_bps")));
 	}
 	f->timeouts = moved(f->tx, "moved.netstat.TcpExt.TCPTimeouts") +
-		      or_else(moved(f->rx, "moved.netstat.TcpExt.TCPTimeouts"), 0);
-	f->syn_timeouts = or_else(moved(f->tx, "moved.netstat.TcpExt.TCPSynRetrans"), 0);
+		      np_known(moved(f->rx, "moved.netstat.TcpExt.TCPTimeouts"));
+	f->syn_timeouts = np_known(moved(f->tx, "moved.netstat.TcpExt.TCPSynRetrans"));
 	f->far_rtt_us = or_else(median(f->rx, "tcp.samples.rtt_us"), number(f->rx, "tcp.rtt_us"));
 	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
 	f->pace_per_s = pace_per_s(f->tx);
 	f->sent_again = number(f->tx, "tcp.retransmitted_segments") +
-			or_else(number(f->rx, "tcp.retransmitted_segments"), 0);
+			np_known(number(f->rx, "tcp.retransmitted_segments"));
 	f->tail = 1 - f->in->median_us / f->in->mean_us;
 }
 
@@ -706,6 +682,7 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	const char *queued = "tcp.samples.queued_in";
 	struct np_bag_item list;
 	double n, asked_bps, waits = 0, left = 0;
+	size_t samples;
 
 	memset(f, 0, sizeof(*f));
 	f->in = in;
@@ -728,16 +705,14 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->receive_buffer = number(f->rx, "flow.rcvbuf") * f->connections;
 	f->inq = median(f->rx, queued);
 	f->near_inq = median(f->tx, queued);
-	f->inq_waits = f->inq_left = (double)NAN;
-	if (np_bag_list(f->rx, queued, 0, &list) > 0 && f->receive_buffer > 0) {
+	samples = f->receive_buffer > 0 ? np_bag_list(f->rx, queued, 0, &list) : 0;
+	for (size_t i = 0; i < samples; i++) {
 		/* The buffer holds payload and overhead: a quarter of it as payload is a lot. */
-		for (size_t i = 0; i < list.count; i++) {
-			waits += np_bag_value(&list, i) >= 0.25 * f->receive_buffer;
-			left += np_bag_value(&list, i) > 0;
-		}
-		f->inq_left = left / (double)list.count;
-		f->inq_waits = waits / (double)list.count;
+		waits += np_bag_value(&list, i) >= 0.25 * f->receive_buffer;
+		left += np_bag_value(&list, i) > 0;
 	}
+	f->inq_waits = waits / (double)samples; /* NAN without samples */
+	f->inq_left = left / (double)samples;
 	f->discards = number(f->rx, "engine.bytes_truncated") > 0;
 	if (in->datagrams) {
 		look_at_datagrams(f);
