@@ -47,13 +47,11 @@ np_known(double v)
 	return isnan(v) ? 0 : v;
 }
 
-static const struct np_word no_figure = { "?" };
-
 /* A value in the best of three units, which differ by 1000; `first` is the size of the smallest. */
 static struct np_word
 scaled(double value, double first, int digits, const char *const unit[3])
 {
-	struct np_word w = no_figure;
+	struct np_word w = { "?" };
 	double size = first;
 	int i = 0;
 
@@ -86,7 +84,7 @@ np_time_words(double us)
 struct np_word
 np_size_words(double bytes)
 {
-	struct np_word w = no_figure;
+	struct np_word w = { "?" };
 	bool large = bytes >= 100 * 1024;
 
 	if (isfinite(bytes)) {
@@ -99,7 +97,7 @@ np_size_words(double bytes)
 struct np_word
 np_count_words(double n)
 {
-	struct np_word w = no_figure;
+	struct np_word w = { "?" };
 
 	if (isfinite(n)) {
 		snprintf(w.text, sizeof(w.text), "%.0f", n);
@@ -120,7 +118,7 @@ np_segments_words(double segments)
 struct np_word
 np_share_words(double share)
 {
-	struct np_word w = no_figure;
+	struct np_word w = { "?" };
 	double percent = share * 100;
 	int digits = percent <= 0 || percent >= 99.95 ? 0
 		     : percent < 0.095                ? 3

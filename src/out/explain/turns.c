@@ -1,6 +1,8 @@
 /* Causes in transactions ("turns"): where the time of each one goes. */
 #include <math.h>
+#include <string.h>
 
+#include "base/text.h"
 #include "out/explain/rules.h"
 
 /* Time-outs for a lost packet that no other packet follows: of TCP, and of our UDP requester. */
@@ -25,18 +27,15 @@ np_rule_turns(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double each = each_us(f), score = each > 0 ? 0.6 : 0;
 
+	np_decide(v, NP_LIMIT_TURNS, score, f->sender.idle,
+		  "limited by the round trip: with %u in flight at a time, a transaction takes %s",
+		  (unsigned)f->in->in_flight, np_time_words(each).text);
 	if (f->sender.spins) {
-		np_decide(v, NP_LIMIT_TURNS, score, (double)NAN,
-			  "limited by the round trip: with %u in flight at a time, a transaction "
-			  "takes %s; %s",
-			  (unsigned)f->in->in_flight, np_time_words(each).text,
-			  np_cpu_words(&f->sender, "requesting").text);
+		np_explain_add(v->sentence, "%s", np_cpu_words(&f->sender, "requesting").text);
 	} else {
-		np_decide(v, NP_LIMIT_TURNS, score, f->sender.idle,
-			  "limited by the round trip: with %u in flight at a time, a transaction "
-			  "takes %s, and the requesting process slept %s of the time",
-			  (unsigned)f->in->in_flight, np_time_words(each).text,
-			  np_share_words(f->sender.idle).text);
+		np_text_add(v->sentence, sizeof(v->sentence), strlen(v->sentence),
+			    ", and the requesting process slept %s of the time",
+			    np_share_words(f->sender.idle).text);
 	}
 }
 
