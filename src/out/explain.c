@@ -305,11 +305,11 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	doubt(&f, out->doubts);
 }
 
-/* Put a figure, unless it is not known. */
+/* Put a figure if it is known. */
 static void
 put(struct np_bag *into, double v, const char *name)
 {
-	if (!isnan(v)) {
+	if (isfinite(v)) {
 		np_bag_real(into, v, "explain.%s", name);
 	}
 }

@@ -101,8 +101,8 @@ struct np_explanation {
 	double share; /* of the time, or of the ceiling, as in the sentence; NAN: none */
 	char sentence[NP_EXPLAIN_TEXT]; /* without a full stop */
 	char doubts[NP_EXPLAIN_TEXT];   /* empty: none */
-	double allows;                  /* rate that this cause alone allows; NAN: not known */
-	enum np_limit also;             /* another that holds; NP_LIMIT_UNCLEAR: none */
+	double allows;      /* rate that this cause alone allows; not finite: not known */
+	enum np_limit also; /* another that holds; NP_LIMIT_UNCLEAR: none */
 	char also_sentence[NP_EXPLAIN_TEXT];
 	enum np_limit next;          /* the limit without this cause; NP_LIMIT_UNCLEAR: not known */
 	double next_allows;          /* bits of payload, or transactions, a second */

@@ -47,13 +47,6 @@ np_reader_words(const struct np_facts_of_test *f)
 	return w;
 }
 
-/* The rate to expect of a thread if it is busy all the time, not only `share`. NAN: not known. */
-static double
-at_full_time(const struct np_facts_of_test *f, double share)
-{
-	return share > 0 ? f->measured / fmin(share, 1) : (double)NAN;
-}
-
 /*
  * A process does not run while its cgroup's CPU quota is used up (cpu.stat of cgroup v2), or while
  * it is stopped. Much of the time with a quota used up, or half of the periods, scores high; less
@@ -259,7 +252,7 @@ np_rule_sender_cpu(const struct np_facts_of_test *f, struct np_verdict *v)
 	np_decide(v, NP_LIMIT_SENDER_CPU, score, f->sender.busy, "limited by the %s CPU: %s",
 		  f->in->transactions ? "client's" : "sender's",
 		  np_cpu_words(&f->sender, f->sender.does).text);
-	v->allows = at_full_time(f, f->sender.busy);
+	v->allows = f->measured / f->sender.busy;
 	if (f->reader.busy >= NP_BUSY) {
 		np_explain_add(v->doubts, "the receiver was busy, too: %s",
 			       np_reader_words(f).text);
@@ -286,7 +279,7 @@ window_by_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_RECEIVER_CPU, score, f->rwnd,
 			  "limited by the receiver's window for %s of the time: %s", share.text,
 			  np_reader_words(f).text);
-		v->allows = at_full_time(f, f->reader.busy);
+		v->allows = f->measured / f->reader.busy;
 	} else if (reader_sleeps(f)) {
 		np_decide(
 		    v, NP_LIMIT_READER_SLOW, score, f->rwnd,
@@ -310,7 +303,7 @@ np_rule_reader(const struct np_facts_of_test *f, struct np_verdict *v)
 	np_decide(v, NP_LIMIT_RECEIVER_CPU, np_reader_cpu_score(f), f->reader.busy,
 		  "limited by the %s CPU: %s", f->in->transactions ? "daemon's" : "receiver's",
 		  np_reader_words(f).text);
-	v->allows = at_full_time(f, f->reader.busy);
+	v->allows = f->measured / f->reader.busy;
 	if (v->score >= NP_ENOUGH && f->tx == NULL) {
 		np_explain_add(v->doubts, "it is not known what kept the sender busy");
 	}

@@ -96,13 +96,8 @@ group(const struct np_facts_of_test *f, struct np_flows_found *w)
 			add_to_mean(&g->busy, thread_at(f, row.thread).busy);
 		}
 	}
-}
-
-/* The retransmitted share of a group's segments; NAN: unknown. */
-static double
-loss_of(const struct np_flow_group *g)
-{
-	return g->segments > 0 ? g->again / g->segments : (double)NAN;
+	w->slow.loss = w->slow.again / w->slow.segments;
+	w->rest.loss = w->rest.again / w->rest.segments;
 }
 
 /* Are most slow flows above that, and most others not? (Means may be due to a few.) */
@@ -143,14 +138,14 @@ loss_slows(const struct np_facts_of_test *f, const struct np_flows_found *w)
 	if (f->in->transactions) {
 		return each * NP_TIMER_S >= 0.3 * f->seconds;
 	}
-	return loss_of(&w->slow) >= NP_LOSS_STOPS || fills_window(f, w);
+	return w->slow.loss >= NP_LOSS_STOPS || fills_window(f, w);
 }
 
 /* Is loss the slow flows' own? Not if others lose 1 % (a shared queue). *above divides both. */
 static bool
 own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, double *above)
 {
-	double slow = loss_of(&w->slow), rest = loss_of(&w->rest);
+	double slow = w->slow.loss, rest = w->rest.loss;
 	double expected = rest * w->slow.segments;
 	double by_chance = 4 * sqrt(expected + 1); /* four standard deviations */
 
@@ -172,21 +167,15 @@ rtt_explains(const struct np_flows_found *w, const struct np_flow_mean *slow_us,
 	       slower <= 1.5 * times * times;
 }
 
-/* A threshold between them: the geometric mean, as times differ by factors. NAN: unknown. */
-static double
-threshold_between(const struct np_flow_mean *a, const struct np_flow_mean *b)
-{
-	return sqrt(mean_of(a) * mean_of(b));
-}
-
 /* Find causes of the slow flows themselves. Then only flows with the first one found are slow. */
 static void
 look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
 	struct np_flow_group *slow = &w->slow, *rest = &w->rest;
 	double held = mean_of(&slow->held), least_loss;
-	double least_us = threshold_between(&slow->min_rtt_us, &rest->min_rtt_us);
-	double us = threshold_between(&slow->rtt_us, &rest->rtt_us);
+	/* Thresholds between them: geometric means, as times differ by factors. */
+	double least_us = sqrt(mean_of(&slow->min_rtt_us) * mean_of(&rest->min_rtt_us));
+	double us = sqrt(mean_of(&slow->rtt_us) * mean_of(&rest->rtt_us));
 
 	w->has.loss = own_loss(f, w, &least_loss);
 	w->has.rtt = rtt_explains(w, &slow->min_rtt_us, &rest->min_rtt_us) &&
@@ -269,9 +258,8 @@ log_choose(double n, double k)
 static bool
 is_significant(const struct np_flows_found *w, const struct table *t)
 {
-	return t->clear &&
-	       log_choose(t->keys, t->slow_keys) - log_choose(w->known, w->slow.count) <=
-		   log(NP_CHANCE);
+	return log_choose(t->keys, t->slow_keys) - log_choose(w->known, w->slow.count) <=
+	       log(NP_CHANCE);
 }
 
 /* Do the threads of slow flows, and few others, share their processor with other busy threads? */
@@ -338,7 +326,7 @@ leave_out_slow(const struct np_flows_found *w, struct np_facts_of_test *f)
 	if (w->has.loss) {
 		f->segments = w->rest.segments;
 		f->retransmits = w->rest.again;
-		f->loss = loss_of(&w->rest);
+		f->loss = w->rest.loss;
 	}
 	if (w->has.rtt || w->has.queue) {
 		f->rtt_us = mean_of(&w->rest.rtt_us);
@@ -439,8 +427,8 @@ say_own(const struct np_flows_found *w, char *text)
 		const char *before, *behind;
 		struct np_word slow, rest;
 	} rows[] = {
-		{ w->has.loss, " sent", "of their segments again", np_share_words(loss_of(slow)),
-		  np_share_words(loss_of(rest)) },
+		{ w->has.loss, " sent", "of their segments again", np_share_words(slow->loss),
+		  np_share_words(rest->loss) },
 		{ w->has.rtt, " had round trips of", "or more",
 		  np_time_words(mean_of(&slow->min_rtt_us)),
 		  np_time_words(mean_of(&rest->min_rtt_us)) },

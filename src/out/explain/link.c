@@ -54,7 +54,6 @@ void
 np_rule_link(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = np_link_score(f);
-	double most = f->reached > 0 ? f->measured / f->reached : (double)NAN;
 	double buffers = np_known(f->send_buffer) + np_known(f->receive_buffer), queued;
 	const char *shaper = f->shaped && f->in->link_rate_bps <= 0 ? f->rate_source : NULL;
 
@@ -69,7 +68,7 @@ np_rule_link(const struct np_facts_of_test *f, struct np_verdict *v)
 			  np_share_words(f->reached).text, np_rate_words(f->rate_bps).text,
 			  f->rate_source);
 	}
-	v->allows = most;
+	v->allows = f->measured / f->reached;
 	if (f->encap.mss > 0 && v->score >= NP_ENOUGH) {
 		np_explain_add(v->doubts,
 			       "segments carry %u bytes (MSS), less than the MTU of %.0f allows",

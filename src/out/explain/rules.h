@@ -37,7 +37,7 @@ struct np_verdict {
 	enum np_limit limit;
 	double score;  /* 0 to 1 */
 	double share;  /* of the time, or of the ceiling, as in the sentence */
-	double allows; /* bits of payload, or transactions, a second; NAN: not known */
+	double allows; /* bits of payload, or transactions, a second; not finite: not known */
 	char sentence[NP_EXPLAIN_TEXT];
 	char doubts[NP_EXPLAIN_TEXT];
 };
@@ -107,6 +107,7 @@ struct np_flow_group {
 	uint32_t count;
 	double rate;            /* of all together */
 	double segments, again; /* with data, and retransmitted, of flows that count both */
+	double loss;            /* again / segments; NAN: not known */
 	struct np_flow_mean rtt_us, min_rtt_us, cwnd, held;
 	struct np_flow_mean busy; /* of their threads */
 };

@@ -94,7 +94,7 @@ np_rule_turns_direction(const struct np_facts_of_test *f, struct np_verdict *v)
 		  back >= np_known(out) ? "responses" : "requests",
 		  np_rate_words(back >= np_known(out) ? f->rate_back_bps : f->rate_out_bps).text,
 		  np_share_words(most).text);
-	v->allows = most > 0 ? f->measured / most : (double)NAN;
+	v->allows = f->measured / most;
 }
 
 /* Judge whether large messages (`which`) form a queue on the path, as a stream does. */
