@@ -36,6 +36,78 @@ assert_unread(const struct np_bag *b, const char *name, const char *why)
 	assert_has(it.text, why);
 }
 
+/* A list, from behind its '['. */
+static void
+put_list(struct np_bag *b, const char *name, char *at, size_t least)
+{
+	bool whole = strcspn(at, "+.e") >= strcspn(at, "]");
+	double list[32] = { 0 }, step = 0;
+	int64_t ints[LEN(list)];
+	size_t n = 0;
+
+	for (; *at != ']'; at += *at == ',') {
+		assert_true(n < LEN(list));
+		list[n++] = strtod(at, &at);
+		step = *at == '+' ? strtod(at + 1, &at) : step;
+		assert_true(*at == ',' || *at == ']');
+	}
+	for (; n > 0 && n < least; n++) {
+		list[n] = list[n - 1] + step;
+	}
+	for (size_t i = 0; i < n && whole; i++) {
+		ints[i] = (int64_t)list[i];
+	}
+	if (whole) {
+		np_bag_ints(b, ints, n, "%s", name);
+	} else {
+		np_bag_reals(b, list, n, "%s", name);
+	}
+}
+
+static void
+put_value(struct np_bag *b, const char *name, char *value, size_t least)
+{
+	char *end;
+
+	if (*value == '\'') {
+		np_bag_text(b, value + 1, "%s", name);
+	} else if (*value == '?') {
+		np_bag_unread(b, "Permission denied", "%s", name);
+	} else if (*value == '[') {
+		put_list(b, name, value + 1, least);
+	} else if (value[strspn(value, "-0123456789")] == '\0') {
+		np_bag_int(b, strtoll(value, &end, 10), "%s", name);
+	} else {
+		np_bag_real(b, strtod(value, &end), "%s", name);
+		assert_int_equal(*end, '\0');
+	}
+}
+
+struct np_bag *
+put_lists(struct np_bag *b, size_t least, const char *format, ...)
+{
+	char *words, *at;
+	va_list args;
+
+	va_start(args, format);
+	assert_true(vasprintf(&words, format, args) >= 0 && b != NULL);
+	va_end(args);
+	for (at = words + strspn(words, " "); *at != '\0'; at += strspn(at, " ")) {
+		char *name = at, *value = strchr(at, '=');
+
+		assert_non_null(value);
+		*value++ = '\0';
+		at = value + (*value == '\'' ? 1 + strcspn(value + 1, "'") : strcspn(value, " "));
+		if (*at != '\0') {
+			*at++ = '\0';
+		}
+		put_value(b, name, value, least);
+	}
+	free(words);
+	assert_int_equal(np_bag_left_out(b), 0);
+	return b;
+}
+
 /* Of a sum of products; NAN if the text is none. */
 static double
 computed(const char *text)

@@ -9,6 +9,17 @@
 /* For FREED_BY(). */
 void free_bag(struct np_bag **b);
 
+/*
+ * Values in words, "NAME=VALUE NAME=VALUE": a number, a list [1,2,3], a text 'in quotes', or ? for
+ * what could not be read. A list ends with its last number, or has at least so many: that number
+ * again, or larger by a step each, "[0+0.1]". Numbers are integers unless they are written
+ * otherwise.
+ */
+#define bag_of(...) put_bag(np_bag_new(), __VA_ARGS__)
+#define put_bag(b, ...) put_lists(b, 0, __VA_ARGS__)
+struct np_bag *put_lists(struct np_bag *b, size_t least, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* A number, of either kind, to 1e-9. */
 void assert_number(const struct np_bag *b, const char *name, double want);
 

@@ -227,18 +227,13 @@ TEST(loss_of_some)
 TEST(sums_do_not_mislead)
 {
 	struct plant p = plant(1);
-	FREED_BY(free_bag) struct np_bag *near = np_bag_new();
-	struct np_explain_input in;
+	FREED_BY(free_bag)
+	struct np_bag *near = bag_of("flow.seconds=10 thread.cpu_share=0.3 thread.seconds=10 "
+				     "tcp.mss=1448 tcp.path_mtu=1500 tcp.data_segments_out=1000000 "
+				     "tcp.retransmitted_segments=5000");
+	struct np_explain_input in = input(&p);
 	struct np_explanation e;
 
-	np_bag_real(near, 10, "flow.seconds");
-	np_bag_real(near, 0.3, "thread.cpu_share");
-	np_bag_real(near, 10, "thread.seconds");
-	np_bag_int(near, 1448, "tcp.mss");
-	np_bag_int(near, 1500, "tcp.path_mtu");
-	np_bag_int(near, 1000000, "tcp.data_segments_out");
-	np_bag_int(near, 5000, "tcp.retransmitted_segments");
-	in = input(&p);
 	in.near = near;
 	e = explain_input(&in);
 	assert_int_equal(e.limit, NP_LIMIT_LOSS); /* by the sums, of flows that are alike */
@@ -363,12 +358,10 @@ TEST(flows_divide_a_thread)
 TEST(flows_of_a_starved_thread)
 {
 	struct plant p = plant(4);
-	FREED_BY(free_bag) struct np_bag *near = np_bag_new();
+	FREED_BY(free_bag) struct np_bag *near = bag_of("cpu.3.idle=0.01 cpu.2.idle=0.5");
 	struct np_explain_input in;
 	struct np_explanation e;
 
-	np_bag_real(near, 0.01, "cpu.3.idle");
-	np_bag_real(near, 0.5, "cpu.2.idle");
 	p.slow.rate = 30e6;
 	p.threads = 8;
 	p.slow_threads = 4;
@@ -472,13 +465,11 @@ TEST(ten_thousand)
 TEST(busiest_of_several)
 {
 	struct plant p = plant(0);
-	FREED_BY(free_bag) struct np_bag *near = np_bag_new();
+	FREED_BY(free_bag)
+	struct np_bag *near = bag_of("flow.seconds=10 thread.cpu_share=0.99 thread.seconds=10");
 	struct np_explain_input in;
 	struct np_explanation e;
 
-	np_bag_real(near, 10, "flow.seconds");
-	np_bag_real(near, 0.99, "thread.cpu_share");
-	np_bag_real(near, 10, "thread.seconds");
 	p.threads = 4;
 	in = input(&p);
 	in.near = near;
@@ -493,10 +484,11 @@ TEST(sessions)
 {
 	struct plant p = plant(0);
 	struct np_explain_input in = input(&p);
-	FREED_BY(free_bag) struct np_bag *near = np_bag_new(), *values = np_bag_new();
+	FREED_BY(free_bag)
+	struct np_bag *near = bag_of("tcp.path_mtu=1500"),
+		      *values = np_bag_new();
 	struct np_explanation e;
 
-	np_bag_int(near, 1500, "tcp.path_mtu");
 	in.near = near;
 	in.sessions = 4;
 	in.throughput_bps = in.sent_bps = 250e6;

@@ -10,30 +10,6 @@
 static const struct np_link ethernet = { .header = 14, .mtu = 1500 };
 static const struct np_link bare = { .header = 0, .mtu = 65535 };
 
-/* "NAME=TEXT or NUMBER ..." */
-static struct np_bag *
-bag_of(const char *words)
-{
-	struct np_bag *b = np_bag_new();
-	char text[1024], *rest = NULL;
-
-	snprintf(text, sizeof(text), "%s", words);
-	for (char *w = strtok_r(text, " ", &rest); w != NULL; w = strtok_r(NULL, " ", &rest)) {
-		char *value = strchr(w, '='), *end;
-		double v;
-
-		assert_non_null(value);
-		*value++ = '\0';
-		v = strtod(value, &end);
-		if (*end != '\0') {
-			np_bag_text(b, value, "%s", w);
-		} else {
-			np_bag_real(b, v, "%s", w);
-		}
-	}
-	return b;
-}
-
 enum { NONE = -1, UNREAD = -2 };
 
 static void
@@ -53,12 +29,12 @@ assert_told(const struct np_bag *b, const char *name, double want)
 	}
 }
 
-#define VETH "flow.protocol=TCP flow.device=v0 flow.family=4 tcp.timestamps=1 tcp.mss=1448"
+#define VETH "flow.protocol='TCP' flow.device='v0' flow.family=4 tcp.timestamps=1 tcp.mss=1448"
 #define SENT                                                                                       \
 	" tcp.segments_out=731275 tcp.data_segments_out=731272 tcp.bytes_sent=1057030704"          \
 	" tcp.segments_in=7379 tcp.data_segments_in=0 tcp.bytes_received=1"                        \
 	" moved.nic.rx_packets=7382 moved.nic.rx_bytes=487348"
-#define UDP "flow.protocol=UDP flow.device=v0 flow.family=4"
+#define UDP "flow.protocol='UDP' flow.device='v0' flow.family=4"
 
 TEST(what_is_left_is_others)
 {
@@ -98,7 +74,7 @@ TEST(what_is_left_is_others)
 			    " moved.nic.tx_packets=731275 moved.nic.tx_bytes=1105300000",
 		  &ethernet, UNREAD, 0 },
 		{ "lo has both directions in each counter",
-		  "flow.protocol=TCP flow.device=lo flow.family=4 tcp.timestamps=1 "
+		  "flow.protocol='TCP' flow.device='lo' flow.family=4 tcp.timestamps=1 "
 		  "tcp.segments_out=21984"
 		  " tcp.data_segments_out=21978 tcp.segments_in=21982 tcp.data_segments_in=21978"
 		  " tcp.bytes_sent=21978 tcp.bytes_received=21979 moved.nic.tx_packets=43967"
@@ -147,7 +123,8 @@ TEST(what_is_left_is_others)
 		{ "a policer that had nothing to drop of others'", VETH SENT " tc.in.drops=480",
 		  &ethernet, NONE, 0 },
 		{ "joined datagrams, most of which found no room",
-		  "flow.protocol=UDP flow.device=lo flow.family=4 flow.sends=0 flow.bytes_sent=0 "
+		  "flow.protocol='UDP' flow.device='lo' flow.family=4 flow.sends=0 "
+		  "flow.bytes_sent=0 "
 		  "flow.receives=3361472 flow.bytes_received=3361472000 "
 		  "engine.joined_receives=52523"
 		  " moved.snmp.Udp.RcvbufErrors=54249 moved.nic.rx_packets=106777"
@@ -160,19 +137,20 @@ TEST(what_is_left_is_others)
 		      " moved.nic.rx_bytes=66833000",
 		  &ethernet, NONE, UNREAD },
 		{ "connections that come and go",
-		  "flow.protocol=TCP flow.device=v0 flow.family=4 moved.nic.tx_packets=3000"
+		  "flow.protocol='TCP' flow.device='v0' flow.family=4 moved.nic.tx_packets=3000"
 		  " moved.nic.tx_bytes=4042000",
 		  &ethernet, NONE, NONE },
 		{ "frames without IP",
-		  "flow.protocol=DLCL flow.device=v0 flow.family=0 flow.sends=1000 "
+		  "flow.protocol='DLCL' flow.device='v0' flow.family=0 flow.sends=1000 "
 		  "flow.bytes_sent=1000000"
 		  " moved.nic.tx_packets=3000 moved.nic.tx_bytes=4042000",
 		  &ethernet, NONE, NONE },
-		{ "no interface", "flow.protocol=TCP flow.device= " SENT, &ethernet, NONE, NONE },
+		{ "no interface", "flow.protocol='TCP' flow.device='' " SENT, &ethernet, NONE,
+		  NONE },
 	};
 
 	for (size_t i = 0; i < LEN(rows); i++) {
-		FREED_BY(free_bag) struct np_bag *b = bag_of(rows[i].words);
+		FREED_BY(free_bag) struct np_bag *b = bag_of("%s", rows[i].words);
 
 		printf("%s\n", rows[i].what);
 		np_foreign_put(b, rows[i].link, 0);

@@ -4,6 +4,7 @@
 #include "out/format.h"
 
 #include "out/explain.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/records.h"
 
@@ -65,7 +66,9 @@ TEST(a_stream_has_its_interval_and_its_limit)
 			      .local = "192.0.2.1 port 4711",
 			      .remote = "192.0.2.2 port 815" };
 	const struct np_look l = { LOOK('m'), .missed = true };
-	struct np_bag *limits = np_bag_new();
+	struct np_bag *limits =
+	    bag_of("explain.sentence='limited by the link' explain.doubts='' "
+		   "explain.calls='of 16 bytes' explain.ceiling='9.414 Gbit/s'");
 	struct np_record r;
 	const struct np_figures f = { .record = &r };
 
@@ -73,10 +76,6 @@ TEST(a_stream_has_its_interval_and_its_limit)
 	for (int i = -1; i <= 1; i++) {
 		np_series_add(&h.rates, 9412.34 + 10 * i);
 	}
-	np_bag_text(limits, "limited by the link", "explain.sentence");
-	np_bag_text(limits, "", "explain.doubts");
-	np_bag_text(limits, "of 16 bytes", "explain.calls");
-	np_bag_text(limits, "9.414 Gbit/s", "explain.ceiling");
 	h.limits = limits;
 	assert_human(&l, &f, want);
 	np_bag_free(limits);

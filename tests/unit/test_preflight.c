@@ -3,45 +3,8 @@
  */
 #include "out/preflight_rules.h"
 
-#include <inttypes.h>
-
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
-
-/* Facts in words: "name=value name=value", texts in quotes, lists as 1/2/3, ? for unread. */
-static struct np_bag *
-bag(const char *words)
-{
-	struct np_bag *b = np_bag_new();
-	char *copy = strdup(words), *rest = NULL;
-
-	assert_non_null(b);
-	assert_non_null(copy);
-	for (char *w = strtok_r(copy, " ", &rest); w != NULL; w = strtok_r(NULL, " ", &rest)) {
-		char *value = strchr(w, '=');
-
-		assert_non_null(value);
-		*value++ = '\0';
-		if (*value == '\'') {
-			value[strlen(value) - 1] = '\0';
-			np_bag_text(b, value + 1, "%s", w);
-		} else if (*value == '?') {
-			np_bag_unread(b, "Permission denied", "%s", w);
-		} else if (strchr(value, '/') != NULL) {
-			int64_t v[3];
-
-			assert_int_equal(
-			    sscanf(value, "%" SCNd64 "/%" SCNd64 "/%" SCNd64, &v[0], &v[1], &v[2]),
-			    3);
-			np_bag_ints(b, v, 3, "%s", w);
-		} else {
-			np_bag_real(b, strtod(value, NULL), "%s", w);
-		}
-	}
-	free(copy);
-	assert_int_equal(np_bag_left_out(b), 0);
-	return b;
-}
 
 struct looking {
 	const char *name;
@@ -174,10 +137,10 @@ static const struct {
 	  "on" },
 	{ "tcp-options", "host.tcp.sack=0 host.tcp.timestamps=1 host.tcp.window_scaling=0", "",
 	  WARN, "off: window_scaling, sack" },
-	{ "tcp-rmem", "host.tcp.rmem=4096/131072/6291456", "", OK,
+	{ "tcp-rmem", "host.tcp.rmem=[4096,131072,6291456]", "", OK,
 	  "6291456 bytes: enough for 25.17 Gbit/s at 1 ms RTT (assumed)" },
-	{ "tcp-rmem", "host.tcp.rmem=4096/131072/262144", "", LOOK, "1.049 Gbit/s" },
-	{ "tcp-wmem", "host.tcp.wmem=4096/131072/262144", "", LOOK, "1.049 Gbit/s" },
+	{ "tcp-rmem", "host.tcp.rmem=[4096,131072,262144]", "", LOOK, "1.049 Gbit/s" },
+	{ "tcp-wmem", "host.tcp.wmem=[4096,131072,262144]", "", LOOK, "1.049 Gbit/s" },
 	{ "tcp-wmem", "host.tcp.wmem=?", "", UNREAD, "" },
 	{ "rmem-max", "host.core.rmem_max=212992", "", LOOK,
 	  "212992 bytes: enough for 1.704 Gbit/s" },
@@ -191,7 +154,8 @@ TEST(each_rule_says_what_it_should)
 {
 	for (size_t i = 0; i < LEN(cases); i++) {
 		FREED_BY(free_bag)
-		struct np_bag *host = bag(cases[i].host), *peer = bag(cases[i].peer);
+		struct np_bag *host = bag_of("%s", cases[i].host),
+			      *peer = bag_of("%s", cases[i].peer);
 		struct looking l = { .name = cases[i].rule, .level = -1 };
 
 		look((struct np_preflight){ .host = host, .peer = peer }, &l);
@@ -205,8 +169,8 @@ TEST(each_rule_says_what_it_should)
 TEST(limits_are_held_against_bandwidth_times_delay)
 {
 	struct np_bag *host =
-	    bag("host.tcp.rmem=4096/131072/6291456 host.tcp.wmem=4096/16384/33554432 "
-		"host.core.rmem_max=212992");
+	    bag_of("host.tcp.rmem=[4096,131072,6291456] host.tcp.wmem=[4096,16384,33554432] "
+		   "host.core.rmem_max=212992");
 	struct np_preflight far = { .host = host, .rate_bps = 10e9, .rtt_s = 0.01 };
 	struct np_preflight near = { .host = host, .rate_bps = 1e9, .rtt_s = 0.0009996 };
 	struct looking l = { .name = "tcp-rmem", .level = -1 };
@@ -232,7 +196,7 @@ TEST(limits_are_held_against_bandwidth_times_delay)
 TEST(a_mend_names_the_interface)
 {
 	FREED_BY(free_bag)
-	struct np_bag *host = bag("host.nic.name='enp3s0' host.nic.offload.tso=0");
+	struct np_bag *host = bag_of("host.nic.name='enp3s0' host.nic.offload.tso=0");
 	struct looking l = { .name = "offloads", .level = -1 };
 
 	look((struct np_preflight){ .host = host }, &l);
@@ -251,9 +215,9 @@ TEST(nothing_known_is_nothing_said)
 TEST(lines_are_for_scripts_and_people)
 {
 	struct np_bag *host =
-	    bag("host.name='here' host.kernel='6.1' host.program='X' host.cpu.count=2 "
-		"host.cpu.model='M' host.nic.name='eth0' host.nic.driver='virtio_net' "
-		"host.cpu.governor='powersave' host.clocksource='tsc' host.cpu.mhz=?");
+	    bag_of("host.name='here' host.kernel='6.1' host.program='X' host.cpu.count=2 "
+		   "host.cpu.model='M' host.nic.name='eth0' host.nic.driver='virtio_net' "
+		   "host.cpu.governor='powersave' host.clocksource='tsc' host.cpu.mhz=?");
 	struct np_preflight end = { .host = host };
 	FREED_BY(free_memory) char *text = NULL;
 	assert_writes(
@@ -266,7 +230,7 @@ TEST(lines_are_for_scripts_and_people)
 	assert_writes(out, np_preflight_summary(out, "local", &end),
 		      "summary: local: 1 warn (governor), 0 look, 1 ok, 1 unread\n");
 	np_bag_free(host);
-	host = bag("host.nic.qdisc='tbf' host.nic.qdisc.rate_bps=100e6 host.nic.name='lab0'");
+	host = bag_of("host.nic.qdisc='tbf' host.nic.qdisc.rate_bps=100e6 host.nic.name='lab0'");
 	end.host = host;
 	text = WRITTEN(out, np_preflight_print(out, "local", &end));
 	assert_has(text, "with its rate if it is there on purpose (tc qdisc show dev lab0)");

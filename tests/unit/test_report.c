@@ -291,19 +291,9 @@ TEST(flows_are_compared)
 static struct np_bag *
 account(void)
 {
-	struct np_bag *b = np_bag_new();
-
-	np_bag_text(b, "receive", "flow.role");
-	np_bag_int(b, 1230000, "flow.bytes_received");
-	np_bag_real(b, 1.251, "flow.seconds");
-	np_bag_int(b, 1250, "udp.sent");
-	np_bag_int(b, 1230, "udp.received");
-	np_bag_int(b, 1200, "udp.unique");
-	np_bag_int(b, 30, "udp.duplicated");
-	np_bag_int(b, 50, "udp.lost");
-	np_bag_real(b, 1.25, "udp.receive_span_s");
-	np_bag_real(b, 7.8e6, "udp.receive_span_bps");
-	return b;
+	return bag_of("flow.role='receive' flow.bytes_received=1230000 flow.seconds=1.251 "
+		      "udp.sent=1250 udp.received=1230 udp.unique=1200 udp.duplicated=30 "
+		      "udp.lost=50 udp.receive_span_s=1.25 udp.receive_span_bps=7.8e6");
 }
 
 static void
@@ -348,8 +338,7 @@ TEST(the_receiver_tells_of_its_datagrams)
 	t.out.near_bag = t.out.far_bag;
 	report(&t, 'm');
 	assert_account(&t.r);
-	np_bag_int(t.out.near_bag, -1, "udp.lost");
-	np_bag_real(t.out.near_bag, 1e300, "udp.unique");
+	put_bag(t.out.near_bag, "udp.lost=-1 udp.unique=1e300");
 	report(&t, 'm');
 	assert_false(np_record_known(&t.r, NP_M_LOST_DATAGRAMS));
 	assert_false(np_record_known(&t.r, NP_M_UNIQUE_DATAGRAMS));
@@ -370,18 +359,9 @@ assert_lines(const struct np_datagrams *d, const char *want)
 	"netperf: UDP_STREAM: 30 datagrams came twice: of 1250 sent, 50 are lost (sent less "      \
 	"received is 20)"
 
-static struct np_bag *
-transmitter(void)
-{
-	struct np_bag *b = np_bag_new();
-
-	np_bag_text(b, "transmit", "flow.role");
-	return b;
-}
-
 TEST(where_the_table_misleads_is_told)
 {
-	struct np_bag *near = transmitter(), *far = account();
+	struct np_bag *near = bag_of("flow.role='transmit'"), *far = account();
 	struct np_datagrams d = { .bench = "UDP_STREAM",
 				  .near = near,
 				  .far = far,
@@ -420,7 +400,7 @@ TEST(an_account_of_nonsense_is_not_told)
 	static const char *const names[] = { "udp.sent", "udp.received", "udp.duplicated",
 					     "udp.lost" };
 	static const double values[] = { -1, 1e300 };
-	FREED_BY(free_bag) struct np_bag *near = transmitter();
+	FREED_BY(free_bag) struct np_bag *near = bag_of("flow.role='transmit'");
 
 	for (size_t i = 0; i < LEN(names) * LEN(values); i++) {
 		FREED_BY(free_bag) struct np_bag *far = account();
@@ -450,12 +430,10 @@ TEST(pacing_is_told_as_it_was_asked_for)
 /* Of the samples of each end; an end without any has none. */
 TEST(the_largest_time_out_is_told)
 {
-	static const int64_t samples[] = { 204000, 408000, 201000 };
 	struct reported t;
 
 	two_seconds(&t, "TCP_STREAM");
-	t.out.near_bag = np_bag_new();
-	np_bag_ints(t.out.near_bag, samples, LEN(samples), "tcp.samples.rto_us");
+	t.out.near_bag = bag_of("tcp.samples.rto_us=[204000,408000,201000]");
 	report(&t, 'm');
 	assert_int_equal(np_record_get_int(&t.r, NP_M_LOCAL_TCP_RTO_MAX), 408000);
 	assert_false(np_record_known(&t.r, NP_M_REMOTE_TCP_RTO_MAX));
@@ -467,10 +445,8 @@ TEST(packets_out_of_order_are_counted_at_each_end)
 	struct reported t;
 
 	two_seconds(&t, "TCP_STREAM");
-	t.out.near_bag = np_bag_new();
-	t.out.far_bag = np_bag_new();
-	np_bag_int(t.out.near_bag, 0, "tcp.out_of_order");
-	np_bag_int(t.out.far_bag, 12, "tcp.out_of_order");
+	t.out.near_bag = bag_of("tcp.out_of_order=0");
+	t.out.far_bag = bag_of("tcp.out_of_order=12");
 	report(&t, 'm');
 	assert_int_equal(np_record_get_int(&t.r, NP_M_LOCAL_TCP_OUT_OF_ORDER), 0);
 	assert_int_equal(np_record_get_int(&t.r, NP_M_REMOTE_TCP_OUT_OF_ORDER), 12);

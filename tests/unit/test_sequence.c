@@ -4,6 +4,7 @@
  */
 #include "bench/sequence.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 
 #include "base/sanitized.h"
@@ -60,10 +61,10 @@ tell(const struct np_sequence *s, struct np_bag *into)
 static struct np_bag *
 told(struct np_sequence *s, int64_t sent)
 {
-	struct np_bag *far = np_bag_new(), *near = np_bag_new();
+	struct np_bag *far = bag_of("udp.sent=%" PRId64 " flow.seconds=%.17g", sent,
+				    (double)sent / 1e6),
+		      *near = np_bag_new();
 
-	np_bag_int(far, sent, "udp.sent");
-	np_bag_real(far, (double)sent / 1e6, "flow.seconds");
 	tell(s, near);
 	np_sequence_join(far, near, 0);
 	np_bag_free(far);
@@ -732,13 +733,10 @@ TEST(a_lossy_link_is_accounted_exactly)
 static struct np_bag *
 claim(const int64_t *lengths, size_t count)
 {
-	struct np_bag *far = np_bag_new(), *near = np_bag_new();
+	struct np_bag *far = bag_of("udp.sent=10"),
+		      *near = bag_of("udp.unique=3 udp.span=6 udp.loss_bursts=2 "
+				     "udp.loss_burst_longest=2");
 
-	np_bag_int(far, 10, "udp.sent");
-	np_bag_int(near, 3, "udp.unique");
-	np_bag_int(near, 6, "udp.span");
-	np_bag_int(near, 2, "udp.loss_bursts");
-	np_bag_int(near, 2, "udp.loss_burst_longest");
 	np_bag_ints(near, lengths, count, "udp.loss_burst_lengths");
 	np_sequence_join(far, near, 0);
 	np_bag_free(far);
