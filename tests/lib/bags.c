@@ -108,8 +108,7 @@ put_lists(struct np_bag *b, size_t least, const char *format, ...)
 	return b;
 }
 
-/* Of a sum of products; NAN if the text is none. */
-static double
+double
 computed(const char *text)
 {
 	double sum = 0;
@@ -118,8 +117,11 @@ computed(const char *text)
 		char *at;
 		double product = strtod(text, &at);
 
-		while (*at == '*') {
-			product *= strtod(at + 1, &at);
+		while (*at == '*' || *at == '/') {
+			bool divides = *at == '/';
+			double by = strtod(at + 1, &at);
+
+			product = divides ? product / by : product * by;
 		}
 		sum += product;
 		if (*at != '+' && *at != '-') {

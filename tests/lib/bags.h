@@ -26,6 +26,9 @@ void assert_number(const struct np_bag *b, const char *name, double want);
 /* Nothing of that name. */
 void assert_none(const struct np_bag *b, const char *name);
 
+/* A sum of products and quotients, "3*1460+7/2"; NAN if the text is none. */
+double computed(const char *text);
+
 /*
  * Values of names that begin with `prefix`: numbers, to 1e-12 of each, lists of integers, and of
  * what must not be there none: "a=1 b.c=2*30+0.5 list=[1,2] d=none". The rest is as for printf().

@@ -12,6 +12,7 @@
 #include "sys/meters.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
+#include "tests/lib/records.h"
 #include "tests/lib/root.h"
 
 enum { COUNT = 10, EACH_US = 100000 };
@@ -59,7 +60,7 @@ put_marks(struct np_bag *b, const struct told *t)
 }
 
 static struct np_bag *
-bag_of(const struct told *t, const char *boot)
+told_bag(const struct told *t, const char *boot)
 {
 	struct np_bag *b = np_bag_new();
 
@@ -94,9 +95,9 @@ judged_by_bags(const struct np_bag *near, const struct np_bag *far, bool far_cou
 static const struct np_clean *
 judged(const struct told *near, const struct told *far, bool one_machine)
 {
-	FREED_BY(free_bag) struct np_bag *a = bag_of(near, "here"), *b = NULL;
+	FREED_BY(free_bag) struct np_bag *a = told_bag(near, "here"), *b = NULL;
 
-	b = far != NULL ? bag_of(far, one_machine ? "here" : "there") : NULL;
+	b = far != NULL ? told_bag(far, one_machine ? "here" : "there") : NULL;
 	return judged_by_bags(a, b, true);
 }
 
@@ -256,7 +257,7 @@ TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
 	assert_near(c->reason_s[NP_R_SWITCHES], 0.1, 1e-9);
 	assert_near(c->clean_s, 0.8, 1e-9);
 	/* Here who took the processor may have been the far end. */
-	b = bag_of(&near, "here");
+	b = told_bag(&near, "here");
 	np_bag_int(b, 1, "disturbed.peer_here");
 	c = judged_by_bags(b, NULL, true);
 	assert_non_null(c->switches_why);
@@ -268,7 +269,7 @@ TEST(a_far_end_that_tells_nothing_is_no_reason_to_guess)
 TEST(nonsense_is_left_out)
 {
 	struct told near = quiet(), far = quiet();
-	FREED_BY(free_bag) struct np_bag *a = bag_of(&near, "here"), *b = NULL;
+	FREED_BY(free_bag) struct np_bag *a = told_bag(&near, "here"), *b = NULL;
 	const struct np_clean *c;
 
 	far.end_us[5] = far.end_us[4];
@@ -278,7 +279,7 @@ TEST(nonsense_is_left_out)
 	c = judged(&near, &far, true);
 	assert_near(c->seconds, 0.5, 1e-9);
 	assert_near(c->clean_s, 0.4, 1e-9);
-	b = bag_of(&far, "there");
+	b = told_bag(&far, "there");
 	np_bag_ints(b, far.work, COUNT - 1, "disturbed.work");
 	c = judged_by_bags(a, b, true);
 	assert_false(c->far_reported);
@@ -331,8 +332,8 @@ TEST(other_sessions_bytes_are_not_foreign)
 		near.marks[i] = far.marks[i] = 1 << NP_R_FOREIGN;
 	}
 	far.marks[3] |= 1 << NP_R_STEAL;
-	a = bag_of(&near, "here");
-	b = bag_of(&far, "there");
+	a = told_bag(&near, "here");
+	b = told_bag(&far, "there");
 	np_bag_int(a, 2, "flow.sessions");
 	c = judged_by_bags(a, b, false);
 	assert_non_null(c->foreign_why);
@@ -391,13 +392,9 @@ TEST(iterations_last_as_long_as_what_is_missing)
 	iterate(&r, 1, 0.5, 60);
 	assert_false(np_repeat_more(&r) || np_repeat_unclean(&r));
 	np_repeat_conclude(&r, false, &record);
-	assert_near(np_record_get_real(&record, NP_M_THROUGHPUT), (1000 + 120 + 60) / 15.0, 1e-9);
-	assert_near(np_record_get_real(&record, NP_M_ELAPSED_TIME), 15, 1e-9);
-	assert_near(np_record_get_real(&record, NP_M_CLEAN_SECONDS), 10, 1e-9);
-	assert_near(np_record_get_real(&record, NP_M_CLEAN_THROUGHPUT), (1200 + 210 + 60) / 10.0,
-		    1e-9);
-	assert_near(np_record_get_real(&record, NP_M_DISTURBED_SHARE), 1 / 3.0, 1e-9);
-	assert_string_equal(np_record_get_text(&record, NP_M_DISTURBED_REASONS), "steal:5.0");
+	assert_figures(&record, "THROUGHPUT=1180/15 ELAPSED_TIME=15 CLEAN_SECONDS=10 "
+				"CLEAN_THROUGHPUT=1470/10 DISTURBED_SHARE=1/3 "
+				"DISTURBED_REASONS=steal:5.0");
 }
 
 TEST(and_end_where_the_bound_is)

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "run/clean.h"
 #include "tests/lib/check.h"
+#include "tests/lib/records.h"
 
 /* One more iteration of that throughput, length and CPU utilisation, with one sample of `us`. */
 static void
@@ -40,11 +41,8 @@ TEST(without_confidence_a_test_runs_once)
 	assert_false(np_repeat_more(&r));
 	assert_false(np_repeat_missed(&r));
 	np_repeat_conclude(&r, false, &record);
-	assert_int_equal(np_record_get_int(&record, NP_M_CONFIDENCE_ITERATION), 1);
-	assert_int_equal(np_record_get_int(&record, NP_M_CONFIDENCE_LEVEL), 0);
-	assert_true(np_record_get_real(&record, NP_M_CONFIDENCE_INTERVAL) == -1);
-	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) == -1);
-	assert_int_equal(np_record_get_int(&record, NP_M_MIN_LATENCY), -1);
+	assert_figures(&record, "CONFIDENCE_ITERATION=1 CONFIDENCE_LEVEL=0 CONFIDENCE_INTERVAL=-1 "
+				"THROUGHPUT_CONFID=-1 MIN_LATENCY=-1");
 }
 
 TEST(it_goes_on_until_the_result_is_sure)
@@ -101,15 +99,12 @@ TEST(the_conclusion_is_over_all_iterations)
 	iterate(&r, 90, 20, 10);
 	iterate(&r, 110, 30, 1000);
 	np_repeat_conclude(&r, true, &record);
-	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT) == 100);
-	assert_true(np_record_get_real(&record, NP_M_LOCAL_CPU_UTIL) == 25);
-	assert_int_equal(np_record_get_int(&record, NP_M_MIN_LATENCY), 10);
-	assert_int_equal(np_record_get_int(&record, NP_M_MAX_LATENCY), 1000);
-	assert_int_equal(np_record_get_int(&record, NP_M_CONFIDENCE_ITERATION), 2);
+	assert_figures(&record, "THROUGHPUT=100 LOCAL_CPU_UTIL=25 MIN_LATENCY=10 MAX_LATENCY=1000 "
+				"CONFIDENCE_ITERATION=2");
 	/* 2 x 12.706 x sqrt(100 / 1) / 100, in percent. */
 	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) > 254.11);
 	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT_CONFID) < 254.13);
-	assert_true(np_record_get_real(&record, NP_M_REMOTE_CPU_CONFID) == 0);
+	assert_figures(&record, "REMOTE_CPU_CONFID=0");
 }
 
 TEST(a_cut_iteration_counts_by_its_time)
@@ -124,9 +119,7 @@ TEST(a_cut_iteration_counts_by_its_time)
 	iterate_for(&r, 35, 0.5, -1, 10);
 	r.cut = true;
 	np_repeat_conclude(&r, false, &record);
-	assert_true(np_record_get_real(&record, NP_M_THROUGHPUT) == 75);
-	assert_true(np_record_get_real(&record, NP_M_LOCAL_CPU_UTIL) == 50);
-	assert_true(np_record_get_real(&record, NP_M_ELAPSED_TIME) == 1.5);
+	assert_figures(&record, "THROUGHPUT=75 LOCAL_CPU_UTIL=50 ELAPSED_TIME=1.5");
 }
 
 TEST(an_unknown_figure_is_not_part_of_its_mean)
@@ -140,10 +133,9 @@ TEST(an_unknown_figure_is_not_part_of_its_mean)
 		iterate(&r, 90, 20, 10);
 		iterate(&r, 110, -1, 10);
 		np_repeat_conclude(&r, false, &record);
-		assert_true(np_record_get_real(&record, NP_M_THROUGHPUT) == 100);
-		assert_true(np_record_get_real(&record, NP_M_LOCAL_CPU_UTIL) == 20);
-		assert_true(np_record_get_real(&record, NP_M_LOCAL_CPU_CONFID) == 0);
-		assert_true(np_record_get_real(&record, NP_M_REMOTE_CPU_UTIL) == -1);
+		assert_figures(
+		    &record,
+		    "THROUGHPUT=100 LOCAL_CPU_UTIL=20 LOCAL_CPU_CONFID=0 REMOTE_CPU_UTIL=-1");
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "out/format.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
+#include "tests/lib/records.h"
 
 /* A test, what came of it, and its figures. */
 struct reported {
@@ -44,13 +45,12 @@ report(struct reported *t, char unit)
 	np_report(&t->out, np_unit(unit), &t->r);
 }
 
+/* In that unit the figures are these. */
 static void
-assert_real(const struct np_record *r, enum np_metric_id id, double want)
+assert_reports(struct reported *t, char unit, const char *words)
 {
-	double got = np_record_get_real(r, id);
-
-	fail_if(got < want - 1e-6 || got > want + 1e-6, "%s is %f, not %f", np_metrics[id].name,
-		got, want);
+	report(t, unit);
+	assert_figures(&t->r, words);
 }
 
 /* Datagrams get lost: bytes by call of the far end are of those that arrived. */
@@ -63,12 +63,9 @@ TEST(bytes_by_call_are_each_ends_own)
 	t.out.tally.end.count.sends = 100;
 	t.out.far.end.count.received = 60000;
 	t.out.far.end.count.receives = 60;
-	report(&t, 'm');
-	assert_real(&t.r, NP_M_LOCAL_BYTES_PER_SEND, 1000);
-	assert_real(&t.r, NP_M_REMOTE_BYTES_PER_RECV, 1000);
-	assert_real(&t.r, NP_M_LOCAL_SEND_THROUGHPUT, 0.4);
-	assert_real(&t.r, NP_M_REMOTE_RECV_THROUGHPUT, 0.24);
-	assert_real(&t.r, NP_M_THROUGHPUT, 0.24);
+	assert_reports(&t, 'm',
+		       "LOCAL_BYTES_PER_SEND=1000 REMOTE_BYTES_PER_RECV=1000 "
+		       "LOCAL_SEND_THROUGHPUT=0.4 REMOTE_RECV_THROUGHPUT=0.24 THROUGHPUT=0.24");
 }
 
 /* Of a test that was interrupted there may be none, and what was received is not what was sent. */
@@ -79,17 +76,13 @@ TEST(what_a_far_end_did_only_its_results_tell)
 	two_seconds(&t, "TCP_STREAM");
 	t.out.tally.end.count.sent = 60000;
 	t.out.far.reported = false;
-	report(&t, 'm');
-	assert_false(np_record_known(&t.r, NP_M_REMOTE_RECV_THROUGHPUT));
-	assert_real(&t.r, NP_M_THROUGHPUT, 0.24);
+	assert_reports(&t, 'm', "REMOTE_RECV_THROUGHPUT=none THROUGHPUT=0.24");
 
 	two_seconds(&t, "UDP_STREAM");
 	t.p.role = NP_FOLLOW;
 	t.out.tally.end.count.received = 60000;
 	t.out.far.reported = false;
-	report(&t, 'm');
-	assert_false(np_record_known(&t.r, NP_M_REMOTE_SEND_THROUGHPUT));
-	assert_real(&t.r, NP_M_THROUGHPUT, 0.24);
+	assert_reports(&t, 'm', "REMOTE_SEND_THROUGHPUT=none THROUGHPUT=0.24");
 }
 
 /* Each by its own window, of which the longer one is the test's. */
@@ -102,13 +95,9 @@ TEST(each_half_has_its_own_seconds)
 	t.out.tally.followed_ns = NP_SEC;
 	t.out.tally.end.count.sent = t.out.far.end.count.received = 1000000;
 	t.out.tally.end.count.received = t.out.far.end.count.sent = 500000;
-	report(&t, 'm');
-	assert_real(&t.r, NP_M_LOCAL_SEND_THROUGHPUT, 4);
-	assert_real(&t.r, NP_M_LOCAL_RECV_THROUGHPUT, 4);
-	assert_real(&t.r, NP_M_REMOTE_SEND_THROUGHPUT, 4);
-	assert_real(&t.r, NP_M_REMOTE_RECV_THROUGHPUT, 4);
-	assert_real(&t.r, NP_M_THROUGHPUT, 8);
-	assert_real(&t.r, NP_M_ELAPSED_TIME, 2);
+	assert_reports(&t, 'm',
+		       "LOCAL_SEND_THROUGHPUT=4 LOCAL_RECV_THROUGHPUT=4 REMOTE_SEND_THROUGHPUT=4 "
+		       "REMOTE_RECV_THROUGHPUT=4 THROUGHPUT=8 ELAPSED_TIME=2");
 
 	/* Interrupted: the half that received ended last, and has no report. */
 	t.p.near.call.offered = 1000000;
@@ -117,9 +106,7 @@ TEST(each_half_has_its_own_seconds)
 	t.out.tally.followed_ns = 2 * NP_SEC;
 	t.out.far.reported = false;
 	t.out.far.end.count.received = 250000;
-	report(&t, 'm');
-	assert_real(&t.r, NP_M_SENT_RATE, 1000);
-	assert_real(&t.r, NP_M_THROUGHPUT, 2 + 2);
+	assert_reports(&t, 'm', "SENT_RATE=1000 THROUGHPUT=2+2");
 }
 
 /* The readings lie further apart than the test is long: a busy machine is one to 100 %. */
@@ -130,10 +117,10 @@ TEST(cpu_figures_are_of_the_time_between_readings)
 	two_seconds(&t, "TCP_RR");
 	t.out.tally.end.count.transactions = 1000;
 	t.out.tally.end.closing.cpu.util = t.out.tally.end.closing.cpu.peak = 100;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_LOCAL_CPU_UTIL, 100);
-	assert_real(&t.r, NP_M_LOCAL_CPU_PEAK_UTIL, 100);
-	assert_real(&t.r, NP_M_LOCAL_SD, 2.0 * 4 * 1e6 / 1000); /* us of all processors */
+	assert_reports(
+	    &t, 'x',
+	    "LOCAL_CPU_UTIL=100 LOCAL_CPU_PEAK_UTIL=100 LOCAL_SD=2.0*4*1e6/1000"); /* us of all
+										      processors */
 }
 
 /* A rate in bits is one of bits: connections carry none, except in the older tests. */
@@ -144,20 +131,13 @@ TEST(connections_count_where_they_are_the_unit)
 
 	two_seconds(&t, "TCP_CC");
 	t.out.tally.end.count.transactions = 500;
-	report(&t, 'm');
-	assert_real(&t.r, NP_M_THROUGHPUT, 250);
-	assert_real(&t.r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
+	assert_reports(&t, 'm', "THROUGHPUT=250 LOCAL_SD=50*1e4*4/250");
 	omni = *t.p.bench;
 	omni.code = NP_OMNI;
 	omni.flags = 0;
 	t.p.bench = &omni;
-	report(&t, 'm');
-	assert_real(&t.r, NP_M_THROUGHPUT, 0);
-	assert_real(&t.r, NP_M_TRANSACTION_RATE, 250);
-	assert_real(&t.r, NP_M_LOCAL_SD, -1);
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_THROUGHPUT, 250);
-	assert_real(&t.r, NP_M_LOCAL_SD, 50 * 1e4 * 4 / 250);
+	assert_reports(&t, 'm', "THROUGHPUT=0 TRANSACTION_RATE=250 LOCAL_SD=-1");
+	assert_reports(&t, 'x', "THROUGHPUT=250 LOCAL_SD=50*1e4*4/250");
 }
 
 /* Requests in flight share the time, of which waits for an interval's end are no part. */
@@ -170,22 +150,17 @@ TEST(latency_knows_of_bursts_and_pacing)
 	t.p.burst = 3;
 	t.out.tally.end.count.transactions = 1000;
 	t.out.tally.paced_ns = NP_SEC;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_TRANSACTION_RATE, 500);
-	assert_real(&t.r, NP_M_RT_LATENCY, 4000);
+	assert_reports(&t, 'x', "TRANSACTION_RATE=500 RT_LATENCY=4000");
 	/* Each wait is also part of the times of requests in flight: only these are right. */
 	t.out.tally.hist = np_hist_new();
 	np_hist_record(t.out.tally.hist, 8 * NP_MSEC);
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_RT_LATENCY, 8000);
+	assert_reports(&t, 'x', "RT_LATENCY=8000");
 	t.p.burst = 0;
 	t.out.tally.flows = 2;
 	t.out.tally.workers = 1;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_RT_LATENCY, 8000);
+	assert_reports(&t, 'x', "RT_LATENCY=8000");
 	t.out.tally.workers = 2;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_RT_LATENCY, 2000);
+	assert_reports(&t, 'x', "RT_LATENCY=2000");
 	free(t.out.tally.hist);
 }
 
@@ -198,16 +173,11 @@ TEST(latency_knows_of_flows)
 	t.p.flows = 20;
 	t.out.tally.flows = 10; /* the daemon has granted no more */
 	t.out.tally.end.count.transactions = 1000;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_TRANSACTION_RATE, 500);
-	assert_real(&t.r, NP_M_RT_LATENCY, 20000);
-	assert_int_equal(np_record_get_int(&t.r, NP_M_FLOWS), 10);
+	assert_reports(&t, 'x', "TRANSACTION_RATE=500 RT_LATENCY=20000 FLOWS=10");
 	assert_string_equal(np_record_get_text(&t.r, NP_M_REMOTE_ENGINE), "");
 	t.p.burst = 1;
 	snprintf(t.out.far.engine, sizeof(t.out.far.engine), "epoll");
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_RT_LATENCY, 40000);
-	assert_string_equal(np_record_get_text(&t.r, NP_M_REMOTE_ENGINE), "epoll");
+	assert_reports(&t, 'x', "RT_LATENCY=40000 REMOTE_ENGINE=epoll");
 }
 
 /* In flight are no more than a count asks for, and of a ramp as many as had come about. */
@@ -219,48 +189,33 @@ TEST(latency_knows_of_flows_that_are_not_there)
 	two_seconds(&t, "TCP_RR");
 	t.p.flows = t.out.tally.flows = 8;
 	t.out.tally.end.count.transactions = 2;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_RT_LATENCY, 8e6); /* of all that wait for an answer */
+	assert_reports(&t, 'x', "RT_LATENCY=8e6"); /* of all that wait for an answer */
 	t.p.length = -2;
 	t.out.tally.flow = flow;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_RT_LATENCY, 2e6);
+	assert_reports(&t, 'x', "RT_LATENCY=2e6");
 	flow[0].transactions = 4; /* the second flow was done after a quarter of the time */
 	t.out.tally.end.count.transactions = 5;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_RT_LATENCY, 5e5);
+	assert_reports(&t, 'x', "RT_LATENCY=5e5");
 	t.p.ramp = 4;
 	t.out.tally.end.count.transactions = 1000;
 	t.out.tally.hist = np_hist_new();
 	np_hist_record(t.out.tally.hist, 8 * NP_MSEC);
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_RT_LATENCY, 8000);
+	assert_reports(&t, 'x', "RT_LATENCY=8000");
 	free(t.out.tally.hist);
 }
 
 /* netperf's values for a far end that is no daemon. */
 TEST(a_service_tells_nothing)
 {
-	static const struct {
-		enum np_metric_id id;
-		int want;
-	} rows[] = {
-		{ NP_M_LOCAL_SEND_SIZE, -1 },  { NP_M_REMOTE_TRANSPORT_RETRANS, -2 },
-		{ NP_M_REMOTE_SEND_WIDTH, 0 }, { NP_M_REMOTE_RECV_WIDTH, 0 },
-		{ NP_M_RSS_SIZE_REQ, -1 },     { NP_M_REMOTE_CPU_PEAK_ID, -1 },
-		{ NP_M_REMOTE_NODELAY, -1 },   { NP_M_REMOTE_RECV_CALLS, 0 },
-	};
 	struct reported t;
 
 	two_seconds(&t, "TCP_MAERTS");
 	np_far_init(&t.out.far);
 	t.p.no_control = true;
-	report(&t, 'm');
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		fail_if(np_record_get_int(&t.r, rows[i].id) != rows[i].want, "%s is %lld",
-			np_metrics[rows[i].id].name,
-			(long long)np_record_get_int(&t.r, rows[i].id));
-	}
+	assert_reports(&t, 'm',
+		       "LOCAL_SEND_SIZE=-1 REMOTE_TRANSPORT_RETRANS=-2 REMOTE_SEND_WIDTH=0 "
+		       "REMOTE_RECV_WIDTH=0 RSS_SIZE_REQ=-1 REMOTE_CPU_PEAK_ID=-1 "
+		       "REMOTE_NODELAY=-1 REMOTE_RECV_CALLS=0");
 }
 
 /* Jain's index of 1, 1 and 4: 6 * 6 / (3 * 18). */
@@ -273,16 +228,11 @@ TEST(flows_are_compared)
 
 	two_seconds(&t, "TCP_RR");
 	t.out.tally.end.count.transactions = 600;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_MIN_FLOW_THROUGHPUT, 300);
-	assert_real(&t.r, NP_M_MAX_FLOW_THROUGHPUT, 300);
-	assert_real(&t.r, NP_M_JAIN_INDEX, 1);
+	assert_reports(&t, 'x', "MIN_FLOW_THROUGHPUT=300 MAX_FLOW_THROUGHPUT=300 JAIN_INDEX=1");
 	t.out.tally.flow = flow;
 	t.out.tally.flows = 3;
-	report(&t, 'x');
-	assert_real(&t.r, NP_M_MIN_FLOW_THROUGHPUT, 50);
-	assert_real(&t.r, NP_M_MAX_FLOW_THROUGHPUT, 200);
-	assert_real(&t.r, NP_M_JAIN_INDEX, 36.0 / 54);
+	assert_reports(&t, 'x',
+		       "MIN_FLOW_THROUGHPUT=50 MAX_FLOW_THROUGHPUT=200 JAIN_INDEX=36.0/54");
 }
 
 /* ---- Numbered datagrams ---- */
@@ -296,52 +246,30 @@ account(void)
 		      "udp.lost=50 udp.receive_span_s=1.25 udp.receive_span_bps=7.8e6");
 }
 
-static void
-assert_account(const struct np_record *r)
-{
-	assert_int_equal(np_record_get_int(r, NP_M_UNIQUE_DATAGRAMS), 1200);
-	assert_int_equal(np_record_get_int(r, NP_M_DUPLICATE_DATAGRAMS), 30);
-	assert_int_equal(np_record_get_int(r, NP_M_LOST_DATAGRAMS), 50);
-	assert_real(r, NP_M_RECEIVER_SPAN, 1.25);
-	assert_real(r, NP_M_RECEIVER_SPAN_THROUGHPUT, 7.8);
-}
-
-static void
-assert_no_account(const struct np_record *r)
-{
-	static const enum np_metric_id ids[] = { NP_M_UNIQUE_DATAGRAMS, NP_M_DUPLICATE_DATAGRAMS,
-						 NP_M_LOST_DATAGRAMS, NP_M_RECEIVER_SPAN,
-						 NP_M_RECEIVER_SPAN_THROUGHPUT };
-
-	for (size_t i = 0; i < LEN(ids); i++) {
-		assert_false(np_record_known(r, ids[i]));
-	}
-}
+#define ACCOUNT                                                                                    \
+	"UNIQUE_DATAGRAMS=1200 DUPLICATE_DATAGRAMS=30 LOST_DATAGRAMS=50 RECEIVER_SPAN=1.25 "       \
+	"RECEIVER_SPAN_THROUGHPUT=7.8"
+#define NO_ACCOUNT                                                                                 \
+	"UNIQUE_DATAGRAMS=none DUPLICATE_DATAGRAMS=none LOST_DATAGRAMS=none RECEIVER_SPAN=none "   \
+	"RECEIVER_SPAN_THROUGHPUT=none"
 
 TEST(the_receiver_tells_of_its_datagrams)
 {
 	struct reported t;
 
 	two_seconds(&t, "UDP_STREAM");
-	report(&t, 'm');
-	assert_no_account(&t.r);
+	assert_reports(&t, 'm', NO_ACCOUNT);
 	t.out.far_bag = account();
-	report(&t, 'm');
-	assert_account(&t.r);
+	assert_reports(&t, 'm', ACCOUNT);
 	t.out.sessions = 2; /* the account of one of them is not that of all */
-	report(&t, 'm');
-	assert_no_account(&t.r);
+	assert_reports(&t, 'm', NO_ACCOUNT);
 	t.out.sessions = 1;
 	t.p.role = NP_FOLLOW;
-	report(&t, 'm');
-	assert_no_account(&t.r);
+	assert_reports(&t, 'm', NO_ACCOUNT);
 	t.out.near_bag = t.out.far_bag;
-	report(&t, 'm');
-	assert_account(&t.r);
+	assert_reports(&t, 'm', ACCOUNT);
 	put_bag(t.out.near_bag, "udp.lost=-1 udp.unique=1e300");
-	report(&t, 'm');
-	assert_false(np_record_known(&t.r, NP_M_LOST_DATAGRAMS));
-	assert_false(np_record_known(&t.r, NP_M_UNIQUE_DATAGRAMS));
+	assert_reports(&t, 'm', "LOST_DATAGRAMS=none UNIQUE_DATAGRAMS=none");
 	np_bag_free(t.out.near_bag);
 }
 
@@ -422,9 +350,7 @@ TEST(pacing_is_told_as_it_was_asked_for)
 	two_seconds(&t, "TCP_STREAM");
 	t.p.near.call.interval_burst = UINT32_MAX;
 	t.p.far.call.interval_us = 3600000000;
-	report(&t, 'm');
-	assert_true(np_record_get_int(&t.r, NP_M_LOCAL_INTERVAL_BURST) == UINT32_MAX);
-	assert_true(np_record_get_int(&t.r, NP_M_REMOTE_INTERVAL_USECS) == 3600000000);
+	assert_reports(&t, 'm', "LOCAL_INTERVAL_BURST=4294967295 REMOTE_INTERVAL_USECS=3600000000");
 }
 
 /* Of the samples of each end; an end without any has none. */
@@ -434,9 +360,7 @@ TEST(the_largest_time_out_is_told)
 
 	two_seconds(&t, "TCP_STREAM");
 	t.out.near_bag = bag_of("tcp.samples.rto_us=[204000,408000,201000]");
-	report(&t, 'm');
-	assert_int_equal(np_record_get_int(&t.r, NP_M_LOCAL_TCP_RTO_MAX), 408000);
-	assert_false(np_record_known(&t.r, NP_M_REMOTE_TCP_RTO_MAX));
+	assert_reports(&t, 'm', "LOCAL_TCP_RTO_MAX=408000 REMOTE_TCP_RTO_MAX=none");
 	np_bag_free(t.out.near_bag);
 }
 
@@ -447,9 +371,7 @@ TEST(packets_out_of_order_are_counted_at_each_end)
 	two_seconds(&t, "TCP_STREAM");
 	t.out.near_bag = bag_of("tcp.out_of_order=0");
 	t.out.far_bag = bag_of("tcp.out_of_order=12");
-	report(&t, 'm');
-	assert_int_equal(np_record_get_int(&t.r, NP_M_LOCAL_TCP_OUT_OF_ORDER), 0);
-	assert_int_equal(np_record_get_int(&t.r, NP_M_REMOTE_TCP_OUT_OF_ORDER), 12);
+	assert_reports(&t, 'm', "LOCAL_TCP_OUT_OF_ORDER=0 REMOTE_TCP_OUT_OF_ORDER=12");
 	np_bag_free(t.out.near_bag);
 	np_bag_free(t.out.far_bag);
 }
