@@ -124,6 +124,15 @@ server_params(struct np_plan *p, const struct np_plan *client)
 	p->far = client->near;
 }
 
+void
+daemon_params(struct np_plan *p, const struct np_bench *bench, int64_t length)
+{
+	struct np_plan client;
+
+	client_params(&client, bench, AF_INET, length);
+	server_params(p, &client);
+}
+
 struct np_addr
 peer_of(const struct np_plan *p)
 {
@@ -171,6 +180,7 @@ end_open(struct end *e)
 	e->chan.fd = e->control[0];
 	e->drive = (struct np_drive){ .run = &e->run,
 				      .control = &e->chan,
+				      .length_ns = e->length_ns,
 				      .establish_ns = LONG_MS * NP_MSEC };
 }
 
@@ -218,10 +228,32 @@ end_join(struct end *e)
 }
 
 void
+end_begin(struct end *client, const struct np_addr *at)
+{
+	end_open(client);
+	end_aim(client, at);
+	end_start(client);
+}
+
+void
+end_run(struct end *client, const struct np_addr *at)
+{
+	end_begin(client, at);
+	end_join(client);
+}
+
+void
 end_hang_up(struct end *e)
 {
 	close(e->control[1]);
 	e->control[1] = -1;
+}
+
+void
+end_stop(struct end *e)
+{
+	end_hang_up(e);
+	end_join(e);
 }
 
 void

@@ -25,6 +25,7 @@ struct end {
 	unsigned long allocated;          /* by the loop */
 	int (*loop)(struct np_worker *w); /* what setup chose */
 	sem_t looping;                    /* posted when the loop begins */
+	uint64_t length_ns;               /* of end_open()'s drive; 0: no limit */
 	int control[2];                   /* of end_hang_up(); -1 */
 	struct np_chan chan;              /* this end of it */
 	pthread_t thread;
@@ -40,8 +41,9 @@ const struct np_eth *lo_link(bool server); /* NULL: not permitted */
 /* A client's parameters for that bench, as np_cli_settle() leaves them, in short messages. */
 void client_params(struct np_plan *p, const struct np_bench *bench, int family, int64_t length);
 
-/* The daemon's parameters that go with a client's. */
+/* The daemon's parameters that go with a client's; and with those of client_params() over IPv4. */
 void server_params(struct np_plan *p, const struct np_plan *client);
+void daemon_params(struct np_plan *p, const struct np_bench *bench, int64_t length);
 
 /* Where a client's data goes to, as far as it is known before the daemon has named a port. */
 struct np_addr peer_of(const struct np_plan *p);
@@ -62,8 +64,14 @@ void end_aim(struct end *client, const struct np_addr *at);
 void end_start(struct end *e);
 void end_join(struct end *e);
 
-/* What ends a flow from outside: its control connection closes. */
+/* Open, aim and start a client; and wait for its end. */
+void end_begin(struct end *client, const struct np_addr *at);
+void end_run(struct end *client, const struct np_addr *at);
+
+/* What ends a flow from outside: its control connection closes. end_stop() also waits for its end.
+ */
 void end_hang_up(struct end *e);
+void end_stop(struct end *e);
 
 /* Release all. */
 void end_free(struct end *e);

@@ -159,10 +159,7 @@ TEST(a_pause_is_no_lost_response)
 	e.plan.near.call.interval_burst = 1;
 	e.plan.near.call.interval_us = 2500000;
 	e.plan.timeout_ms = 2000;
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
-	end_join(&e);
+	end_run(&e, &at);
 	pthread_join(thread, NULL);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(np_get(&e.run.worker->count->lost), 0);
@@ -183,9 +180,7 @@ TEST(what_is_sent_is_dirty)
 	e.plan.near.call.send_size = 16;
 	e.plan.near.call.dirty = 4;
 	e.plan.near.call.clean = 8;
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
+	end_begin(&e, &at);
 	fd = accepted_from(listener);
 	assert_true(get_bytes(fd, got, sizeof(got)));
 	close(fd);
@@ -274,9 +269,7 @@ send_to_nobody(bool by_write)
 	broken_pipes = 0;
 	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 0);
 	e.plan.use_write = by_write;
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
+	end_begin(&e, &at);
 	fd = accepted_from(listener);
 	shutdown(fd, SHUT_RD);
 	end_hang_up(&e);

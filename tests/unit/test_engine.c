@@ -342,13 +342,10 @@ run_twice(const struct np_engine *engine, uint32_t in_flight, bool ids)
 	e.plan.near.place.engine = engine;
 	e.plan.burst = in_flight - 1;
 	e.plan.ids = ids;
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
+	end_begin(&e, &at);
 	assert_int_equal(sem_wait(&e.looping), 0);
 	pthread_join(far, NULL);
-	end_hang_up(&e);
-	end_join(&e);
+	end_stop(&e);
 	count = e.run.worker->count;
 	assert_int_equal(np_get(&count->transactions), 100);
 	assert_int_equal(np_get(&count->lost), 0);
@@ -505,17 +502,14 @@ wait_for_nobody(const struct np_engine *engine, uint32_t in_flight)
 	e.plan.near.place.engine = engine;
 	e.plan.burst = in_flight;
 	e.plan.timeout_ms = 10;
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
+	end_begin(&e, &at);
 	assert_int_equal(sem_wait(&e.looping), 0);
 	for (uint64_t until = np_deadline(LONG_MS * NP_MSEC);
 	     np_get(&e.run.worker->count->lost) < 3 && np_now() < until;) {
 		usleep(1000);
 	}
 	assert_true(np_get(&e.run.worker->count->lost) >= 3);
-	end_hang_up(&e);
-	end_join(&e);
+	end_stop(&e);
 	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
 	assert_int_equal(np_get(&e.run.worker->count->transactions), 0);
 }
@@ -684,13 +678,11 @@ static void
 take_marks(const char *bench)
 {
 	FREED_BY(end_free) struct end e = { .rc = -1 };
-	struct np_plan client;
 	struct np_worker *w;
 	char *buf;
 
-	client_params(&client, np_bench_find(bench), AF_INET, 1);
-	client.flows = 3;
-	server_params(&e.plan, &client);
+	daemon_params(&e.plan, np_bench_find(bench), 1);
+	e.plan.flows = 3;
 	end_open(&e);
 	w = e.run.worker;
 	assert_int_equal(w->conns, 3);
@@ -775,15 +767,13 @@ TEST(nothing_is_sent_before_all_flows_have_asked)
 {
 	struct np_bench back = *np_bench_find("UDP_STREAM");
 	FREED_BY(end_free) struct end e = { .rc = -1 };
-	struct np_plan client;
 	uint8_t token[NP_ECHO_SIZE];
 	struct pollfd first;
 	int fd[2];
 
 	back.near_role = NP_FOLLOW;
-	client_params(&client, &back, AF_INET, 1);
-	client.flows = 2;
-	server_params(&e.plan, &client);
+	daemon_params(&e.plan, &back, 1);
+	e.plan.flows = 2;
 	end_open(&e);
 	e.run.end.token = 4711;
 	np_spare_put(token, NP_ECHO_NAMED, 4711);
@@ -802,8 +792,7 @@ TEST(nothing_is_sent_before_all_flows_have_asked)
 	assert_int_equal(poll(&first, 1, 50), 0);
 	assert_int_equal(send(fd[1], token, sizeof(token), 0), sizeof(token));
 	assert_true(wait_readable(fd[0]) && wait_readable(fd[1]));
-	end_hang_up(&e);
-	end_join(&e);
+	end_stop(&e);
 	close(fd[0]);
 	close(fd[1]);
 }
@@ -946,9 +935,7 @@ TEST(a_series_without_a_far_end)
 		client_params(&e.plan, np_bench_find("TCP_CRR"), AF_INET, 0);
 		take_flows(&e.plan);
 		e.plan.retry_connect = retry == 1;
-		end_open(&e);
-		end_aim(&e, &at);
-		end_start(&e);
+		end_begin(&e, &at);
 		if (retry == 1) {
 			assert_int_equal(sem_wait(&e.looping), 0);
 			usleep(20000);

@@ -421,14 +421,13 @@ TEST(no_test_takes_more_than_was_reckoned)
 		}
 		for (size_t k = 0; k < 4 * LEN(sizes); k++) {
 			struct np_stop stop = { 0 };
-			struct np_plan client, p;
+			struct np_plan p;
 			struct np_terms terms;
 			FREED_BY(np_run_free) struct np_run run;
 			struct np_err err;
 			uint64_t reckoned, taken;
 
-			client_params(&client, b, AF_INET, 1);
-			server_params(&p, &client);
+			daemon_params(&p, b, 1);
 			terms = terms_for(&p);
 			p.near.call.send_size = p.near.call.recv_size = sizes[k % LEN(sizes)];
 			p.near.call.send_width = p.near.call.recv_width = k % 3 * 5;
@@ -469,13 +468,12 @@ TEST(no_datagram_is_cut_unless_asked_for)
 
 	for (size_t i = 0; i < LEN(calls); i++) {
 		struct np_stop stop = { 0 };
-		struct np_plan client, p;
+		struct np_plan p;
 		struct np_terms terms;
 		FREED_BY(np_run_free) struct np_run run;
 		struct np_err err;
 
-		client_params(&client, np_bench_find("UDP_STREAM"), AF_INET, 1);
-		server_params(&p, &client);
+		daemon_params(&p, np_bench_find("UDP_STREAM"), 1);
 		terms = terms_for(&p);
 		p.near.sock.rcvbuf = 10000;
 		p.near.call.recv_size = calls[i].asked;

@@ -247,13 +247,11 @@ TEST(frames_are_numbered_where_datagrams_are)
 TEST(a_borrowed_socket_survives_its_flow)
 {
 	struct end e = { .rc = -1 };
-	struct np_plan client;
 	int fd;
 
 	needs_frames();
 	fd = lo_link(true)->fd;
-	client_params(&client, np_bench_find("DLCL_STREAM"), AF_INET, 1);
-	server_params(&e.plan, &client);
+	daemon_params(&e.plan, np_bench_find("DLCL_STREAM"), 1);
 	end_open(&e);
 	assert_int_equal(e.run.conn->fd, fd);
 	np_run_close(&e.run);

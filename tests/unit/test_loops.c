@@ -89,8 +89,7 @@ TEST(a_window_that_opens_first_does_not_wait_at_the_gate)
 	assert_int_equal(np_gate_missing(gate), 1);
 	np_gate_fail(gate);
 	end_join(&e.client);
-	end_hang_up(&e.server);
-	end_join(&e.server);
+	end_stop(&e.server);
 	np_gate_free(gate);
 	assert_true(is_over);
 	assert_in_range(np_get(&e.client.run.worker->count->received), 1000000, UINT64_MAX);
@@ -230,11 +229,8 @@ TEST(a_refused_datagram_is_a_lost_one)
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
 	e.plan.near.sock.connected = true;
 	e.plan.timeout_ms = 20;
-	end_open(&e);
-	end_aim(&e, &at);
-	e.drive.length_ns = 300 * NP_MSEC; /* a busy machine may begin late */
-	end_start(&e);
-	end_join(&e);
+	e.length_ns = 300 * NP_MSEC; /* a busy machine may begin late */
+	end_run(&e, &at);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
 	assert_int_equal(np_get(&e.run.worker->count->transactions), 0);
@@ -250,11 +246,8 @@ TEST(an_outage_at_the_end_counts)
 
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
 	e.plan.timeout_ms = 20;
-	end_open(&e);
-	end_aim(&e, &at);
-	e.drive.length_ns = 500 * NP_MSEC;
-	end_start(&e);
-	end_join(&e);
+	e.length_ns = 500 * NP_MSEC;
+	end_run(&e, &at);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(e.drive.cause, NP_BY_CLOCK);
 	assert_true(np_get(&e.run.worker->count->lost) > 0);
@@ -285,11 +278,8 @@ TEST(a_request_under_way_at_the_end_was_sent)
 
 		assert_int_equal(pthread_create(&thread, NULL, take_and_wait, &listener), 0);
 		client_params(&e.plan, np_bench_find(benches[i]), AF_INET, 1);
-		end_open(&e);
-		end_aim(&e, &at);
-		e.drive.length_ns = 300 * NP_MSEC;
-		end_start(&e);
-		end_join(&e);
+		e.length_ns = 300 * NP_MSEC;
+		end_run(&e, &at);
 		assert_int_equal(e.drive.cause, NP_BY_CLOCK);
 		assert_int_equal(np_get(&e.run.worker->count->transactions), 0);
 		assert_int_equal(np_get(&e.run.worker->count->sends), 1);
@@ -322,10 +312,7 @@ assert_closed_early(const char *name, enum np_errc code)
 
 	assert_int_equal(pthread_create(&thread, NULL, take_and_close, &listener), 0);
 	client_params(&e.plan, np_bench_find(name), AF_INET, 0);
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
-	end_join(&e);
+	end_run(&e, &at);
 	pthread_join(thread, NULL);
 	assert_int_equal(e.drive.cause, NP_BY_LOOP);
 	assert_int_equal(e.run.err.code, code);
@@ -416,13 +403,11 @@ fetch_three(struct np_worker *w, struct np_conn *c, int flags)
 
 TEST(a_mark_drops_no_answer)
 {
-	struct np_plan client;
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_worker *w;
 	struct np_batch *b;
 
-	client_params(&client, np_bench_find("UDP_RR"), AF_INET, 1);
-	server_params(&e.plan, &client);
+	daemon_params(&e.plan, np_bench_find("UDP_RR"), 1);
 	e.plan.near.place.engine = &np_engine_batch;
 	end_open(&e);
 	w = e.run.worker;
@@ -448,15 +433,13 @@ __wrap_nanosleep(const struct timespec *length, struct timespec *left)
 
 TEST(a_reader_waits_for_more_only_if_it_emptied_its_socket)
 {
-	struct np_plan client;
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_worker *w;
 	struct np_batch *b;
 	struct np_addr at;
 	int fd;
 
-	client_params(&client, np_bench_find("UDP_STREAM"), AF_INET, 1);
-	server_params(&e.plan, &client);
+	daemon_params(&e.plan, np_bench_find("UDP_STREAM"), 1);
 	e.plan.near.place.engine = &np_engine_batch;
 	e.plan.near.call.interval_burst = 8;
 	e.plan.near.call.interval_us = 1000;
@@ -562,10 +545,7 @@ TEST(a_message_too_long_for_a_datagram_names_the_option)
 
 	client_params(&e.plan, np_bench_find("UDP_STREAM"), AF_INET, 10);
 	e.plan.near.call.send_size = 65508;
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
-	end_join(&e);
+	end_run(&e, &at);
 	assert_int_equal(e.run.err.code, NP_EUSAGE);
 	assert_has(e.run.err.msg, "send 65508 bytes as one UDP message (try -m 65507 or less)");
 }
@@ -575,14 +555,12 @@ TEST(a_message_too_long_for_a_datagram_names_the_option)
 TEST(connections_that_come_to_nothing_are_survived)
 {
 	static const struct linger at_once = { .l_onoff = 1 };
-	struct np_plan client;
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 	char request[64] = "", response[32];
 	struct np_addr at;
 	int fd;
 
-	client_params(&client, np_bench_find("TCP_CRR"), AF_INET, -1);
-	server_params(&e.plan, &client);
+	daemon_params(&e.plan, np_bench_find("TCP_CRR"), -1);
 	end_open(&e);
 	end_start(&e);
 	at = loopback(AF_INET, np_addr_port(&e.run.end.local));
@@ -608,13 +586,11 @@ TEST(a_server_takes_another_port_when_its_own_is_in_use)
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
 		FREED_BY(end_free) struct end e = { .rc = -1 };
-		struct np_plan client;
 		struct np_addr at;
 		FREED_BY(close_fd) int used = bound_socket(AF_INET, b->transport->socktype, &at);
 
-		client_params(&client, b, AF_INET, 1);
-		client.far.sock.port = np_addr_port(&at);
-		server_params(&e.plan, &client);
+		daemon_params(&e.plan, b, 1);
+		e.plan.near.sock.port = np_addr_port(&at);
 		end_open(&e);
 		assert_true(e.run.end.port_moved);
 		assert_int_not_equal(np_addr_port(&e.run.end.local), 0);
@@ -628,16 +604,15 @@ TEST(two_servers_never_share_a_port)
 
 	for (size_t i = 0; i < LEN(names); i++) {
 		FREED_BY(end_free) struct end first = { .rc = -1 }, second = { .rc = -1 };
-		struct np_plan client;
 
-		client_params(&client, np_bench_find(names[i]), AF_INET, 1);
-		server_params(&first.plan, &client);
+		daemon_params(&first.plan, np_bench_find(names[i]), 1);
 		end_open(&first);
-		client.far.sock.port = np_addr_port(&first.run.end.local);
-		server_params(&second.plan, &client);
+		second.plan = first.plan;
+		second.plan.near.sock.port = np_addr_port(&first.run.end.local);
 		end_open(&second);
 		assert_true(second.run.end.port_moved);
-		assert_int_not_equal(np_addr_port(&second.run.end.local), client.far.sock.port);
+		assert_int_not_equal(np_addr_port(&second.run.end.local),
+				     second.plan.near.sock.port);
 	}
 }
 

@@ -245,11 +245,8 @@ TEST(a_ramp_without_a_far_end_ends)
 	close(bound_socket(AF_INET, SOCK_STREAM, &at));
 	client_params(&e.plan, np_bench_find("TCP_RR"), AF_INET, 10);
 	take_ramp(&e.plan);
-	end_open(&e);
-	end_aim(&e, &at);
-	e.drive.length_ns = 10 * NP_SEC;
-	end_start(&e);
-	end_join(&e);
+	e.length_ns = 10 * NP_SEC;
+	end_run(&e, &at);
 	assert_int_equal(e.drive.cause, NP_BY_LOOP);
 	assert_int_equal(np_tally_take(&e.run, &t, &err), NP_OK);
 	assert_int_equal(t.flows, 0);

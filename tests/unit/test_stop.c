@@ -119,15 +119,12 @@ TEST(every_blocked_loop_stops_when_told)
 
 TEST(waiting_for_a_connection_ends_when_told)
 {
-	struct np_plan client;
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 
-	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 10);
-	server_params(&e.plan, &client);
+	daemon_params(&e.plan, np_bench_find("TCP_RR"), 10);
 	end_open(&e);
 	end_start(&e);
-	end_hang_up(&e);
-	end_join(&e);
+	end_stop(&e);
 	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
 	assert_int_equal(e.run.window.started_ns, 0);
 }
@@ -156,13 +153,11 @@ make_troubled(int pair[2])
  */
 TEST(an_error_behind_a_message_is_an_end_for_a_daemon)
 {
-	struct np_plan client;
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 	int pair[2];
 
 	make_troubled(pair);
-	client_params(&client, np_bench_find("TCP_RR"), AF_INET, 0);
-	server_params(&e.plan, &client);
+	daemon_params(&e.plan, np_bench_find("TCP_RR"), 0);
 	end_open(&e);
 	e.chan.fd = pair[0];
 	e.drive.establish_ns = 5 * NP_SEC;
@@ -185,9 +180,7 @@ TEST(data_after_the_results_count)
 	int far;
 
 	client_params(&e.plan, np_bench_find("TCP_MAERTS"), AF_INET, -14);
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
+	end_begin(&e, &at);
 	far = accepted_from(listener);
 	assert_true(put_bytes(far, "window", 7));
 	assert_true(put_bytes(e.control[1], "results", 7));
@@ -201,11 +194,9 @@ TEST(data_after_the_results_count)
 
 TEST(waiting_for_a_connection_has_an_end)
 {
-	struct np_plan client;
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 
-	client_params(&client, np_bench_find("TCP_STREAM"), AF_INET, 10);
-	server_params(&e.plan, &client);
+	daemon_params(&e.plan, np_bench_find("TCP_STREAM"), 10);
 	end_open(&e);
 	e.drive.establish_ns = 30 * NP_MSEC;
 	end_start(&e);

@@ -140,7 +140,7 @@ TEST(no_number_of_retransmissions_is_none)
 static uint32_t
 told_of(const char *bench, uint32_t flows, uint64_t began_ns)
 {
-	struct np_plan client, p;
+	struct np_plan p;
 	struct np_stop stop = { 0 };
 	uint8_t frame[NP_MESSAGE_MAX];
 	struct np_tally t;
@@ -148,9 +148,8 @@ told_of(const char *bench, uint32_t flows, uint64_t began_ns)
 	struct np_err err;
 	struct np_far far;
 
-	client_params(&client, np_bench_find(bench), AF_INET, 1);
-	client.flows = flows;
-	server_params(&p, &client);
+	daemon_params(&p, np_bench_find(bench), 1);
+	p.flows = flows;
 	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
 	run.worker->began_ns = began_ns;
 	assert_int_equal(np_tally_take(&run, &t, &err), NP_OK);

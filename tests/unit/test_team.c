@@ -320,11 +320,9 @@ TEST(a_warm_up_that_is_cut_short_is_no_result)
 		while (done_by(&e.client.run) == 0) {
 			usleep(1000);
 		}
-		end_hang_up(&e.client);
-		end_join(&e.client);
+		end_stop(&e.client);
 		np_run_close(&e.client.run);
-		end_hang_up(&e.server);
-		end_join(&e.server);
+		end_stop(&e.server);
 		assert_int_equal(done_by(&e.client.run), 0);
 		assert_int_equal(done_by(&e.server.run), 0);
 		assert_int_equal(e.client.run.window.started_ns, 0);
@@ -420,8 +418,7 @@ outlast_daemon(const char *bench, void (*change)(struct np_plan *p))
 	while (np_counts_of(&e.server.run).transactions == 0) {
 		usleep(1000);
 	}
-	end_hang_up(&e.server);
-	end_join(&e.server);
+	end_stop(&e.server);
 	end_join(&e.client);
 	assert_int_equal(e.client.run.err.code, NP_OK);
 	assert_int_equal(e.client.drive.cause, NP_BY_CLOCK);

@@ -133,10 +133,7 @@ TEST(every_connection_has_hosts_of_its_own)
 	e.plan.bind = address(AF_INET, "127.0.0.1");
 	e.plan.near.sock.mask = 8;
 	e.plan.far.sock.mask = 16;
-	end_open(&e);
-	end_aim(&e, &at);
-	end_start(&e);
-	end_join(&e);
+	end_run(&e, &at);
 	pthread_join(thread, NULL);
 	assert_int_equal(e.run.err.code, NP_OK);
 	assert_int_equal(w.count, LEN(w.here));
@@ -222,9 +219,7 @@ TEST(a_refused_connection_is_tried_again_when_asked)
 		e.client.plan.far.sock.port = np_addr_port(&at);
 		e.client.plan.retry_connect = asked;
 		server_params(&e.server.plan, &e.client.plan);
-		end_open(&e.client);
-		end_aim(&e.client, &at);
-		end_start(&e.client);
+		end_begin(&e.client, &at);
 		if (!asked) {
 			end_join(&e.client);
 			assert_int_equal(e.client.run.err.sys, ECONNREFUSED);
@@ -452,12 +447,10 @@ TEST(answers_come_from_where_the_request_went)
 	static const char *const hosts[] = { "127.0.0.1", "127.0.0.2", "127.3.4.5" };
 
 	for (int asked = 0; asked < 2; asked++) {
-		struct np_plan client;
 		FREED_BY(end_free) struct end e = { .rc = -1 };
 
-		client_params(&client, np_bench_find("UDP_RR"), AF_INET, 0);
-		client.packet_info = asked;
-		server_params(&e.plan, &client);
+		daemon_params(&e.plan, np_bench_find("UDP_RR"), 0);
+		e.plan.packet_info = asked;
 		end_open(&e);
 		end_start(&e);
 		for (size_t i = 0; i < LEN(hosts); i++) {
@@ -467,8 +460,7 @@ TEST(answers_come_from_where_the_request_went)
 			assert_true(np_addr_same_host(&from, &want));
 			assert_int_equal(np_addr_port(&from), np_addr_port(&e.run.end.local));
 		}
-		end_hang_up(&e);
-		end_join(&e);
+		end_stop(&e);
 		assert_int_equal(e.run.err.code, NP_OK);
 		assert_int_equal(transactions(&e), LEN(hosts));
 	}
@@ -762,8 +754,7 @@ TEST(an_upgrade_that_fails_ends_the_test_in_its_words)
 		end_start(&e.server);
 		end_start(&e.client);
 		end_join(&e.client);
-		end_hang_up(&e.server);
-		end_join(&e.server);
+		end_stop(&e.server);
 		assert_int_equal(e.client.run.err.code, NP_EPEER);
 		assert_non_null(strstr(e.client.run.err.msg, "no handshake"));
 		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 0);
@@ -776,7 +767,7 @@ TEST(a_listener_that_checks_peers_accepts_none_by_default)
 	struct np_transport t = np_transport_tcp;
 	struct np_bench b = *np_bench_find("TCP_RR");
 	struct np_terms terms = { .call_max = 0 };
-	struct np_plan client, p;
+	struct np_plan p;
 	struct np_stop stop = { 0 };
 	struct np_run run;
 	struct np_err err;
@@ -784,8 +775,7 @@ TEST(a_listener_that_checks_peers_accepts_none_by_default)
 
 	t.admit = NP_ADMIT_PEER;
 	b.transport = &t;
-	client_params(&client, &b, AF_INET, -5);
-	server_params(&p, &client);
+	daemon_params(&p, &b, -5);
 	assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_EUNSUP);
 	assert_non_null(strstr(err.msg, "any peer"));
 	ends_open(&e, &b, AF_INET, -5, NULL);

@@ -294,8 +294,7 @@ TEST(a_datagram_beyond_the_buffer_names_both_sizes)
 	assert_int_equal(e.client.run.err.code, NP_EUSAGE);
 	assert_has(e.client.run.err.msg, "60000 bytes");
 	assert_has(e.client.run.err.msg, "larger -s");
-	end_hang_up(&e.server);
-	end_join(&e.server);
+	end_stop(&e.server);
 }
 
 TEST_MAIN(np_drive_prepare())

@@ -252,8 +252,7 @@ TEST(nothing_is_left_in_the_kernel)
 		usleep(1000);
 	}
 	assert_true(np_get(&w->count->sends) >= 2);
-	end_hang_up(&e);
-	end_join(&e);
+	end_stop(&e);
 	np_run_read_closing(&e.run); /* before the kernel forgets it */
 	assert_true(e.run.closing.moved > 0);
 	np_run_close(&e.run);
