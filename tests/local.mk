@@ -254,6 +254,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 	%D%/lib/allocs.c %D%/lib/allocs.h \
 	%D%/lib/bags.c %D%/lib/bags.h \
 	%D%/lib/check.h \
+	%D%/lib/daemon.c %D%/lib/daemon.h \
 	%D%/lib/deadly.c %D%/lib/deadly.h \
 	%D%/lib/ends.c %D%/lib/ends.h \
 	%D%/lib/null.c %D%/lib/null.h \

@@ -90,14 +90,20 @@ session_close(struct session *s)
 	return s->rc;
 }
 
-void
-ask(const struct session *s, uint32_t code, np_layout *layout, const void *m)
+bool
+put_frame(int fd, uint32_t code, int32_t word, np_layout *layout, const void *m)
 {
-	struct np_head head = { .code = code, .word = -1 };
+	struct np_head head = { .code = code, .word = word };
 	uint8_t frame[NP_FRAME_SIZE];
 
 	np_frame_put(frame, &head, layout, m);
-	assert_true(put_bytes(s->fd, frame, sizeof(frame)));
+	return put_bytes(fd, frame, sizeof(frame));
+}
+
+void
+ask(const struct session *s, uint32_t code, np_layout *layout, const void *m)
+{
+	assert_true(put_frame(s->fd, code, -1, layout, m));
 }
 
 void

@@ -50,13 +50,19 @@ bound_socket(int family, int socktype, struct np_addr *at)
 int
 bound_socket_of(int family, int socktype, int protocol, struct np_addr *at)
 {
-	int fd = socket(family, socktype | SOCK_CLOEXEC, protocol);
-
-	assert_true(fd >= 0);
 	*at = loopback(family, 0);
 	if (np_family(family)->is_here) {
 		at->len = sizeof(at->sa.ss_family); /* the kernel gives it a name (unix(7)) */
 	}
+	return bound_at(at, socktype, protocol);
+}
+
+int
+bound_at(struct np_addr *at, int socktype, int protocol)
+{
+	int fd = socket(at->sa.ss_family, socktype | SOCK_CLOEXEC, protocol);
+
+	assert_true(fd >= 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&at->sa, at->len), 0);
 	if (socktype != SOCK_DGRAM) {
 		assert_int_equal(listen(fd, 16), 0);

@@ -31,6 +31,9 @@ bool has_family(int family);
 int bound_socket(int family, int socktype, struct np_addr *at);
 int bound_socket_of(int family, int socktype, int protocol, struct np_addr *at);
 
+/* The same at the address that *at has. */
+int bound_at(struct np_addr *at, int socktype, int protocol);
+
 /* A connected socket: of a stream, or of another kind. */
 int connected_to(const struct np_addr *to);
 int connected_to_by(const struct np_addr *to, int socktype, int protocol);

@@ -11,24 +11,14 @@
 #include "base/clock.h"
 #include "bench/engine/engine.h"
 #include "run/client_parts.h"
-#include "run/server.h"
 #include "run/trial.h"
 #include "tests/lib/check.h"
+#include "tests/lib/daemon.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/root.h"
 #include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 #include "wire/plan.h"
-
-/* A daemon for one control connection. */
-struct daemon {
-	int listener;
-	struct np_addr at;
-	char port[8];
-	void (*script)(int fd); /* what it does; NULL: it serves as it should */
-	int rc;
-	pthread_t thread;
-};
 
 /* A daemon and its client, with all that a test of theirs takes. */
 struct meeting {
@@ -40,53 +30,26 @@ struct meeting {
 	struct np_err err;
 };
 
-static void *
-be_daemon(void *arg)
-{
-	struct daemon *d = arg;
-	struct np_log log = { .level = NP_LOG_ERROR };
-	struct np_server server = {
-		.log = &log,
-		.is_here = true,
-		.terms.eth = lo_link(true),
-		.caps = NP_CAP_PLAN,
-	};
-	struct np_err err;
-	int fd = accepted_from(d->listener);
-
-	if (d->script == NULL) {
-		d->rc = serve_accepted(&server, fd, &err);
-		return NULL;
-	}
-	d->script(fd);
-	close(fd);
-	return NULL;
-}
-
 /* Start a daemon that listens there, and connect to it. */
 static void
 meet_at(struct meeting *m, struct np_addr at, void (*script)(int fd))
 {
-	struct daemon *d = &m->d;
 	char host[NP_ADDR_TEXT];
 	/* Scripts know no greetings. */
 	const struct np_target target = { .host = np_addr_host(&at, host),
-					  .port = d->port,
+					  .port = m->d.port,
 					  .wants = { .version = NP_EXT_VERSION,
 						     .caps = script == NULL ? NP_CAP_PLAN : 0 } };
 
-	*d = (struct daemon){ .script = script, .rc = -1, .at = at };
-	d->listener = socket(at.sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	assert_int_equal(bind(d->listener, (struct sockaddr *)&at.sa, at.len), 0);
-	assert_int_equal(listen(d->listener, 1), 0);
-	assert_int_equal(getsockname(d->listener, (struct sockaddr *)&d->at.sa, &d->at.len), 0);
-	snprintf(d->port, sizeof(d->port), "%u", np_addr_port(&d->at));
-	assert_int_equal(pthread_create(&d->thread, NULL, be_daemon, d), 0);
+	m->d = (struct daemon){
+		.script = script, .sessions = 1, .at = at, .server.caps = NP_CAP_PLAN
+	};
+	daemon_begin(&m->d);
 	memset(&m->c, 0, sizeof(m->c));
 	memset(&m->out, 0, sizeof(m->out));
 	m->err = (struct np_err){ .code = NP_OK };
 	fail_if(np_client_connect(&m->c, &target, &m->err) != NP_OK, "%s", m->err.msg);
-	assert_true(same_address(&m->c.used, &d->at));
+	assert_true(same_address(&m->c.used, &m->d.at));
 }
 
 static void
@@ -100,8 +63,7 @@ static void
 part(struct meeting *m)
 {
 	np_chan_close(&m->c.chan);
-	pthread_join(m->d.thread, NULL);
-	close(m->d.listener);
+	daemon_end(&m->d);
 	np_outcome_free(&m->out);
 }
 
@@ -293,12 +255,9 @@ take_request(int fd)
 static void
 answer_by(int fd, uint32_t code, int32_t word, uint32_t port)
 {
-	struct np_head head = { .code = code, .word = word };
 	struct np_omni_response m = { .data_port = port };
-	uint8_t frame[NP_FRAME_SIZE];
 
-	np_frame_put(frame, &head, np_omni_response_layout, &m);
-	put_bytes(fd, frame, sizeof(frame));
+	put_frame(fd, code, word, np_omni_response_layout, &m);
 }
 
 static void
@@ -420,9 +379,7 @@ die_in_the_test(int fd)
 static void
 end_as_given(int fd)
 {
-	struct np_head head = { .code = given.code, .word = given.word };
 	struct np_omni_results m = { .bytes_received = 1234 };
-	uint8_t frame[NP_FRAME_SIZE];
 	struct np_addr at;
 	int listener, data;
 
@@ -433,8 +390,7 @@ end_as_given(int fd)
 	read_all(data);
 	close(data);
 	close(listener);
-	np_frame_put(frame, &head, np_omni_results_layout, &m);
-	put_bytes(fd, frame, sizeof(frame));
+	put_frame(fd, given.code, given.word, np_omni_results_layout, &m);
 	take_request(fd);
 }
 
@@ -717,17 +673,6 @@ static struct {
 	long silence_ms; /* before the results */
 } scene;
 
-static int
-datagrams_from(struct np_addr *at)
-{
-	int fd = socket(at->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, scene.protocol);
-
-	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (struct sockaddr *)&at->sa, at->len), 0);
-	assert_int_equal(getsockname(fd, (struct sockaddr *)&at->sa, &at->len), 0);
-	return fd;
-}
-
 /* One of the others has the daemon's address and another port, one another address and its port. */
 static void
 set_scene(int family, int protocol)
@@ -738,12 +683,12 @@ set_scene(int family, int protocol)
 	scene.family = family;
 	scene.protocol = protocol;
 	scene.at = loopback(family, 0);
-	scene.data = datagrams_from(&scene.at);
-	scene.others[0] = datagrams_from(&neighbour);
+	scene.data = bound_at(&scene.at, SOCK_DGRAM, scene.protocol);
+	scene.others[0] = bound_at(&neighbour, SOCK_DGRAM, scene.protocol);
 	scene.others[1] = -1;
 	if (family == AF_INET) {
 		np_addr_make(&stranger, AF_INET, nine, np_addr_port(&scene.at));
-		scene.others[1] = datagrams_from(&stranger);
+		scene.others[1] = bound_at(&stranger, SOCK_DGRAM, scene.protocol);
 	}
 }
 
@@ -779,12 +724,9 @@ interfere(int fd, const struct np_addr *client, size_t size)
 static void
 send_results(int fd)
 {
-	struct np_head head = { .code = NP_OMNI + 2 };
 	struct np_omni_results m = { .bytes_sent = 512 * OURS };
-	uint8_t frame[NP_FRAME_SIZE];
 
-	np_frame_put(frame, &head, np_omni_results_layout, &m);
-	put_bytes(fd, frame, sizeof(frame));
+	put_frame(fd, NP_OMNI + 2, 0, np_omni_results_layout, &m);
 	take_request(fd);
 }
 
@@ -971,9 +913,9 @@ TEST(answers_may_come_from_another_address_of_this_machine)
 		close(scene.data);
 		close(scene.others[1]);
 		np_addr_make_any(&scene.at, AF_INET);
-		scene.data = datagrams_from(&scene.at);
+		scene.data = bound_at(&scene.at, SOCK_DGRAM, scene.protocol);
 		np_addr_make(&stranger, AF_INET, nine, 0);
-		scene.others[1] = datagrams_from(&stranger);
+		scene.others[1] = bound_at(&stranger, SOCK_DGRAM, scene.protocol);
 		datagram_params(&m.p, "UDP_RR");
 		m.p.near.place.engine = np_engine_find(engines[i]);
 		np_addr_make(&peer, AF_INET, three, 0);

@@ -2,63 +2,14 @@
  * What both ends of a test know about it comes together at the client; and a daemon that knows
  * nothing of that, or answers nonsense, costs no more than the far end's evidence.
  */
-#include <pthread.h>
-
 #include "base/clock.h"
 #include "run/client.h"
-#include "run/server.h"
 #include "stats/record.h"
 #include "tests/lib/check.h"
+#include "tests/lib/daemon.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
-
-enum { CONNECTIONS = 2 };
-
-/* A daemon that serves one connection after the other. */
-struct daemon {
-	int listener;
-	struct np_addr at;
-	char port[8];
-	unsigned caps;          /* 0: it has never heard of greetings */
-	void (*script)(int fd); /* for the first connection; NULL: it serves as it should */
-	pthread_t thread;
-};
-
-static void *
-be_daemon(void *arg)
-{
-	struct daemon *d = arg;
-	struct np_log log = { .level = NP_LOG_ERROR };
-
-	for (int i = 0; i < CONNECTIONS; i++) {
-		struct np_server server = {
-			.log = &log, .is_here = true, .caps = d->caps, .terms.eth = lo_link(true)
-		};
-		struct np_err err;
-		int fd = accepted_from(d->listener);
-
-		if (i == 0 && d->script != NULL) {
-			d->script(fd);
-			close(fd);
-			continue;
-		}
-		serve_accepted(&server, fd, &err);
-		if (d->caps != 0) {
-			return NULL; /* no second connection is needed */
-		}
-	}
-	return NULL;
-}
-
-static void
-start(struct daemon *d, unsigned caps, void (*script)(int fd))
-{
-	*d = (struct daemon){ .caps = caps, .script = script };
-	d->listener = bound_socket(AF_INET, SOCK_STREAM, &d->at);
-	snprintf(d->port, sizeof(d->port), "%u", np_addr_port(&d->at));
-	assert_int_equal(pthread_create(&d->thread, NULL, be_daemon, d), 0);
-}
 
 /* A daemon, its client, and what came of their test. */
 struct meeting {
@@ -67,6 +18,18 @@ struct meeting {
 	struct np_outcome out;
 	struct np_err err;
 };
+
+/* caps 0: it has never heard of greetings, and the client connects again, as behind a script. */
+static void
+start(struct daemon *d, unsigned caps, void (*script)(int fd))
+{
+	*d = (struct daemon){
+		.sessions = caps == 0 || script != NULL ? 2 : 1,
+		.script = script,
+		.server.caps = caps,
+	};
+	daemon_begin(d);
+}
 
 /* The client wants that of the daemon, and collects as much itself. */
 static void
@@ -100,8 +63,7 @@ part(struct meeting *m)
 {
 	np_outcome_free(&m->out);
 	np_chan_close(&m->c.chan);
-	pthread_join(m->d.thread, NULL);
-	close(m->d.listener);
+	daemon_end(&m->d);
 }
 
 static void

@@ -2,51 +2,29 @@
  * The client's half of the proof of a key: with the daemon's half, and with daemons that do not
  * know it, know another one, or only pretend.
  */
-#include <pthread.h>
-
 #include "netserver/admit.h"
 #include "run/client.h"
 #include "run/ends.h"
 #include "tests/lib/check.h"
+#include "tests/lib/daemon.h"
+#include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 
 static const struct np_auth_key key = { .bytes = "0123456789abcdef", .count = 16 };
 static const struct np_auth_key other = { .bytes = "fedcba9876543210", .count = 16 };
 
-/* A daemon for one control connection. */
-struct daemon {
-	int listener;
-	char port[8];
-	void (*script)(int fd);
-	pthread_t thread;
-};
-
-static void *
-be_daemon(void *arg)
-{
-	struct daemon *d = arg;
-	int fd = accepted_from(d->listener);
-
-	d->script(fd);
-	close(fd);
-	return NULL;
-}
-
 /* Connect to a daemon that follows the script. */
 static int
 meet(void (*script)(int fd), struct np_err *err)
 {
-	struct daemon d = { .script = script };
+	struct daemon d = { .script = script, .sessions = 1 };
 	struct np_target target = { .host = "127.0.0.1", .port = d.port, .key = &key };
 	struct np_client c = { .heard = false };
-	struct np_addr at;
 	int rc;
 
 	err->code = NP_OK;
 	err->msg[0] = '\0';
-	d.listener = bound_socket(AF_INET, SOCK_STREAM, &at);
-	snprintf(d.port, sizeof(d.port), "%u", np_addr_port(&at));
-	assert_int_equal(pthread_create(&d.thread, NULL, be_daemon, &d), 0);
+	daemon_begin(&d);
 	rc = np_client_connect(&c, &target, err);
 	if (rc == NP_OK) {
 		assert_true(c.heard);
@@ -54,8 +32,7 @@ meet(void (*script)(int fd), struct np_err *err)
 	} else {
 		assert_int_equal(c.chan.fd, -1);
 	}
-	pthread_join(d.thread, NULL);
-	close(d.listener);
+	daemon_end(&d);
 	return rc;
 }
 
@@ -70,13 +47,9 @@ assert_fails(void (*script)(int fd), enum np_errc code, const char *says)
 }
 
 static void
-answer(int fd, uint32_t code, int32_t word, const struct np_auth_body *m)
+reply(int fd, uint32_t code, int32_t word, const struct np_auth_body *m)
 {
-	struct np_head head = { .code = code, .word = word };
-	uint8_t frame[NP_FRAME_SIZE];
-
-	np_frame_put(frame, &head, m != NULL ? np_auth_body_layout : NULL, m);
-	assert_true(put_bytes(fd, frame, sizeof(frame)));
+	put_frame(fd, code, word, m != NULL ? np_auth_body_layout : NULL, m);
 }
 
 /* The next message of the client. */
@@ -147,9 +120,9 @@ static void
 welcome_without_the_key(int fd)
 {
 	heard(fd, NP_AUTH_HELLO);
-	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 	heard(fd, NP_AUTH_PROOF);
-	answer(fd, NP_AUTH_WELCOME, 0, &nothing);
+	reply(fd, NP_AUTH_WELCOME, 0, &nothing);
 }
 
 static void
@@ -157,9 +130,9 @@ send_the_proof_back(int fd)
 {
 	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), proof;
 
-	answer(fd, NP_AUTH_CHALLENGE, 0, &hello);
+	reply(fd, NP_AUTH_CHALLENGE, 0, &hello);
 	proof = heard(fd, NP_AUTH_PROOF);
-	answer(fd, NP_AUTH_WELCOME, 0, &proof);
+	reply(fd, NP_AUTH_WELCOME, 0, &proof);
 }
 
 static void
@@ -169,11 +142,11 @@ prove_another_key(int fd)
 	uint8_t ends[NP_AUTH_ENDS];
 	const struct np_auth_scope scope = { hello.bytes, nothing.bytes, ends };
 
-	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 	heard(fd, NP_AUTH_PROOF);
 	np_ends_of(fd, false, ends);
 	np_auth_prove(&other, NP_AUTH_SERVER, &scope, m.bytes);
-	answer(fd, NP_AUTH_WELCOME, 0, &m);
+	reply(fd, NP_AUTH_WELCOME, 0, &m);
 }
 
 /* It knows the key, and proves it for another connection: somebody relays between the two. */
@@ -184,12 +157,12 @@ prove_other_ends(int fd)
 	uint8_t ends[NP_AUTH_ENDS];
 	const struct np_auth_scope scope = { hello.bytes, nothing.bytes, ends };
 
-	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 	heard(fd, NP_AUTH_PROOF);
 	np_ends_of(fd, false, ends);
 	ends[NP_AUTH_ENDS / 2 - 1] ^= 1; /* the client's port */
 	np_auth_prove(&key, NP_AUTH_SERVER, &scope, m.bytes);
-	answer(fd, NP_AUTH_WELCOME, 0, &m);
+	reply(fd, NP_AUTH_WELCOME, 0, &m);
 }
 
 /* Or for none, though the client did not say that there is a NAT. */
@@ -199,19 +172,19 @@ prove_no_ends(int fd)
 	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), m = nothing;
 	const struct np_auth_scope scope = { hello.bytes, nothing.bytes, NULL };
 
-	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 	heard(fd, NP_AUTH_PROOF);
 	np_auth_prove(&key, NP_AUTH_SERVER, &scope, m.bytes);
-	answer(fd, NP_AUTH_WELCOME, 0, &m);
+	reply(fd, NP_AUTH_WELCOME, 0, &m);
 }
 
 static void
 challenge_twice(int fd)
 {
 	heard(fd, NP_AUTH_HELLO);
-	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 	heard(fd, NP_AUTH_PROOF);
-	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 }
 
 TEST(a_daemon_that_only_pretends_is_found_out)
@@ -234,7 +207,7 @@ static void
 not_know_the_request(int fd)
 {
 	heard(fd, NP_AUTH_HELLO);
-	answer(fd, 0, NP_E_UNKNOWN_REQUEST, NULL);
+	reply(fd, 0, NP_E_UNKNOWN_REQUEST, NULL);
 }
 
 /* With a nonce behind it that must not be taken. */
@@ -242,7 +215,7 @@ static void
 not_know_the_request_in_a_challenge(int fd)
 {
 	heard(fd, NP_AUTH_HELLO);
-	answer(fd, NP_AUTH_CHALLENGE, NP_E_UNKNOWN_REQUEST, &nothing);
+	reply(fd, NP_AUTH_CHALLENGE, NP_E_UNKNOWN_REQUEST, &nothing);
 }
 
 static void
@@ -262,7 +235,7 @@ static void
 answer_something_else(int fd)
 {
 	heard(fd, NP_AUTH_HELLO);
-	answer(fd, NP_OMNI + 1, 0, &nothing);
+	reply(fd, NP_OMNI + 1, 0, &nothing);
 }
 
 static void
@@ -271,7 +244,7 @@ be_of_another_version(int fd)
 	struct np_auth_body m = { .version = NP_AUTH_LOOSE };
 
 	heard(fd, NP_AUTH_HELLO);
-	answer(fd, NP_AUTH_CHALLENGE, 0, &m);
+	reply(fd, NP_AUTH_CHALLENGE, 0, &m);
 }
 
 TEST(who_knows_no_key_is_named)
@@ -292,7 +265,7 @@ static void
 be_full(int fd)
 {
 	heard(fd, NP_AUTH_HELLO);
-	answer(fd, NP_AUTH_CHALLENGE, EBUSY, NULL);
+	reply(fd, NP_AUTH_CHALLENGE, EBUSY, NULL);
 }
 
 static void
@@ -309,7 +282,7 @@ static void
 hang_up_on_the_proof(int fd)
 {
 	heard(fd, NP_AUTH_HELLO);
-	answer(fd, NP_AUTH_CHALLENGE, 0, &nothing);
+	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 	if (np_auth_built()) {
 		heard(fd, NP_AUTH_PROOF);
 	}

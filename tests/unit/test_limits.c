@@ -848,12 +848,10 @@ send_token(int fd, uint64_t token, const struct np_addr *to)
 static int
 stranger_socket(void)
 {
-	const struct sockaddr_in elsewhere = { .sin_family = AF_INET,
-					       .sin_addr.s_addr = htonl(0x7f000002) };
-	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	struct np_addr elsewhere;
 
-	assert_int_equal(bind(fd, (const struct sockaddr *)&elsewhere, sizeof(elsewhere)), 0);
-	return fd;
+	np_addr_make(&elsewhere, AF_INET, (const uint8_t[]){ 127, 0, 0, 2 }, 0);
+	return bound_at(&elsewhere, SOCK_DGRAM, 0);
 }
 
 /* Nothing before the echo, nothing for a wrong one or a stranger's; then to where the right one

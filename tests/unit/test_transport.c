@@ -109,14 +109,8 @@ take_note(void *arg)
 static int
 listen_anywhere(struct np_addr *at)
 {
-	static const uint8_t any[4];
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	np_addr_make(at, AF_INET, any, 0);
-	assert_int_equal(bind(fd, (const struct sockaddr *)&at->sa, at->len), 0);
-	assert_int_equal(listen(fd, 16), 0);
-	getsockname(fd, (struct sockaddr *)&at->sa, &at->len);
-	return fd;
+	np_addr_make_any(at, AF_INET);
+	return bound_at(at, SOCK_STREAM, 0);
 }
 
 TEST(every_connection_has_hosts_of_its_own)

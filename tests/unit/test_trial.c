@@ -4,56 +4,22 @@
  */
 #include "run/trial.h"
 
-#include <pthread.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "net/sock.h"
-#include "run/server.h"
 #include "tests/lib/check.h"
+#include "tests/lib/daemon.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 
 enum { TRIALS = 3, TRANSACTIONS = 20 };
 
-/* A daemon that serves a number of control connections, one after another. */
-struct daemon {
-	int listener, sessions;
-	unsigned caps;
-	char log[256]; /* of its tests */
-	struct np_addr at;
-	char port[8];
-	pthread_t thread;
-};
-
-static void
-keep_log(void *ctx, enum np_log_level level, bool is_event, const char *text)
-{
-	struct daemon *d = ctx;
-	size_t used = strlen(d->log);
-
-	snprintf(d->log + used, sizeof(d->log) - used, "%s\n", text);
-}
-
-static void *
-be_daemon(void *arg)
-{
-	struct daemon *d = arg;
-	struct np_log log = { .level = NP_LOG_DEBUG, .sink = keep_log, .ctx = d };
-
-	for (int i = 0; i < d->sessions; i++) {
-		struct np_server server = { .log = &log, .is_here = true, .caps = d->caps };
-		struct np_err err;
-
-		serve_accepted(&server, accepted_from(d->listener), &err);
-	}
-	return NULL;
-}
-
 /* All that a trial takes. */
 struct bed {
 	struct daemon daemon;
+	struct np_log log;
+	char told[256]; /* by the daemon's log, of its tests */
 	struct np_client client;
 	struct np_target target;
 	struct np_plan plan;
@@ -62,14 +28,23 @@ struct bed {
 };
 
 static void
+keep_log(void *ctx, enum np_log_level level, bool is_event, const char *text)
+{
+	struct bed *b = ctx;
+	size_t used = strlen(b->told);
+
+	snprintf(b->told + used, sizeof(b->told) - used, "%s\n", text);
+}
+
+static void
 make_bed_with(struct bed *b, const char *bench, int sessions, unsigned caps)
 {
 	memset(b, 0, sizeof(*b));
+	b->log = (struct np_log){ .level = NP_LOG_DEBUG, .sink = keep_log, .ctx = b };
 	b->daemon.sessions = sessions;
-	b->daemon.caps = caps;
-	b->daemon.listener = bound_socket(AF_INET, SOCK_STREAM, &b->daemon.at);
-	snprintf(b->daemon.port, sizeof(b->daemon.port), "%u", np_addr_port(&b->daemon.at));
-	assert_int_equal(pthread_create(&b->daemon.thread, NULL, be_daemon, &b->daemon), 0);
+	b->daemon.server.caps = caps;
+	b->daemon.server.log = &b->log;
+	daemon_begin(&b->daemon);
 	client_params(&b->plan, np_bench_find(bench), AF_INET, -TRANSACTIONS);
 	b->peer = loopback(AF_INET, 0);
 	b->client.chan.fd = -1;
@@ -98,8 +73,7 @@ leave_bed(struct bed *b)
 	if (b->client.chan.fd >= 0) {
 		np_chan_close(&b->client.chan);
 	}
-	pthread_join(b->daemon.thread, NULL);
-	close(b->daemon.listener);
+	daemon_end(&b->daemon);
 }
 
 static void
@@ -214,7 +188,7 @@ TEST(the_far_end_keeps_a_fraction)
 
 	take_a_tenth(&b, "TCP_MAERTS", NP_CAP_PLAN, told);
 	assert_int_equal(b.plan.length_less_ms, 900);
-	assert_non_null(strstr(b.daemon.log, "length 0.1,"));
+	assert_non_null(strstr(b.told, "length 0.1,"));
 	/* On a busy machine nothing may come within 0.1 s. */
 	assert_true(told[0] == '\0' ||
 		    strstr(told, "nothing of what was sent has arrived") != NULL);
@@ -229,7 +203,7 @@ TEST(a_fraction_is_rounded_up_for_an_older_daemon)
 
 	take_a_tenth(&b, "TCP_MAERTS", NP_CAP_TEST, told);
 	assert_int_equal(b.plan.length_less_ms, 0);
-	assert_non_null(strstr(b.daemon.log, "length 1,"));
+	assert_non_null(strstr(b.told, "length 1,"));
 	assert_non_null(strstr(told, "-l 0.1: the netserver at 127.0.0.1"));
 	assert_non_null(strstr(told, "the test lasts 1 s\n"));
 	assert_null(strchr(strchr(told, '\n') + 1, '\n')); /* told once */
