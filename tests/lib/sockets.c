@@ -24,6 +24,23 @@ loopback(int family, uint32_t port)
 	return a;
 }
 
+struct np_addr
+address_at(uint32_t port, const char *format, ...)
+{
+	char text[NP_ADDR_TEXT];
+	struct np_addrs found;
+	struct np_err err;
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	fail_if(np_resolve(text, NULL, AF_UNSPEC, SOCK_STREAM, &found, &err) != NP_OK, "%s",
+		err.msg);
+	np_addr_set_port(&found.at[0], port);
+	return found.at[0];
+}
+
 bool
 same_address(const struct np_addr *a, const struct np_addr *b)
 {
@@ -64,7 +81,7 @@ bound_at(struct np_addr *at, int socktype, int protocol)
 
 	assert_true(fd >= 0);
 	assert_int_equal(bind(fd, (struct sockaddr *)&at->sa, at->len), 0);
-	if (socktype != SOCK_DGRAM) {
+	if ((socktype & ~SOCK_NONBLOCK) != SOCK_DGRAM) {
 		assert_int_equal(listen(fd, 16), 0);
 	}
 	at->len = sizeof(at->sa);

@@ -19,6 +19,11 @@ void close_fd(const int *fd);
 /* 127.0.0.1 or ::1 with that port. */
 struct np_addr loopback(int family, uint32_t port);
 
+/* An address in words, as for printf(); of port 0, or of that one. */
+#define address(...) address_at(0, __VA_ARGS__)
+struct np_addr
+address_at(uint32_t port, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 /* The same host and port. */
 bool same_address(const struct np_addr *a, const struct np_addr *b);
 

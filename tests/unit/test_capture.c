@@ -3,13 +3,11 @@
  */
 #include "net/capture.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include "base/clock.h"
 #include "out/format.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
 
 enum { COUNT = 100, PAYLOAD = 100 };
 
@@ -23,17 +21,11 @@ static struct pair
 make_pair(int protocol)
 {
 	const uint32_t pid = (uint32_t)getpid();
-	const uint8_t host[] = { 127, (uint8_t)(pid >> 14 | 128), (uint8_t)(pid >> 7 & 127),
-				 (uint8_t)(pid & 127) };
-	struct pair p;
+	struct pair p = { .far = address("127.%u.%u.%u", (pid >> 14 | 128) & 255, pid >> 7 & 127,
+					 pid & 127) };
 
-	np_addr_make(&p.far, AF_INET, host, 0);
-	p.from = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, protocol);
-	p.to = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, protocol);
-	assert_true(p.from >= 0 && p.to >= 0);
-	assert_int_equal(bind(p.to, (const struct sockaddr *)&p.far.sa, p.far.len), 0);
-	assert_int_equal(getsockname(p.to, (struct sockaddr *)&p.far.sa, &p.far.len), 0);
-	assert_int_equal(connect(p.from, (const struct sockaddr *)&p.far.sa, p.far.len), 0);
+	p.to = bound_at(&p.far, SOCK_DGRAM, protocol);
+	p.from = connected_to_by(&p.far, SOCK_DGRAM, protocol);
 	return p;
 }
 

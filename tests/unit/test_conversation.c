@@ -677,7 +677,6 @@ static struct {
 static void
 set_scene(int family, int protocol)
 {
-	static const uint8_t nine[4] = { 127, 0, 0, 9 };
 	struct np_addr neighbour = loopback(family, 0), stranger;
 
 	scene.family = family;
@@ -687,7 +686,7 @@ set_scene(int family, int protocol)
 	scene.others[0] = bound_at(&neighbour, SOCK_DGRAM, scene.protocol);
 	scene.others[1] = -1;
 	if (family == AF_INET) {
-		np_addr_make(&stranger, AF_INET, nine, np_addr_port(&scene.at));
+		stranger = address_at(np_addr_port(&scene.at), "127.0.0.9");
 		scene.others[1] = bound_at(&stranger, SOCK_DGRAM, scene.protocol);
 	}
 }
@@ -882,11 +881,9 @@ be_service(void *unused)
  */
 TEST(our_daemon_answers_from_the_address_that_was_asked)
 {
-	static const uint8_t three[4] = { 127, 0, 0, 3 };
-	struct np_addr at;
+	struct np_addr at = address("127.0.0.3");
 	struct meeting m;
 
-	np_addr_make(&at, AF_INET, three, 0);
 	meet_at(&m, at, NULL);
 	client_params(&m.p, np_bench_find("UDP_RR"), AF_INET, -OURS);
 	m.p.ids = true;
@@ -903,10 +900,9 @@ TEST(our_daemon_answers_from_the_address_that_was_asked)
 TEST(answers_may_come_from_another_address_of_this_machine)
 {
 	static const char *const engines[] = { "sync", "epoll", "spin" };
-	static const uint8_t three[4] = { 127, 0, 0, 3 }, nine[4] = { 127, 0, 0, 9 };
 
 	for (size_t i = 0; i < LEN(engines); i++) {
-		struct np_addr peer, stranger;
+		struct np_addr peer = address("127.0.0.3"), stranger = address("127.0.0.9");
 		struct meeting m;
 
 		set_scene(AF_INET, IPPROTO_UDP);
@@ -914,11 +910,9 @@ TEST(answers_may_come_from_another_address_of_this_machine)
 		close(scene.others[1]);
 		np_addr_make_any(&scene.at, AF_INET);
 		scene.data = bound_at(&scene.at, SOCK_DGRAM, scene.protocol);
-		np_addr_make(&stranger, AF_INET, nine, 0);
 		scene.others[1] = bound_at(&stranger, SOCK_DGRAM, scene.protocol);
 		datagram_params(&m.p, "UDP_RR");
 		m.p.near.place.engine = np_engine_find(engines[i]);
-		np_addr_make(&peer, AF_INET, three, 0);
 		meet(&m, AF_INET, answer_among_strangers);
 		runs(&m.c, &m.p, NULL, &peer, &m.out);
 		assert_only_ours(&m.out);

@@ -9,23 +9,14 @@
 #include "run/evidence.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
-
-static struct np_addr
-address(const char *text)
-{
-	struct np_addrs found;
-	struct np_err err;
-
-	assert_int_equal(np_resolve(text, NULL, AF_UNSPEC, SOCK_STREAM, &found, &err), NP_OK);
-	return found.at[0];
-}
+#include "tests/lib/sockets.h"
 
 /* ---- Who ---- */
 
 static bool
 lets(const struct ns_access *a, const char *text)
 {
-	struct np_addr peer = address(text);
+	struct np_addr peer = address("%s", text);
 
 	return ns_access_admits(a, &peer);
 }
@@ -207,7 +198,7 @@ TEST(one_address_leaves_some_of_the_rate)
 static struct ns_place
 place(const char *text)
 {
-	struct np_addr a = address(text);
+	struct np_addr a = address("%s", text);
 
 	return ns_place_of(&a, 4711);
 }
@@ -255,7 +246,7 @@ TEST(filters_of_a_second_are_shared)
 	struct ns_limits l = { .all = { [NP_RES_FILTERS] = 32 } };
 
 	for (size_t i = 0; i < LEN(rows); i++) {
-		struct np_addr peer = address(rows[i].peer);
+		struct np_addr peer = address("%s", rows[i].peer);
 		struct np_err err;
 		int got = 0;
 
@@ -308,12 +299,9 @@ TEST(neighbours_share_a_group_by_chance_alone)
 	enum { SEEDS = 4096 };
 
 	for (unsigned last = 2; last < 32; last++) {
-		char text[16];
-		struct np_addr a = address("127.0.0.1"), b;
+		struct np_addr a = address("127.0.0.1"), b = address("127.0.0.%u", last);
 		unsigned together = 0;
 
-		snprintf(text, sizeof(text), "127.0.0.%u", last);
-		b = address(text);
 		for (uint32_t seed = 0; seed < SEEDS; seed++) {
 			together += ns_place_of(&a, seed * 2654435761U).host ==
 				    ns_place_of(&b, seed * 2654435761U).host;
@@ -330,7 +318,7 @@ sessions_from(struct ns_session s[MANY], const char *const peers[], size_t count
 {
 	for (size_t i = 0; i < count; i++) {
 		s[i] = (struct ns_session){
-			.peer = address(peers[i]),
+			.peer = address("%s", peers[i]),
 			.idle_holds = { [NP_RES_SESSIONS] = 1, [NP_RES_MEMORY] = NP_SESSION_BYTES }
 		};
 		memcpy(s[i].holds, s[i].idle_holds, sizeof(s[i].holds));
@@ -342,7 +330,7 @@ sessions_from(struct ns_session s[MANY], const char *const peers[], size_t count
 static enum ns_refusal
 refusal(const struct ns_limits *l, const struct ns_session *list, const char *peer)
 {
-	struct np_addr a = address(peer);
+	struct np_addr a = address("%s", peer);
 	enum ns_refusal why = NS_REFUSALS;
 	struct np_err err = { .code = NP_OK };
 	const uint64_t takes[NP_RESOURCES] = {
@@ -632,9 +620,10 @@ gets(struct house *h, const char *from, uint64_t shares, uint64_t spares)
 	assert_true(h->count < CROWD);
 	wants[h->resource] = wish.takes[h->resource] = shares * h->share;
 	wish.spares[h->resource] = spares * h->share;
-	*s = (struct ns_session){
-		.peer = address(from), .place = place(from), .fd = 1, .moved_ns = BEGAN_S * NP_SEC
-	};
+	*s = (struct ns_session){ .peer = address("%s", from),
+				  .place = place(from),
+				  .fd = 1,
+				  .moved_ns = BEGAN_S * NP_SEC };
 	rc = h->resource == NP_RES_SESSIONS
 		 ? ns_guard_session(&h->l, all_of(h), &s->peer, wants, &why, &err)
 		 : ns_guard_test(&h->l, all_of(h), s, &wish, &why, &err);
@@ -709,7 +698,7 @@ one_network_leaves_half_of_the_reserve(struct house *h)
 static struct ns_session *
 still(struct house *h, const char *from, uint64_t now_s)
 {
-	struct np_addr peer = address(from);
+	struct np_addr peer = address("%s", from);
 
 	return ns_guard_idle(all_of(h), &peer, h->resource, 4711, now_s * NP_SEC);
 }
@@ -949,7 +938,7 @@ TEST(an_address_has_its_share_of_the_processors)
 static unsigned
 tried(struct ns_tries *t, const char *from, uint64_t begin_s, uint64_t end_s)
 {
-	struct np_addr peer = address(from);
+	struct np_addr peer = address("%s", from);
 	uint64_t now = begin_s * NP_SEC;
 	unsigned n = 0;
 
@@ -984,13 +973,9 @@ tried_by_site(struct ns_tries *t, unsigned site, uint64_t begin_s, uint64_t end_
 	uint64_t now = begin_s * NP_SEC;
 
 	for (unsigned host = 0; now < end_s * NP_SEC; host = (host + 1) % 3000) {
-		char text[64];
-		struct np_addr peer;
-		uint64_t when;
+		struct np_addr peer = address("2001:db8:%x:%x::1", site, host);
+		uint64_t when = ns_guard_try(t, &peer, now);
 
-		snprintf(text, sizeof(text), "2001:db8:%x:%x::1", site, host);
-		peer = address(text);
-		when = ns_guard_try(t, &peer, now);
 		if (when <= now) {
 			ns_guard_wrong(t, &peer, now);
 			n++;
@@ -1010,11 +995,8 @@ TEST(wrong_secrets_of_a_network_are_few_and_no_stranger_pays)
 
 	assert_in_range(tried_by_site(&t, 1, 1000, 1060), most / 2, most);
 	for (unsigned i = 0; i < 5000; i++) { /* there are more than rows */
-		char text[64];
-		struct np_addr peer;
+		struct np_addr peer = address("2001:db8:%x::1", 2 + i);
 
-		snprintf(text, sizeof(text), "2001:db8:%x::1", 2 + i);
-		peer = address(text);
 		strangers += ns_guard_try(&t, &peer, 1060 * NP_SEC) == 1060 * NP_SEC;
 	}
 	assert_int_equal(strangers, 5000);
@@ -1030,11 +1012,8 @@ TEST(who_has_more_networks_than_rows_is_forgotten_first)
 		ns_guard_wrong(&t, &greedy, now);
 	}
 	for (unsigned i = 0; i < 4 * NS_TRY_ROWS; i++) {
-		char text[64];
-		struct np_addr peer;
+		struct np_addr peer = address("2001:db8:%x::1", i);
 
-		snprintf(text, sizeof(text), "2001:db8:%x::1", i);
-		peer = address(text);
 		assert_int_equal(ns_guard_try(&t, &peer, now), now);
 		ns_guard_wrong(&t, &peer, now);
 	}

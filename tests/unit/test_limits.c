@@ -848,9 +848,8 @@ send_token(int fd, uint64_t token, const struct np_addr *to)
 static int
 stranger_socket(void)
 {
-	struct np_addr elsewhere;
+	struct np_addr elsewhere = address("127.0.0.2");
 
-	np_addr_make(&elsewhere, AF_INET, (const uint8_t[]){ 127, 0, 0, 2 }, 0);
 	return bound_at(&elsewhere, SOCK_DGRAM, 0);
 }
 

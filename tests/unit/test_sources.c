@@ -14,11 +14,7 @@ enum { A_MOMENT_MS = 150 }; /* over loopback what comes at all has come */
 static struct np_addr
 four(uint8_t last, uint16_t port)
 {
-	const uint8_t bytes[4] = { 127, 0, 0, last };
-	struct np_addr a;
-
-	np_addr_make(&a, AF_INET, bytes, port);
-	return a;
+	return address_at(port, "127.0.0.%u", last);
 }
 
 /* ::ffff:127.0.0.LAST */
@@ -35,11 +31,9 @@ mapped(uint8_t last, uint16_t port)
 static int
 socket_at(const struct np_addr *from)
 {
-	int fd = socket(from->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct np_addr at = *from;
 
-	assert_true(fd >= 0);
-	assert_int_equal(bind(fd, (const struct sockaddr *)&from->sa, from->len), 0);
-	return fd;
+	return bound_at(&at, SOCK_DGRAM | SOCK_NONBLOCK, 0);
 }
 
 static bool
@@ -219,11 +213,9 @@ TEST(a_network_is_heard)
 
 TEST(of_ipv6_a_network_is_heard)
 {
-	uint8_t bytes[16] = { [15] = 0x81 };
-	struct np_sources s = { .count = 1, .bits = 120 };
+	struct np_sources s = { .count = 1, .bits = 120, .at = { address("::81") } };
 	struct np_addr me = loopback(AF_INET6, 0), ipv4 = four(1, 0);
 
-	np_addr_make(&s.at[0], AF_INET6, bytes, 0);
 	assert_true(np_sources_have(&s, &me));
 	assert_false(np_sources_have(&s, &ipv4));
 	s.bits = 121;
@@ -281,30 +273,24 @@ TEST(a_port_may_be_asked_for_too)
 /* ::1 is in ::2's network, but not in that of 0:0:0:1::1. */
 TEST(an_ipv6_address_may_stand_for_its_network)
 {
-	static const uint8_t two[16] = { [15] = 2 }, other[16] = { [7] = 1, [15] = 1 };
-	static const uint8_t link[16] = { 0xfe, 0x80, [15] = 2 },
-			     near[16] = { 0xfe, 0x80, [15] = 3 };
-	struct np_sources s = { .count = 1 };
+	struct np_sources s = { .count = 1, .at = { address("::2") } };
 	struct np_addr from;
 
-	np_addr_make(&s.at[0], AF_INET6, two, 0);
 	assert_false(has(&s, loopback(AF_INET6, 0)));
 	assert_true(np_sources_single(&s));
 	s.networks = true;
 	assert_true(has(&s, loopback(AF_INET6, 0)));
 	assert_false(np_sources_single(&s));
-	np_addr_make(&s.at[0], AF_INET6, other, 0);
+	s.at[0] = address("0:0:0:1::1");
 	assert_false(has(&s, loopback(AF_INET6, 0)));
 	/* Those of the loopback, of the link and of IPv4 stand for themselves. */
 	s.at[0] = loopback(AF_INET6, 0);
-	np_addr_make(&from, AF_INET6, two, 0);
-	assert_false(has(&s, from));
-	np_addr_make(&s.at[0], AF_INET6, link, 0);
-	np_addr_make(&from, AF_INET6, near, 0);
-	assert_false(has(&s, from));
+	assert_false(has(&s, address("::2")));
+	s.at[0] = address("fe80::2");
+	assert_false(has(&s, address("fe80::3")));
 	assert_true(np_sources_single(&s));
 	/* The same address on another link is another host. */
-	np_addr_make(&from, AF_INET6, link, 0);
+	from = address("fe80::2");
 	((struct sockaddr_in6 *)&s.at[0].sa)->sin6_scope_id = 2;
 	((struct sockaddr_in6 *)&from.sa)->sin6_scope_id = 3;
 	assert_false(has(&s, from));

@@ -15,16 +15,6 @@
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
 
-static struct np_addr
-address(int family, const char *host)
-{
-	struct np_addrs found;
-	struct np_err err;
-
-	fail_if(np_resolve(host, "7", family, SOCK_STREAM, &found, &err) != NP_OK, "%s", err.msg);
-	return found.at[0];
-}
-
 static uint64_t
 transactions(const struct end *e)
 {
@@ -38,7 +28,7 @@ static void
 spread(int family, const char *host, int32_t mask, unsigned least)
 {
 	size_t size = family == AF_INET6 ? 16 : 4;
-	struct np_addr first = address(family, host), now = first, before;
+	struct np_addr first = address_at(7, "%s", host), now = first, before;
 	unsigned differ = 0;
 
 	for (int i = 0; i < 1000; i++) {
@@ -124,7 +114,7 @@ TEST(every_connection_has_hosts_of_its_own)
 	w.listener = listen_anywhere(&at);
 	assert_int_equal(pthread_create(&thread, NULL, take_note, &w), 0);
 	client_params(&e.plan, np_bench_find("TCP_CRR"), AF_INET, -(int64_t)LEN(w.here));
-	e.plan.bind = address(AF_INET, "127.0.0.1");
+	e.plan.bind = address("127.0.0.1");
 	e.plan.near.sock.mask = 8;
 	e.plan.far.sock.mask = 16;
 	end_run(&e, &at);
@@ -160,7 +150,7 @@ run_both(struct ends *e, const struct np_bench *b, int family, void (*change)(st
 TEST(the_one_connection_has_a_host_of_its_own)
 {
 	static const char *const names[] = { "TCP_RR", "TCP_STREAM" };
-	struct np_addr one = address(AF_INET, "127.0.0.1");
+	struct np_addr one = address("127.0.0.1");
 
 	for (size_t i = 0; i < LEN(names); i++) {
 		FREED_BY(ends_free) struct ends e = { .client.rc = -1 };
@@ -168,7 +158,6 @@ TEST(the_one_connection_has_a_host_of_its_own)
 		client_params(&e.client.plan, np_bench_find(names[i]), AF_INET, -100);
 		server_params(&e.server.plan, &e.client.plan);
 		e.client.plan.bind = one;
-		np_addr_set_port(&e.client.plan.bind, 0);
 		e.client.plan.near.sock.mask = e.client.plan.far.sock.mask = 8;
 		end_open(&e.server);
 		end_open(&e.client);
@@ -188,8 +177,7 @@ held_port(struct np_addr *at)
 {
 	int reuse = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	*at = address(AF_INET, "127.0.0.1");
-	np_addr_set_port(at, 0);
+	*at = address("127.0.0.1");
 	assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, sizeof(reuse)), 0);
 	assert_int_equal(bind(fd, (const struct sockaddr *)&at->sa, at->len), 0);
 	at->len = sizeof(at->sa);
@@ -422,11 +410,11 @@ TEST(a_mark_is_set_or_refused)
 static struct np_addr
 answer_from(const struct end *e, const char *to)
 {
-	struct np_addr at = address(AF_INET, to), from = { .len = sizeof(from.sa) };
+	struct np_addr at = address_at(np_addr_port(&e->run.end.local), "%s", to);
+	struct np_addr from = { .len = sizeof(from.sa) };
 	char bytes[64] = "";
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	np_addr_set_port(&at, np_addr_port(&e->run.end.local));
 	assert_int_equal(
 	    sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)&at.sa, at.len), 64);
 	assert_true(wait_readable(fd));
@@ -448,7 +436,7 @@ TEST(answers_come_from_where_the_request_went)
 		end_open(&e);
 		end_start(&e);
 		for (size_t i = 0; i < LEN(hosts); i++) {
-			struct np_addr want = address(AF_INET, asked ? hosts[i] : hosts[0]);
+			struct np_addr want = address("%s", asked ? hosts[i] : hosts[0]);
 			struct np_addr from = answer_from(&e, hosts[i]);
 
 			assert_true(np_addr_same_host(&from, &want));
