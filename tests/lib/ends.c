@@ -87,6 +87,19 @@ can_run(const struct np_bench *bench)
 	return !t->named || (t->family == 0 && t->kernel.module == NULL) || reaches_itself(t);
 }
 
+const struct np_bench *
+next_runnable(const struct np_bench *bench)
+{
+	size_t i = 0;
+
+	while (bench != NULL && np_bench_at(i++) != bench) {
+	}
+	while (np_bench_at(i) != NULL && !can_run(np_bench_at(i))) {
+		i++;
+	}
+	return np_bench_at(i);
+}
+
 void
 client_params(struct np_plan *p, const struct np_bench *bench, int family, int64_t length)
 {

@@ -38,6 +38,9 @@ struct end {
 bool can_run(const struct np_bench *bench);
 const struct np_eth *lo_link(bool server); /* NULL: not permitted */
 
+/* The next of the table that can; NULL: the first, and at the end. */
+const struct np_bench *next_runnable(const struct np_bench *bench);
+
 /* A client's parameters for that bench, as np_cli_settle() leaves them, in short messages. */
 void client_params(struct np_plan *p, const struct np_bench *bench, int family, int64_t length);
 

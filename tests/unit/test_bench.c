@@ -289,13 +289,9 @@ run_counted(const struct np_bench *b, int family, int64_t length, void (*change)
 
 TEST(both_ends_count_the_same)
 {
-	const struct np_bench *b;
-
 	for (size_t f = 0; f < LEN(families); f++) {
-		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
-			if (!can_run(b)) {
-				continue;
-			}
+		for (const struct np_bench *b = NULL;
+		     has_family(families[f]) && (b = next_runnable(b)) != NULL;) {
 			run_counted(b, families[f], small_count(b), NULL);
 		}
 	}
@@ -375,14 +371,13 @@ run_shapes(const struct np_bench *b)
 
 TEST(several_flows_count_the_same)
 {
-	const struct np_bench *b;
 	struct np_bench back = *np_bench_find("UDP_STREAM"); /* as of OMNI's options */
 
-	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+	for (const struct np_bench *b = NULL; (b = next_runnable(b)) != NULL;) {
 		struct np_plan p;
 
 		client_params(&p, b, AF_INET, 1);
-		if (can_run(b) && np_plan_several(&p)) {
+		if (np_plan_several(&p)) {
 			run_shapes(b);
 		}
 	}
@@ -520,14 +515,9 @@ TEST(what_the_kernel_compares_no_loop_does)
 
 TEST(every_call_of_a_stream_is_timed_when_asked)
 {
-	const struct np_bench *b;
-
-	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+	for (const struct np_bench *b = NULL; (b = next_runnable(b)) != NULL;) {
 		struct ends e;
 
-		if (!can_run(b)) {
-			continue;
-		}
 		if (b->pattern != &np_pattern_stream) {
 			continue;
 		}
@@ -570,13 +560,11 @@ run_by_the_clock(const struct np_bench *b, uint64_t length)
 
 TEST(every_bench_ends_by_the_clock)
 {
-	const struct np_bench *b;
-
-	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+	for (const struct np_bench *b = NULL; (b = next_runnable(b)) != NULL;) {
 		uint64_t length = 50 * NP_MSEC;
 
 		/* A busy machine may need longer to let both ends begin. */
-		while (can_run(b) && !run_by_the_clock(b, length)) {
+		while (!run_by_the_clock(b, length)) {
 			length *= 4;
 			assert_true(length < LONG_MS * NP_MSEC);
 		}

@@ -106,12 +106,7 @@ run_paced(const struct np_bench *b, void (*change)(struct np_plan *p))
 
 TEST(every_bench_keeps_its_pace)
 {
-	const struct np_bench *b;
-
-	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
-		if (!can_run(b)) {
-			continue;
-		}
+	for (const struct np_bench *b = NULL; (b = next_runnable(b)) != NULL;) {
 		if (b->pattern->probe || shakes_hands(b)) {
 			continue;
 		}
@@ -231,12 +226,8 @@ run_extras(const struct np_bench *b, int family, void (*change)(struct np_plan *
 TEST(touched_buffers_change_no_count)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
-	const struct np_bench *b;
 
-	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
-		if (!can_run(b)) {
-			continue;
-		}
+	for (const struct np_bench *b = NULL; (b = next_runnable(b)) != NULL;) {
 		for (size_t run = 0; run < LEN(families); run++) {
 			if (has_family(families[run])) {
 				run_extras(b, families[run], touch_all);

@@ -137,16 +137,13 @@ static void
 run_every_bench(bool by_plan)
 {
 	static const int families[] = { AF_INET, AF_INET6 };
-	const struct np_bench *b;
 
 	for (size_t f = 0; f < LEN(families); f++) {
-		for (size_t i = 0; has_family(families[f]) && (b = np_bench_at(i)) != NULL; i++) {
+		for (const struct np_bench *b = NULL;
+		     has_family(families[f]) && (b = next_runnable(b)) != NULL;) {
 			struct np_bench row = *b;
 			struct meeting m;
 
-			if (!can_run(b)) {
-				continue;
-			}
 			row.code = by_plan ? NP_PLAN : b->code;
 			meet(&m, families[f], NULL);
 			run_one(&m.c, &row, families[f]);

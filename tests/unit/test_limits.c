@@ -413,12 +413,8 @@ TEST(what_takes_more_memory_is_turned_down)
 TEST(no_test_takes_more_than_was_reckoned)
 {
 	static const int32_t sizes[] = { -1, 1, 1000, 70000 };
-	const struct np_bench *b;
 
-	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
-		if (!can_run(b)) {
-			continue;
-		}
+	for (const struct np_bench *b = NULL; (b = next_runnable(b)) != NULL;) {
 		for (size_t k = 0; k < 4 * LEN(sizes); k++) {
 			struct np_stop stop = { 0 };
 			struct np_plan p;

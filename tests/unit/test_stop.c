@@ -94,14 +94,10 @@ TEST(every_blocked_loop_stops_when_told)
 	static void (*const changes[])(struct np_plan *) = { change_nothing,    make_burst,
 							     connect_datagrams, time_calls,
 							     pace_slowly,       use_extras };
-	const struct np_bench *b;
 
-	for (size_t i = 0; (b = np_bench_at(i)) != NULL; i++) {
+	for (const struct np_bench *b = NULL; (b = next_runnable(b)) != NULL;) {
 		bool datagram = !b->transport->connected;
 
-		if (!can_run(b)) {
-			continue;
-		}
 		if (b->pattern->probe || b->transport->upgrade != NULL) {
 			continue; /* waits for nothing, or for an answer before its loop */
 		}
