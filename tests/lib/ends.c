@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "bench/tally.h"
 #include "tests/lib/allocs.h"
 #include "tests/lib/check.h"
 #include "tests/lib/sockets.h"
@@ -360,6 +361,13 @@ make_burst(struct np_plan *p)
 }
 
 void
+pace(struct np_call_plan *c, uint32_t burst, uint32_t interval_us)
+{
+	c->interval_burst = burst;
+	c->interval_us = interval_us;
+}
+
+void
 connect_datagrams(struct np_plan *p)
 {
 	p->near.sock.connected = true;
@@ -377,6 +385,51 @@ ends_run(struct ends *e, uint64_t length_ns)
 	ends_drive(e, length_ns);
 	fail_if(e->client.run.err.code != NP_OK, "the client: %s", e->client.run.err.msg);
 	fail_if(e->server.run.err.code != NP_OK, "the server: %s", e->server.run.err.msg);
+}
+
+void
+assert_sums(const struct np_run *run)
+{
+	const struct np_conn *next = run->conn;
+
+	NP_EACH_WORKER (w, run) {
+		uint64_t sent = 0, received = 0, transactions = 0;
+
+		assert_ptr_equal(w->conn, next);
+		for (uint32_t i = 0; i < w->conns; i++) {
+			sent += w->conn[i].sent;
+			received += w->conn[i].received;
+			transactions += w->conn[i].transactions;
+		}
+		assert_int_equal(sent, np_get(&w->count->sent));
+		assert_int_equal(received, np_get(&w->count->received));
+		assert_int_equal(transactions, np_get(&w->count->transactions));
+		next += w->conns;
+	}
+	assert_ptr_equal(next, run->conn + run->conns);
+}
+
+void
+assert_carried(const struct ends *e)
+{
+	struct np_counts here = np_counts_of(&e->client.run), there = np_counts_of(&e->server.run);
+
+	assert_int_equal(here.sent, there.received);
+	assert_int_equal(here.received, there.sent);
+}
+
+void
+assert_transactions(const struct ends *e, uint64_t count)
+{
+	assert_int_equal(np_counts_of(&e->client.run).transactions, count);
+	assert_int_equal(np_counts_of(&e->server.run).transactions, count);
+}
+
+void
+assert_no_allocation(const struct ends *e)
+{
+	assert_int_equal(e->client.allocated, 0);
+	assert_int_equal(e->server.allocated, 0);
 }
 
 void

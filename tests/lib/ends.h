@@ -96,11 +96,22 @@ void ends_open(struct ends *e, const struct np_bench *bench, int family, int64_t
 /* Such changes. */
 void change_nothing(struct np_plan *p);
 void make_burst(struct np_plan *p); /* of 3 */
+void pace(struct np_call_plan *c, uint32_t burst, uint32_t interval_us);
 void connect_datagrams(struct np_plan *p);
 void time_calls(struct np_plan *p);
 
 /* Run both to the end, as long as length_ns says (0: no limit) and check that neither failed. */
 void ends_run(struct ends *e, uint64_t length_ns);
+
+/* Each worker's connections are its own, and what they count is what it counts. */
+void assert_sums(const struct np_run *run);
+
+/* What either end sent the other one received; both have made so many transactions. */
+void assert_carried(const struct ends *e);
+void assert_transactions(const struct ends *e, uint64_t count);
+
+/* The loops of both ends have allocated nothing. */
+void assert_no_allocation(const struct ends *e);
 
 /* The same, whatever they say of it. */
 void ends_drive(struct ends *e, uint64_t length_ns);

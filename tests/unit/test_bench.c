@@ -309,24 +309,6 @@ make_several(struct np_plan *p)
 	p->far.sock.port = far_port;
 }
 
-/* What the connections of an end counted adds up to what its workers did. */
-static struct np_counts
-counts_of(const struct np_run *run)
-{
-	struct np_counts all = np_counts_of(run);
-	uint64_t out = 0, in = 0, done = 0;
-
-	for (uint32_t i = 0; i < run->conns; i++) {
-		out += run->conn[i].sent;
-		in += run->conn[i].received;
-		done += run->conn[i].transactions;
-	}
-	assert_int_equal(out, all.sent);
-	assert_int_equal(in, all.received);
-	assert_int_equal(done, all.transactions);
-	return all;
-}
-
 static void
 run_several(const struct np_bench *b, int64_t length)
 {
@@ -338,13 +320,14 @@ run_several(const struct np_bench *b, int64_t length)
 	assert_int_equal(e.client.run.conns, flows);
 	assert_int_equal(e.client.run.workers, threads);
 	assert_int_equal(e.server.run.conns, flows);
-	client = counts_of(&e.client.run);
-	server = counts_of(&e.server.run);
+	assert_sums(&e.client.run);
+	assert_sums(&e.server.run);
+	client = np_counts_of(&e.client.run);
+	server = np_counts_of(&e.server.run);
 	assert_arrived(b, server.received, client.sent);
 	assert_arrived(b, client.received, server.sent);
 	if (b->pattern->transactions) {
-		assert_int_equal(client.transactions, length);
-		assert_int_equal(server.transactions, length);
+		assert_transactions(&e, (uint64_t)length);
 	} else {
 		assert_true(client.sent + client.received >= (uint64_t)length);
 	}
@@ -593,8 +576,7 @@ TEST(no_loop_allocates)
 					      : NULL);
 		ends_run(&e, 0);
 		if (!blocks(b)) { /* whose handshakes are part of the loop */
-			assert_int_equal(e.client.allocated, 0);
-			assert_int_equal(e.server.allocated, 0);
+			assert_no_allocation(&e);
 		}
 		ends_free(&e);
 	}

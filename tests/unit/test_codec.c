@@ -23,8 +23,7 @@ enum { OPERATIONS = 6, BURST = 2, INTERVAL_MS = 15 };
 static void
 pace_end(struct np_end *e)
 {
-	e->call.interval_burst = BURST;
-	e->call.interval_us = INTERVAL_MS * 1000;
+	pace(&e->call, BURST, INTERVAL_MS * 1000);
 	e->call.send_size = 512;
 }
 
@@ -151,8 +150,7 @@ TEST(a_pause_is_no_lost_response)
 
 	assert_int_equal(pthread_create(&thread, NULL, answer_slowly, &fd), 0);
 	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -SLOW_ANSWERS);
-	e.plan.near.call.interval_burst = 1;
-	e.plan.near.call.interval_us = 2500000;
+	pace(&e.plan.near.call, 1, 2500000);
 	e.plan.timeout_ms = 2000;
 	end_run(&e, &at);
 	pthread_join(thread, NULL);
@@ -210,16 +208,11 @@ run_extras(const struct np_bench *b, int family, void (*change)(struct np_plan *
 	assert_true(e.client.run.worker->codec != 0);
 	ends_run(&e, 0);
 	if (!shakes_hands(b)) {
-		assert_int_equal(e.client.allocated, 0);
-		assert_int_equal(e.server.allocated, 0);
+		assert_no_allocation(&e);
 	}
-	assert_int_equal(np_get(&e.client.run.worker->count->sent),
-			 np_get(&e.server.run.worker->count->received));
-	assert_int_equal(np_get(&e.client.run.worker->count->received),
-			 np_get(&e.server.run.worker->count->sent));
+	assert_carried(&e);
 	if (b->pattern->transactions) {
-		assert_int_equal(np_get(&e.client.run.worker->count->transactions), length);
-		assert_int_equal(np_get(&e.server.run.worker->count->transactions), length);
+		assert_transactions(&e, length);
 	}
 }
 
@@ -331,8 +324,7 @@ TEST(spliced_bytes_are_counted_and_not_copied)
 		np_hist_summarise(to->worker->hist, &s);
 		assert_int_equal(s.count, np_get(&to->worker->count->receives));
 		assert_memory_equal(to->worker->recv_ring.slots->buf, "netperf", 7);
-		assert_int_equal(e.client.allocated, 0);
-		assert_int_equal(e.server.allocated, 0);
+		assert_no_allocation(&e);
 	}
 }
 

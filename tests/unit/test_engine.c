@@ -118,25 +118,21 @@ choose_engines(struct np_plan *p)
 static void
 run_pair(const char *bench, int64_t length)
 {
-	const struct np_run *c, *s;
+	const struct np_run *c;
 	FREED_BY(ends_free) struct ends e;
 
 	ends_open(&e, np_bench_find(bench), AF_INET, -length, choose_engines);
 	c = &e.client.run;
-	s = &e.server.run;
 	ends_run(&e, 0);
 	assert_int_equal(e.client.drive.cause, NP_BY_LOOP);
-	assert_int_equal(np_get(&c->worker->count->sent), np_get(&s->worker->count->received));
-	assert_int_equal(np_get(&c->worker->count->received), np_get(&s->worker->count->sent));
+	assert_carried(&e);
 	if (c->plan->pattern->transactions) {
-		assert_int_equal(np_get(&c->worker->count->transactions), length);
-		assert_int_equal(np_get(&s->worker->count->transactions), length);
+		assert_transactions(&e, length);
 	} else {
 		assert_true(np_get(&c->worker->count->sent) + np_get(&c->worker->count->received) >=
 			    (uint64_t)length);
 	}
-	assert_int_equal(e.client.allocated, 0);
-	assert_int_equal(e.server.allocated, 0);
+	assert_no_allocation(&e);
 }
 
 TEST(all_engines_count_the_same)
@@ -205,16 +201,14 @@ run_datagrams(const char *bench, int64_t length)
 	c = &e.client.run;
 	s = &e.server.run;
 	ends_run(&e, 0);
-	assert_int_equal(np_get(&c->worker->count->sent), np_get(&s->worker->count->received));
-	assert_int_equal(np_get(&c->worker->count->received), np_get(&s->worker->count->sent));
+	assert_carried(&e);
 	assert_int_equal(np_get(&c->worker->count->sends), np_get(&s->worker->count->receives));
 	assert_int_equal(np_get(&c->worker->count->transactions),
 			 c->plan->pattern->transactions ? length : 0);
 	assert_int_equal(np_get(&c->worker->count->lost), 0);
 	check_calls(c, 0);
 	check_calls(s, e.nudges);
-	assert_int_equal(e.client.allocated, 0);
-	assert_int_equal(e.server.allocated, 0);
+	assert_no_allocation(&e);
 }
 
 /* Bursts of one, of less than a call carries, of more; and calls of three. */
@@ -385,8 +379,7 @@ run_big_messages(const char *bench, const struct np_engine *engine)
 	e.client.plan.response = 2000000;
 	ends_make(&e);
 	ends_run(&e, 0);
-	assert_int_equal(np_get(&e.client.run.worker->count->transactions), 7);
-	assert_int_equal(np_get(&e.server.run.worker->count->transactions), 7);
+	assert_transactions(&e, 7);
 	assert_true(np_get(&e.client.run.worker->count->receives) > 7);
 }
 
@@ -470,8 +463,7 @@ TEST(responses_are_taken_while_there_is_no_room)
 		e.client.plan.far.sock.sndbuf = e.client.plan.far.sock.rcvbuf = 100000;
 		ends_make(&e);
 		ends_run(&e, 0);
-		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 9);
-		assert_int_equal(np_get(&e.server.run.worker->count->transactions), 9);
+		assert_transactions(&e, 9);
 		assert_int_equal(np_get(&e.client.run.worker->count->sends), 9);
 	}
 }
@@ -542,23 +534,6 @@ take_threads(struct np_plan *p)
 	p->far.place.threads = server_threads;
 }
 
-/* What each connection has counted adds up to what the workers have. */
-static void
-check_sum(const struct np_run *run)
-{
-	uint64_t sent = 0, received = 0, transactions = 0;
-	struct np_counts sum = np_counts_of(run);
-
-	for (uint32_t i = 0; i < run->conns; i++) {
-		sent += run->conn[i].sent;
-		received += run->conn[i].received;
-		transactions += run->conn[i].transactions;
-	}
-	assert_int_equal(sent, sum.sent);
-	assert_int_equal(received, sum.received);
-	assert_int_equal(transactions, sum.transactions);
-}
-
 /* Is it one of the values of a sample? */
 static int64_t
 sampled(const struct np_sample *s, const char *name)
@@ -587,8 +562,8 @@ run_flows(const char *bench, int64_t length, bool tcp)
 	ends_run(&e, 0);
 	assert_int_equal(e.client.run.conns, FLOWS);
 	assert_int_equal(e.server.run.conns, FLOWS);
-	check_sum(&e.client.run);
-	check_sum(&e.server.run);
+	assert_sums(&e.client.run);
+	assert_sums(&e.server.run);
 	if (strstr(bench, "_RR") != NULL) {
 		assert_int_equal(np_counts_of(&e.client.run).transactions, length);
 	} else { /* each worker sends its share, the last message whole */
@@ -600,10 +575,7 @@ run_flows(const char *bench, int64_t length, bool tcp)
 	assert_int_equal(sample.looked, FLOWS);
 	assert_int_equal(sample.tcp.count, tcp ? FLOWS : 0);
 	if (tcp) {
-		assert_int_equal(np_counts_of(&e.client.run).sent,
-				 np_counts_of(&e.server.run).received);
-		assert_int_equal(np_counts_of(&e.client.run).received,
-				 np_counts_of(&e.server.run).sent);
+		assert_carried(&e);
 		assert_true(sampled(&sample, "cwnd") >= 2 * FLOWS); /* the sum of all */
 		assert_true(sampled(&sample, "rtt_us") >= 0);
 		assert_in_range(sampled(&sample, "rto_us"), 1, 120000000); /* of one, no sum */
@@ -809,15 +781,14 @@ run_series(const char *bench, int64_t length)
 
 	ends_open(&e, np_bench_find(bench), AF_INET, -length, take_threads);
 	ends_run(&e, 0);
-	check_sum(&e.client.run);
-	check_sum(&e.server.run);
+	assert_sums(&e.client.run);
+	assert_sums(&e.server.run);
 	sum = np_counts_of(&e.client.run);
 	assert_int_equal(sum.transactions, length);
 	assert_int_equal(sum.sends, asks ? length : 0);
 	assert_int_equal(sum.receives, asks ? length : 0);
 	assert_int_equal(np_counts_of(&e.server.run).transactions, length);
-	assert_int_equal(e.client.allocated, 0);
-	assert_int_equal(e.server.allocated, 0);
+	assert_no_allocation(&e);
 	for (uint32_t i = 0; i < FLOWS; i++) {
 		assert_int_equal(e.client.run.conn[i].fd, -1);
 		assert_true(length < FLOWS || e.client.run.conn[i].transactions > 0);
@@ -894,8 +865,8 @@ TEST(series_warm_up)
 		client_threads = server_threads = i == 0 ? FLOWS : 2;
 		ends_open(&e, np_bench_find("TCP_CRR"), AF_INET, 1, warm_up);
 		ends_run(&e, 200 * NP_MSEC);
-		check_sum(&e.client.run);
-		check_sum(&e.server.run);
+		assert_sums(&e.client.run);
+		assert_sums(&e.server.run);
 		sum = np_counts_of(&e.client.run);
 		assert_true(sum.transactions > 0);
 		assert_in_range(sum.sends, sum.transactions, sum.transactions + FLOWS);
@@ -916,8 +887,8 @@ TEST(spinning_ends_warm_up)
 		ends_open(&e, np_bench_find(benches[i % 4]), AF_INET, 1, warm_up);
 		ends_run(&e, 30 * NP_MSEC);
 		if (burst == 0) { /* what is in flight at the end is no connection's */
-			check_sum(&e.client.run);
-			check_sum(&e.server.run);
+			assert_sums(&e.client.run);
+			assert_sums(&e.server.run);
 		}
 	}
 }
@@ -964,8 +935,7 @@ keep_a_pace(const struct np_engine *engine, const char *bench)
 	burst = 0;
 	ends_plan(&e, np_bench_find(bench), AF_INET, -8);
 	choose_engines(&e.client.plan);
-	e.client.plan.near.call.interval_burst = 2;
-	e.client.plan.near.call.interval_us = 15000;
+	pace(&e.client.plan.near.call, 2, 15000);
 	ends_make(&e);
 	ends_run(&e, 0);
 	c = &e.client.run;
@@ -998,14 +968,12 @@ TEST(who_spins_paces_all_flows)
 	/* A worker's connections share their bursts; and the far end may be paced, too. */
 	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -12 * FLOWS);
 	take_flows(&e.client.plan);
-	e.client.plan.near.call.interval_burst = 2;
-	e.client.plan.near.call.interval_us = 10000;
-	e.client.plan.far.call.interval_burst = 7;
-	e.client.plan.far.call.interval_us = 1000;
+	pace(&e.client.plan.near.call, 2, 10000);
+	pace(&e.client.plan.far.call, 7, 1000);
 	ends_make(&e);
 	ends_run(&e, 0);
 	c = &e.client.run;
-	check_sum(c);
+	assert_sums(c);
 	assert_int_equal(np_get(&c->worker->count->transactions), 12 * FLOWS);
 	assert_true(c->window.ended_ns - c->window.started_ns >= 5 * 10 * NP_MSEC);
 }
@@ -1023,8 +991,7 @@ TEST(a_connection_that_is_over_holds_no_other)
 		ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -3);
 		choose_engines(&e.client.plan);
 		e.client.plan.flows = 2;
-		e.client.plan.near.call.interval_burst = 1;
-		e.client.plan.near.call.interval_us = 50000;
+		pace(&e.client.plan.near.call, 1, 50000);
 		ends_make(&e);
 		ends_run(&e, 0);
 		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 3);
@@ -1044,8 +1011,7 @@ TEST(who_is_answered_when_a_burst_is_due_passes_nobody)
 	/* Responses come when the next burst is due, and wait behind those that are held. */
 	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -4000);
 	take_flows(&e.client.plan);
-	e.client.plan.near.call.interval_burst = 1;
-	e.client.plan.near.call.interval_us = 15;
+	pace(&e.client.plan.near.call, 1, 15);
 	ends_make(&e);
 	ends_run(&e, 0);
 	c = &e.client.run;
@@ -1063,8 +1029,7 @@ pace_one(struct np_plan *p)
 	struct np_call_plan *call = is_paced_there ? &p->far.call : &p->near.call;
 
 	choose_engines(p);
-	call->interval_burst = 2;
-	call->interval_us = 10000;
+	pace(call, 2, 10000);
 }
 
 /* A call brings more than a burst: what is too many of it waits for the next one. */

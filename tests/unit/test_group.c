@@ -116,8 +116,7 @@ make_bed(struct bed *b, const char *bench, int64_t length, int sessions, enum wh
 	client_params(&b->plan, np_bench_find(bench), AF_INET, length);
 	b->plan.flows = (uint32_t)sessions;
 	if (length > 0) { /* it only has to be there */
-		b->plan.near.call.interval_burst = 1;
-		b->plan.near.call.interval_us = 1000;
+		pace(&b->plan.near.call, 1, 1000);
 	}
 	b->peer = loopback(AF_INET, 0);
 	b->target = (struct np_target){ .host = "127.0.0.1", .port = b->daemon.port };

@@ -22,8 +22,7 @@ pace_a_burst(struct np_plan *p)
 	p->flows = 2;
 	p->ids = true;
 	p->timeout_ms = 8;
-	p->near.call.interval_burst = 1;
-	p->near.call.interval_us = 1000;
+	pace(&p->near.call, 1, 1000);
 	p->near.place.engine = &np_engine_epoll;
 }
 
@@ -441,8 +440,7 @@ TEST(a_reader_waits_for_more_only_if_it_emptied_its_socket)
 
 	daemon_params(&e.plan, np_bench_find("UDP_STREAM"), 1);
 	e.plan.near.place.engine = &np_engine_batch;
-	e.plan.near.call.interval_burst = 8;
-	e.plan.near.call.interval_us = 1000;
+	pace(&e.plan.near.call, 8, 1000);
 	end_open(&e);
 	w = e.run.worker;
 	b = w->engine.state;

@@ -549,8 +549,7 @@ number_and_touch(struct np_plan *p)
 {
 	p->sequence = true;
 	p->near.call.dirty = 64;
-	p->near.call.interval_burst = 50;
-	p->near.call.interval_us = 200;
+	pace(&p->near.call, 50, 200);
 	p->far.call.dirty = 64;
 }
 
@@ -577,8 +576,7 @@ run_numbered(int family, void (*change)(struct np_plan *p))
 	ends_open(&e, np_bench_find("UDP_STREAM"), family, -(int64_t)FEW * 512, change);
 	ends_run(&e, 0);
 	put_both(&e, sender, receiver);
-	assert_int_equal(e.client.allocated, 0);
-	assert_int_equal(e.server.allocated, 0);
+	assert_no_allocation(&e);
 	assert_number(sender, "udp.sent", FEW);
 	assert_bag(receiver, "udp.", "sent=%d foreign=0", FEW);
 	assert_number(receiver, "udp.received",
@@ -707,8 +705,7 @@ TEST(a_lossy_link_is_accounted_exactly)
 
 	ends_plan(&e, np_bench_find("UDP_STREAM"), AF_INET, -(int64_t)COUNT * 512);
 	e.client.plan.sequence = true;
-	e.client.plan.near.call.interval_burst = 10;
-	e.client.plan.near.call.interval_us = 1000;
+	pace(&e.client.plan.near.call, 10, 1000);
 	ends_make(&e);
 	l.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 	l.to = loopback(AF_INET, np_addr_port(&e.server.run.end.local));

@@ -16,8 +16,7 @@
 static void
 pace_slowly(struct np_plan *p)
 {
-	p->near.call.interval_burst = p->far.call.interval_burst = 1;
-	p->near.call.interval_us = p->far.call.interval_us = 3600000000;
+	pace(&p->near.call, p->far.call.interval_burst = 1, p->far.call.interval_us = 3600000000);
 }
 
 static void

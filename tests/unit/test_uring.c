@@ -227,8 +227,7 @@ TEST(tests_take_turns)
 		ends_make(&e);
 		assert_int_equal(np_urings_unused(), 0);
 		ends_run(&e, 0);
-		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 500);
-		assert_int_equal(np_get(&e.server.run.worker->count->transactions), 500);
+		assert_transactions(&e, 500);
 		assert_true(e.client.run.worker->engine.count[NP_E_SUBMISSIONS] > 0);
 		assert_true(e.client.run.worker->engine.count[NP_E_COMPLETIONS] >= 500);
 		ends_free(&e);

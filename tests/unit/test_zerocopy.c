@@ -185,8 +185,7 @@ run_pair(const char *bench, int64_t length)
 	if (np_engine_of(rx->plan) == &np_engine_zerocopy) {
 		assert_int_equal(counted(rx, NP_E_TRUNCATED), np_counts_of(rx).received);
 	}
-	assert_int_equal(e.client.allocated, 0);
-	assert_int_equal(e.server.allocated, 0);
+	assert_no_allocation(&e);
 }
 
 TEST(both_ends_count_the_same)
