@@ -115,6 +115,15 @@ choose_engines(struct np_plan *p)
 	p->ids = true;
 }
 
+/* Both by that engine. */
+static void
+plan_by(struct ends *e, const struct np_engine *engine, const char *bench, int64_t length)
+{
+	client_engine = server_engine = engine;
+	ends_plan(e, np_bench_find(bench), AF_INET, length);
+	choose_engines(&e->client.plan);
+}
+
 static void
 run_pair(const char *bench, int64_t length)
 {
@@ -372,9 +381,7 @@ run_big_messages(const char *bench, const struct np_engine *engine)
 {
 	FREED_BY(ends_free) struct ends e;
 
-	client_engine = server_engine = engine;
-	ends_plan(&e, np_bench_find(bench), AF_INET, -7);
-	choose_engines(&e.client.plan);
+	plan_by(&e, engine, bench, -7);
 	e.client.plan.request = 3000000;
 	e.client.plan.response = 2000000;
 	ends_make(&e);
@@ -403,6 +410,20 @@ TEST(rings_count_as_others_do)
 	}
 }
 
+static void
+touch_received(const struct np_engine *engine)
+{
+	FREED_BY(ends_free) struct ends e;
+
+	ends_plan(&e, np_bench_find("UDP_STREAM"), AF_INET, -101 * 300);
+	e.client.plan.far.place.engine = engine;
+	e.client.plan.near.call.send_size = 300;
+	e.client.plan.far.call.dirty = 1;
+	ends_make(&e);
+	ends_run(&e, 0);
+	assert_in_range(e.server.run.worker->touched, 101, 120); /* and perhaps end marks */
+}
+
 /* By engines that look at each datagram after the call. */
 TEST(what_is_received_is_touched)
 {
@@ -410,19 +431,9 @@ TEST(what_is_received_is_touched)
 							   &np_engine_uring };
 
 	for (size_t i = 0; i < LEN(engines); i++) {
-		FREED_BY(ends_free) struct ends e;
-		const struct np_run *s = &e.server.run;
-
-		if (!can_be_had(engines[i])) {
-			continue;
+		if (can_be_had(engines[i])) {
+			touch_received(engines[i]);
 		}
-		ends_plan(&e, np_bench_find("UDP_STREAM"), AF_INET, -101 * 300);
-		e.client.plan.far.place.engine = engines[i];
-		e.client.plan.near.call.send_size = 300;
-		e.client.plan.far.call.dirty = 1;
-		ends_make(&e);
-		ends_run(&e, 0);
-		assert_in_range(s->worker->touched, 101, 120); /* and perhaps end marks */
 	}
 }
 
@@ -700,35 +711,24 @@ sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *t
 }
 #endif
 
-/* The room that poll(2) saw was gone. A far end that nobody nudges would wait for good. */
-TEST(an_end_without_room_is_sent_again)
+/* They find no room that poll(2) saw, or get lost: of their end the far end hears by nothing else.
+ */
+TEST(ends_are_sent_again)
 {
 #ifdef HAS_REFUSALS
-	struct ends e;
+	static _Atomic unsigned *const troubles[] = { &refusals, &losses };
 
-	ends_open(&e, np_bench_find("DG_STREAM"), AF_UNIX, -20 * 512, NULL);
-	refusals = 10;
-	ends_sent = 0;
-	ends_run(&e, 0);
-	assert_int_equal(refusals, 0);
-	assert_true(ends_sent > 0);
-	ends_free(&e);
-#else
-	skip();
-#endif
-}
+	for (size_t i = 0; i < LEN(troubles); i++) {
+		FREED_BY(ends_free) struct ends e;
 
-/* The far end of datagrams hears of their end by nothing else. */
-TEST(ends_that_are_lost_are_sent_again)
-{
-#ifdef HAS_REFUSALS
-	struct ends e;
-
-	ends_open(&e, np_bench_find("UDP_RR"), AF_INET, -20, NULL);
-	losses = 7;
-	ends_run(&e, 0);
-	assert_int_equal(losses, 0);
-	ends_free(&e);
+		ends_open(&e, np_bench_find(i == 0 ? "DG_STREAM" : "UDP_RR"),
+			  i == 0 ? AF_UNIX : AF_INET, i == 0 ? -20 * 512 : -20, NULL);
+		*troubles[i] = 10;
+		ends_sent = 0;
+		ends_run(&e, 0);
+		assert_int_equal(*troubles[i], 0);
+		assert_true(ends_sent > 0);
+	}
 #else
 	skip();
 #endif
@@ -931,10 +931,8 @@ keep_a_pace(const struct np_engine *engine, const char *bench)
 	uint64_t window_ns;
 	FREED_BY(ends_free) struct ends e;
 
-	client_engine = server_engine = engine;
 	burst = 0;
-	ends_plan(&e, np_bench_find(bench), AF_INET, -8);
-	choose_engines(&e.client.plan);
+	plan_by(&e, engine, bench, -8);
 	pace(&e.client.plan.near.call, 2, 15000);
 	ends_make(&e);
 	ends_run(&e, 0);
@@ -963,11 +961,10 @@ TEST(who_spins_paces_all_flows)
 	const struct np_run *c;
 	FREED_BY(ends_free) struct ends e;
 
-	client_engine = server_engine = &np_engine_spin;
 	burst = 0;
 	/* A worker's connections share their bursts; and the far end may be paced, too. */
-	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -12 * FLOWS);
-	take_flows(&e.client.plan);
+	plan_by(&e, &np_engine_spin, "TCP_RR", -12 * FLOWS);
+	e.client.plan.flows = FLOWS;
 	pace(&e.client.plan.near.call, 2, 10000);
 	pace(&e.client.plan.far.call, 7, 1000);
 	ends_make(&e);
@@ -981,15 +978,14 @@ TEST(who_spins_paces_all_flows)
 TEST(a_connection_that_is_over_holds_no_other)
 {
 	static const struct np_engine *const engines[] = { &np_engine_epoll, &np_engine_spin };
-	struct ends e;
 
 	burst = 0;
 	for (size_t i = 0; i < 2; i++) {
-		client_engine = server_engine = engines[i];
+		FREED_BY(ends_free) struct ends e;
+
 		/* Two connections with three transactions: the one that ends is held, and the other
 		 * goes on. */
-		ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -3);
-		choose_engines(&e.client.plan);
+		plan_by(&e, engines[i], "TCP_RR", -3);
 		e.client.plan.flows = 2;
 		pace(&e.client.plan.near.call, 1, 50000);
 		ends_make(&e);
@@ -997,7 +993,6 @@ TEST(a_connection_that_is_over_holds_no_other)
 		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 3);
 		assert_true(e.client.run.window.ended_ns - e.client.run.window.started_ns <
 			    5 * NP_SEC);
-		ends_free(&e);
 	}
 }
 
@@ -1006,11 +1001,10 @@ TEST(who_is_answered_when_a_burst_is_due_passes_nobody)
 	const struct np_run *c;
 	FREED_BY(ends_free) struct ends e;
 
-	client_engine = server_engine = &np_engine_epoll;
 	burst = 0;
 	/* Responses come when the next burst is due, and wait behind those that are held. */
-	ends_plan(&e, np_bench_find("TCP_RR"), AF_INET, -4000);
-	take_flows(&e.client.plan);
+	plan_by(&e, &np_engine_epoll, "TCP_RR", -4000);
+	e.client.plan.flows = FLOWS;
 	pace(&e.client.plan.near.call, 1, 15);
 	ends_make(&e);
 	ends_run(&e, 0);
@@ -1021,36 +1015,30 @@ TEST(who_is_answered_when_a_burst_is_due_passes_nobody)
 	}
 }
 
-static bool is_paced_there;
-
+/* A call brings more than a burst: what is too many of it waits for the next one. */
 static void
-pace_one(struct np_plan *p)
+pace_calls(const struct np_engine *engine, bool far)
 {
-	struct np_call_plan *call = is_paced_there ? &p->far.call : &p->near.call;
+	FREED_BY(ends_free) struct ends e;
 
-	choose_engines(p);
-	pace(call, 2, 10000);
+	burst = 20;
+	plan_by(&e, engine, "UDP_RR", -21);
+	pace(far ? &e.client.plan.far.call : &e.client.plan.near.call, 2, 10000);
+	ends_make(&e);
+	ends_run(&e, 0);
+	assert_int_equal(np_get(&e.client.run.worker->count->transactions), 21);
+	assert_true(e.client.run.window.ended_ns - e.client.run.window.started_ns >=
+		    8 * 10 * NP_MSEC);
 }
 
-/* A call brings more than a burst: what is too many of it waits for the next one. */
 TEST(calls_of_several_keep_a_pace)
 {
 	static const struct np_engine *const engines[] = { &np_engine_batch, &np_engine_segment };
-	struct ends e;
 
-	burst = 20;
 	for (size_t i = 0; i < 4; i++) {
-		client_engine = server_engine = engines[i / 2];
-		is_paced_there = i % 2 == 1;
-		if (client_engine->lacks() != NULL) {
-			continue;
+		if (engines[i / 2]->lacks() == NULL) {
+			pace_calls(engines[i / 2], i % 2 == 1);
 		}
-		ends_open(&e, np_bench_find("UDP_RR"), AF_INET, -21, pace_one);
-		ends_run(&e, 0);
-		assert_int_equal(np_get(&e.client.run.worker->count->transactions), 21);
-		assert_true(e.client.run.window.ended_ns - e.client.run.window.started_ns >=
-			    8 * 10 * NP_MSEC);
-		ends_free(&e);
 	}
 }
 
