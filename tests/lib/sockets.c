@@ -119,6 +119,19 @@ accepted_from(int listener)
 	return wait_readable(listener) ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
 }
 
+ssize_t
+send_datagram(int fd, const void *bytes, size_t n, const struct np_addr *to)
+{
+	return sendto(fd, bytes, n, 0, (const struct sockaddr *)&to->sa, to->len);
+}
+
+ssize_t
+receive_datagram(int fd, void *bytes, size_t n, struct np_addr *from)
+{
+	from->len = sizeof(from->sa);
+	return recvfrom(fd, bytes, n, 0, (struct sockaddr *)&from->sa, &from->len);
+}
+
 size_t
 read_all(int fd)
 {

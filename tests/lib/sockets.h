@@ -49,6 +49,10 @@ bool wait_readable(int fd);
 /* Accept one connection within LONG_MS, or -1. */
 int accepted_from(int listener);
 
+/* As sendto(2) and recvfrom(2). */
+ssize_t send_datagram(int fd, const void *bytes, size_t n, const struct np_addr *to);
+ssize_t receive_datagram(int fd, void *bytes, size_t n, struct np_addr *from);
+
 /* Read to the end; returns the number of bytes. */
 size_t read_all(int fd);
 

@@ -130,12 +130,9 @@ answer_slowly(void *arg)
 	char bytes[64];
 
 	for (int i = 0; i < SLOW_ANSWERS && wait_readable(fd); i++) {
-		from.len = sizeof(from.sa);
-		assert_int_equal(
-		    recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa, &from.len),
-		    64);
+		assert_int_equal(receive_datagram(fd, bytes, sizeof(bytes), &from), 64);
 		nanosleep(&a_while, NULL);
-		sendto(fd, bytes, 32, 0, (struct sockaddr *)&from.sa, from.len);
+		send_datagram(fd, bytes, 32, &from);
 	}
 	return NULL;
 }

@@ -704,8 +704,7 @@ send_datagrams(int fd, const struct np_addr *to, size_t size, unsigned count)
 	static const char bytes[512];
 
 	for (unsigned i = 0; i < count && fd >= 0; i++) {
-		assert_int_equal(
-		    sendto(fd, bytes, size, 0, (const struct sockaddr *)&to->sa, to->len), size);
+		assert_int_equal(send_datagram(fd, bytes, size, to), size);
 	}
 }
 
@@ -734,8 +733,7 @@ take_datagram(struct np_addr *from)
 	ssize_t n;
 
 	assert_true(wait_readable(scene.data));
-	from->len = sizeof(from->sa);
-	n = recvfrom(scene.data, bytes, sizeof(bytes), 0, (struct sockaddr *)&from->sa, &from->len);
+	n = receive_datagram(scene.data, bytes, sizeof(bytes), from);
 	assert_true(n >= 0);
 	return (size_t)n;
 }

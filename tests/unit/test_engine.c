@@ -633,8 +633,7 @@ check_datagrams_that_wait(int version)
 	client_params(&p, np_bench_find("UDP_RR"), version, -1);
 	conn.fd = bound_socket(version, SOCK_DGRAM, &to);
 	for (int i = 0; i < 3; i++) {
-		assert_int_equal(sendto(from, data, sizeof(data), 0, (void *)&to.sa, to.len),
-				 sizeof(data));
+		assert_int_equal(send_datagram(from, data, sizeof(data), &to), sizeof(data));
 	}
 	np_sample_add(&sample, &p, &conn, 1);
 	assert_int_equal(sample.looked, 1);

@@ -220,7 +220,7 @@ struct responder {
 static void
 respond(const struct responder *r, const char *bytes, const struct np_addr *to)
 {
-	sendto(r->fd, bytes, 32, 0, (const struct sockaddr *)&to->sa, to->len);
+	send_datagram(r->fd, bytes, 32, to);
 }
 
 static void *
@@ -234,8 +234,7 @@ play_responder(void *arg)
 	for (unsigned i = 1; wait_readable(r->fd); i++) {
 		char *at = bytes[i % 2];
 
-		from.len = sizeof(from.sa);
-		if (recvfrom(r->fd, at, 256, 0, (struct sockaddr *)&from.sa, &from.len) <= 0) {
+		if (receive_datagram(r->fd, at, 256, &from) <= 0) {
 			break;
 		}
 		nanosleep(&delay, NULL);
@@ -259,8 +258,7 @@ respond_without_ids(void *arg)
 	struct np_addr from;
 
 	while (wait_readable(r->fd)) {
-		from.len = sizeof(from.sa);
-		if (recvfrom(r->fd, bytes, 256, 0, (struct sockaddr *)&from.sa, &from.len) <= 0) {
+		if (receive_datagram(r->fd, bytes, 256, &from) <= 0) {
 			break;
 		}
 		memset(bytes, 0, 32);
@@ -289,11 +287,8 @@ play_both(struct responder *r, struct end *e, uint64_t length_ns)
 
 	r->fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 	assert_int_equal(pthread_create(&r->thread, NULL, play_responder, r), 0);
-	end_open(e);
-	e->drive.length_ns = length_ns;
-	end_aim(e, &at);
-	end_start(e);
-	end_join(e);
+	e->length_ns = length_ns;
+	end_run(e, &at);
 	pthread_join(r->thread, NULL);
 	close(r->fd);
 }
@@ -443,7 +438,7 @@ play_flood(void *arg)
 	struct flood *f = arg;
 
 	while (!atomic_load(&f->over)) {
-		sendto(f->fd, "stranger", 8, 0, (const struct sockaddr *)&f->to.sa, f->to.len);
+		send_datagram(f->fd, "stranger", 8, &f->to);
 	}
 	return NULL;
 }

@@ -835,9 +835,7 @@ send_token(int fd, uint64_t token, const struct np_addr *to)
 	uint8_t bytes[NP_ECHO_SIZE];
 
 	np_spare_put(bytes, NP_ECHO_NAMED, token);
-	assert_int_equal(
-	    sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)&to->sa, to->len),
-	    sizeof(bytes));
+	assert_int_equal(send_datagram(fd, bytes, sizeof(bytes), to), sizeof(bytes));
 }
 
 /* Of 127.0.0.2. */
@@ -869,8 +867,8 @@ TEST(datagrams_go_where_the_echo_came_from)
 	send_token(stranger, token, &data);
 	send_token(fd, token + 1, &data);
 	send_token(fd, token ^ UINT64_C(1) << 63, &data);
-	assert_int_equal(sendto(fd, "", 0, 0, (struct sockaddr *)&data.sa, data.len), 0);
-	assert_int_equal(sendto(fd, bytes, 200, 0, (struct sockaddr *)&data.sa, data.len), 200);
+	assert_int_equal(send_datagram(fd, "", 0, &data), 0);
+	assert_int_equal(send_datagram(fd, bytes, 200, &data), 200);
 	assert_false(comes(fd, 200));
 	before = np_now();
 	send_token(fd, token, &data);

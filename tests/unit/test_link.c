@@ -135,9 +135,7 @@ arrives(const struct np_eth *from, const struct np_eth *to, const uint8_t *frame
 	struct np_addr at;
 
 	np_eth_aim(from, to->mac, &at);
-	assert_int_equal(
-	    sendto(from->fd, frame, NP_ETH_LEAST, 0, (struct sockaddr *)&at.sa, at.len),
-	    NP_ETH_LEAST);
+	assert_int_equal(send_datagram(from->fd, frame, NP_ETH_LEAST, &at), NP_ETH_LEAST);
 	return recv(to->fd, came, sizeof(came), MSG_DONTWAIT) == NP_ETH_LEAST &&
 	       memcmp(came, frame, sizeof(came)) == 0;
 }
@@ -182,8 +180,7 @@ TEST(short_frames_are_not_heard)
 	np_eth_aim(to, from->mac, &station);
 	assert_int_equal(np_eth_limit_source(to, &station, 0, &err), NP_OK);
 	np_eth_aim(from, to->mac, &station);
-	assert_int_equal(sendto(from->fd, &byte, 1, 0, (struct sockaddr *)&station.sa, station.len),
-			 1);
+	assert_int_equal(send_datagram(from->fd, &byte, 1, &station), 1);
 	assert_true(recv(to->fd, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 	np_eth_drop_all(to);
 }
@@ -202,8 +199,7 @@ TEST(a_deaf_socket_forgets)
 	np_eth_mark(frame, 7);
 	np_eth_aim(from, to->mac, &at);
 	for (int i = 0; i < 5; i++) {
-		assert_true(sendto(from->fd, frame, sizeof(frame), 0, (struct sockaddr *)&at.sa,
-				   at.len) > 0);
+		assert_true(send_datagram(from->fd, frame, sizeof(frame), &at) > 0);
 	}
 	np_eth_drop_all(to);
 	assert_true(recv(to->fd, frame, sizeof(frame), MSG_DONTWAIT) < 0 && errno == EAGAIN);

@@ -112,16 +112,14 @@ respond_to_two_of_three(void *arg)
 	for (unsigned i = 1; wait_readable(r->fd); i++) {
 		ssize_t n;
 
-		from.len = sizeof(from.sa);
-		n = recvfrom(r->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa,
-			     &from.len);
+		n = receive_datagram(r->fd, bytes, sizeof(bytes), &from);
 		if (n <= 0) {
 			break;
 		}
 		if (i % 3 == 0) {
 			r->ignored++;
 		} else {
-			sendto(r->fd, bytes, 32, 0, (struct sockaddr *)&from.sa, from.len);
+			send_datagram(r->fd, bytes, 32, &from);
 		}
 	}
 	return NULL;
@@ -187,7 +185,7 @@ TEST(many_late_answers_double_the_time_out_once)
 {
 	enum { FLIGHT = 16, TIMEOUT_MS = 300 };
 	FREED_BY(end_free) struct end e = { .rc = -1 };
-	struct np_addr at, from = { .len = sizeof(from.sa) };
+	struct np_addr at, from;
 	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
 	const struct np_counters *count;
 	char request[FLIGHT][256];
@@ -202,15 +200,13 @@ TEST(many_late_answers_double_the_time_out_once)
 	count = e.run.worker->count;
 	end_start(&e);
 	for (int i = 0; i < FLIGHT; i++) {
-		assert_true(recvfrom(fd, request[i], sizeof(request[i]), 0,
-				     (struct sockaddr *)&from.sa, &from.len) > 0);
+		assert_true(receive_datagram(fd, request[i], sizeof(request[i]), &from) > 0);
 	}
 	while (np_get(&count->lost) < FLIGHT && !e.over) {
 		poll(NULL, 0, 1);
 	}
 	for (int i = 0; i < FLIGHT; i++) {
-		sendto(fd, request[i], e.run.worker->recv_size, 0,
-		       (const struct sockaddr *)&from.sa, from.len);
+		send_datagram(fd, request[i], e.run.worker->recv_size, &from);
 	}
 	end_join(&e);
 	assert_true(np_get(&count->late) > FLIGHT / 2);

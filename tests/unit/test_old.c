@@ -12,14 +12,22 @@
 
 static const size_t sizes[] = { NP_OLD_FRAME_SIZE, NP_FRAME_SIZE };
 
+/* Ask with that word, or that of most requests. */
 static void
-say(const struct session *s, size_t size, const struct np_head *head, np_layout *layout,
-    const void *m)
+ask_by(const struct session *s, size_t size, uint32_t code, int32_t word, np_layout *layout,
+       const void *m)
 {
+	struct np_head head = { .code = code, .word = word };
 	uint8_t frame[NP_FRAME_SIZE];
 
-	np_frame_put(frame, head, layout, m);
+	np_frame_put(frame, &head, layout, m);
 	assert_true(put_bytes(s->fd, frame, size));
+}
+
+static void
+ask_old(const struct session *s, size_t size, uint32_t code, np_layout *layout, const void *m)
+{
+	ask_by(s, size, code, -1, layout, m);
 }
 
 /* Exactly one message of that size is the answer. */
@@ -45,14 +53,6 @@ expect(const struct session *s, size_t size, uint32_t code, np_layout *layout, v
 
 	assert_int_equal(head.code, code);
 	assert_int_equal(head.word, 0);
-}
-
-static void
-ask_old(const struct session *s, size_t size, uint32_t code, np_layout *layout, const void *m)
-{
-	struct np_head head = { .code = code, .word = -1 };
-
-	say(s, size, &head, layout, m);
 }
 
 /* ---- Request and response ---- */
@@ -159,17 +159,17 @@ TEST(transactions_over_connections_are_served)
 TEST(counted_udp_rr_ends_at_its_count)
 {
 	struct np_rr_results results;
-	struct np_addr at, me;
+	struct np_addr at;
 	char bytes[16] = "";
 	struct session s;
 	uint64_t start;
 	double waited;
-	int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
+	int fd;
 
 	session_open(&s);
 	start = np_now();
 	at = ask_rr(&s, NP_FRAME_SIZE, NP_UDP_RR, &rr_request);
-	assert_int_equal(connect(fd, (struct sockaddr *)&at.sa, at.len), 0);
+	fd = connected_to_by(&at, SOCK_DGRAM, 0);
 	for (int n = 0; n < 4; n++) {
 		assert_true(put_bytes(fd, bytes, 16));
 	}
@@ -191,14 +191,14 @@ TEST(udp_rr_is_served)
 {
 	struct np_rr_request request = rr_request;
 	struct np_rr_results results;
-	struct np_addr at, me;
+	struct np_addr at;
 	struct session s;
-	int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
+	int fd;
 
 	request.test_length = 1;
 	session_open(&s);
 	at = ask_rr(&s, NP_OLD_FRAME_SIZE, NP_UDP_RR, &request);
-	assert_int_equal(connect(fd, (struct sockaddr *)&at.sa, at.len), 0);
+	fd = connected_to_by(&at, SOCK_DGRAM, 0);
 	transact(fd), transact(fd), transact(fd);
 	expect(&s, NP_OLD_FRAME_SIZE, NP_UDP_RR + 2, np_rr_results_layout, &results);
 	assert_int_equal(results.trans_received, 3);
@@ -280,14 +280,14 @@ stream_datagrams(const struct session *s, size_t size)
 {
 	struct np_udp_response response;
 	struct np_udp_results results;
-	struct np_addr at, me;
+	struct np_addr at;
 	char bytes[500] = "";
-	FREED_BY(close_fd) int fd = bound_socket(AF_INET, SOCK_DGRAM, &me);
+	FREED_BY(close_fd) int fd = -1;
 
 	expect(s, size, NP_UDP_STREAM + 1, np_udp_response_layout, &response);
 	assert_int_equal(response.test_length, 1);
 	at = loopback(AF_INET, (uint16_t)response.data_port_number);
-	assert_int_equal(connect(fd, (struct sockaddr *)&at.sa, at.len), 0);
+	fd = connected_to_by(&at, SOCK_DGRAM, 0);
 	for (int i = 0; i < 7; i++) {
 		assert_int_equal(send(fd, bytes, sizeof(bytes), 0), sizeof(bytes));
 	}
@@ -360,7 +360,6 @@ TEST(udp_requests_tell_their_layout)
 /* Up to 2.3: DEBUG_OFF first, affinity 0 without meaning it, no family in the request. */
 TEST(an_ancient_session_begins_with_debug_off)
 {
-	struct np_head debug = { .code = NP_DEBUG_OFF }, head = { .code = NP_TCP_RR };
 	struct np_calibrate_response calibration;
 	struct np_rr_response response;
 	cpu_set_t before, after;
@@ -370,9 +369,9 @@ TEST(an_ancient_session_begins_with_debug_off)
 
 	session_open(&s);
 	assert_int_equal(pthread_getaffinity_np(s.thread, sizeof(before), &before), 0);
-	say(&s, NP_OLD_FRAME_SIZE, &debug, NULL, NULL);
+	ask_by(&s, NP_OLD_FRAME_SIZE, NP_DEBUG_OFF, 0, NULL, NULL);
 	expect(&s, NP_OLD_FRAME_SIZE, NP_DEBUG_OK, NULL, NULL);
-	say(&s, NP_OLD_FRAME_SIZE, &head, np_rr_request_layout, &rr_request);
+	ask_by(&s, NP_OLD_FRAME_SIZE, NP_TCP_RR, 0, np_rr_request_layout, &rr_request);
 	expect(&s, NP_OLD_FRAME_SIZE, NP_TCP_RR + 1, np_rr_response_layout, &response);
 	assert_int_equal(pthread_getaffinity_np(s.thread, sizeof(after), &after), 0);
 	assert_true(CPU_EQUAL(&before, &after));
@@ -381,14 +380,11 @@ TEST(an_ancient_session_begins_with_debug_off)
 	transact(fd), transact(fd), transact(fd);
 	expect_three(&s, NP_OLD_FRAME_SIZE, NP_TCP_RR, false);
 	close(fd);
-	head.code = NP_TCP_STREAM;
-	say(&s, NP_OLD_FRAME_SIZE, &head, np_stream_request_layout, &stream_request);
+	ask_by(&s, NP_OLD_FRAME_SIZE, NP_TCP_STREAM, 0, np_stream_request_layout, &stream_request);
 	send_stream(&s, NP_OLD_FRAME_SIZE);
-	head.code = NP_UDP_STREAM;
-	say(&s, NP_OLD_FRAME_SIZE, &head, np_udp_242_request_layout, &udp_request);
+	ask_by(&s, NP_OLD_FRAME_SIZE, NP_UDP_STREAM, 0, np_udp_242_request_layout, &udp_request);
 	stream_datagrams(&s, NP_OLD_FRAME_SIZE);
-	head.code = NP_CPU_CALIBRATE;
-	say(&s, NP_OLD_FRAME_SIZE, &head, NULL, NULL);
+	ask_by(&s, NP_OLD_FRAME_SIZE, NP_CPU_CALIBRATE, 0, NULL, NULL);
 	expect(&s, NP_OLD_FRAME_SIZE, NP_CPU_CALIBRATE, np_calibrate_response_layout, &calibration);
 	assert_true(calibration.rate > 0);
 	assert_int_equal(session_close(&s), NP_OK);

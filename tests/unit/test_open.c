@@ -215,15 +215,14 @@ thaw(void *arg)
 		far->lost++;
 	}
 	while (wait_readable(far->fd)) {
-		struct np_addr from = { .len = sizeof(from.sa) };
+		struct np_addr from;
 		char bytes[256];
-		ssize_t n = recvfrom(far->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa,
-				     &from.len);
+		ssize_t n = receive_datagram(far->fd, bytes, sizeof(bytes), &from);
 
 		if (n <= 0) {
 			break;
 		}
-		sendto(far->fd, bytes, (size_t)n, 0, (const struct sockaddr *)&from.sa, from.len);
+		send_datagram(far->fd, bytes, (size_t)n, &from);
 		far->done_ns = np_now();
 	}
 	return NULL;

@@ -649,9 +649,7 @@ pass(struct link *l, const char *bytes, ssize_t size, unsigned i)
 		return;
 	}
 	for (unsigned copies = i % 7 == 0 ? 2 : 1; copies > 0; copies--) {
-		assert_int_equal(
-		    sendto(l->fd, bytes, (size_t)size, 0, (struct sockaddr *)&l->to.sa, l->to.len),
-		    size);
+		assert_int_equal(send_datagram(l->fd, bytes, (size_t)size, &l->to), size);
 	}
 	l->twice += i % 7 == 0;
 	l->passed++;

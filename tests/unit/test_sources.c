@@ -65,7 +65,7 @@ choosy(int family, const struct np_addr *peer, uint32_t peer_port, struct np_add
 static void
 send_to(int fd, const struct np_addr *to)
 {
-	assert_int_equal(sendto(fd, "x", 1, 0, (const struct sockaddr *)&to->sa, to->len), 1);
+	assert_int_equal(send_datagram(fd, "x", 1, to), 1);
 }
 
 /* Does a datagram from there get through to `to`? The kernel and who compares agree on it. */

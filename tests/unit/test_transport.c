@@ -406,15 +406,13 @@ static struct np_addr
 answer_from(const struct end *e, const char *to)
 {
 	struct np_addr at = address_at(np_addr_port(&e->run.end.local), "%s", to);
-	struct np_addr from = { .len = sizeof(from.sa) };
+	struct np_addr from;
 	char bytes[64] = "";
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	assert_int_equal(
-	    sendto(fd, bytes, sizeof(bytes), 0, (const struct sockaddr *)&at.sa, at.len), 64);
+	assert_int_equal(send_datagram(fd, bytes, sizeof(bytes), &at), 64);
 	assert_true(wait_readable(fd));
-	assert_int_equal(
-	    recvfrom(fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa, &from.len), 32);
+	assert_int_equal(receive_datagram(fd, bytes, sizeof(bytes), &from), 32);
 	close(fd);
 	return from;
 }
@@ -506,17 +504,15 @@ serve_datagrams(struct service *s)
 		struct timeval timeout = { .tv_usec = 200000 };
 		ssize_t n;
 
-		from.len = sizeof(from.sa);
 		setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
-		n = recvfrom(s->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from.sa,
-			     &from.len);
+		n = receive_datagram(s->fd, bytes, sizeof(bytes), &from);
 		if (n < 0) {
 			return;
 		}
 		s->received += (uint64_t)n;
 		s->empty += n == 0;
 		if (s->echoes) {
-			sendto(s->fd, bytes, (size_t)n, 0, (struct sockaddr *)&from.sa, from.len);
+			send_datagram(s->fd, bytes, (size_t)n, &from);
 		}
 	}
 }
