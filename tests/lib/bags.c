@@ -83,24 +83,37 @@ put_value(struct np_bag *b, const char *name, char *value, size_t least)
 	}
 }
 
+/* The next "NAME=VALUE" or "NAME='VALUE'" of a text, which it divides. */
+static bool
+next_word(char **at, char **name, char **value)
+{
+	char *text;
+
+	*name = *at + strspn(*at, " ");
+	if (**name == '\0') {
+		return false;
+	}
+	text = strchr(*name, '=');
+	assert_non_null(text);
+	*text++ = '\0';
+	*value = text;
+	*at = text + (*text == '\'' ? 1 + strcspn(text + 1, "'") : strcspn(text, " "));
+	if (**at != '\0') {
+		*(*at)++ = '\0';
+	}
+	return true;
+}
+
 struct np_bag *
 put_lists(struct np_bag *b, size_t least, const char *format, ...)
 {
-	char *words, *at;
+	char *words, *at, *name, *value;
 	va_list args;
 
 	va_start(args, format);
 	assert_true(vasprintf(&words, format, args) >= 0 && b != NULL);
 	va_end(args);
-	for (at = words + strspn(words, " "); *at != '\0'; at += strspn(at, " ")) {
-		char *name = at, *value = strchr(at, '=');
-
-		assert_non_null(value);
-		*value++ = '\0';
-		at = value + (*value == '\'' ? 1 + strcspn(value + 1, "'") : strcspn(value, " "));
-		if (*at != '\0') {
-			*at++ = '\0';
-		}
+	for (at = words; next_word(&at, &name, &value);) {
 		put_value(b, name, value, least);
 	}
 	free(words);
@@ -150,33 +163,45 @@ is_list(const struct np_bag *b, const char *name, const char *list)
 	return n == it.count;
 }
 
+static bool
+is_value(const struct np_bag *b, const char *name, const char *value)
+{
+	double want = computed(value);
+	const char *text;
+	struct np_bag_item it;
+
+	switch (*value) {
+	case 'n':
+		return strcmp(value, "none") == 0 && !np_bag_find(b, name, &it);
+	case '?':
+		return np_bag_find(b, name, &it) && it.kind == NP_BAG_UNREAD;
+	case '\'':
+		text = np_bag_string(b, name);
+		return text != NULL && strcmp(text, value + 1) == 0;
+	case '[':
+		return is_list(b, name, value);
+	default: /* but for the last bit, which 32-bit processors round otherwise */
+		return fabs(np_bag_number(b, name) - want) <= DBL_EPSILON * fabs(want);
+	}
+}
+
 void
 assert_bag_at(const char *file, int line, const struct np_bag *b, const char *prefix,
 	      const char *format, ...)
 {
-	char words[1000], name[100], *rest = words, *word;
+	char words[1000], name[100], *at = words, *word, *value;
 	va_list args;
 
 	va_start(args, format);
 	assert_in_range(vsnprintf(words, sizeof(words), format, args), 1, sizeof(words) - 1);
 	va_end(args);
-	while ((word = strtok_r(rest, " ", &rest)) != NULL) {
-		char *value = strchr(word, '=');
-		struct np_bag_item it;
-		double have, want;
-		bool right;
-
-		assert_non_null(value);
-		*value++ = '\0';
+	while (next_word(&at, &word, &value)) {
 		snprintf(name, sizeof(name), "%s%s", prefix, word);
-		have = np_bag_number(b, name);
-		want = computed(value);
-		/* The same but for the last bit, which 32-bit processors round otherwise. */
-		right = strcmp(value, "none") == 0 ? !np_bag_find(b, name, &it)
-			: value[0] == '['          ? is_list(b, name, value)
-						   : fabs(have - want) <= DBL_EPSILON * fabs(want);
-		if (!right) {
-			print_error("%s is %.17g, not %s\n", name, have, value);
+		if (!is_value(b, name, value)) {
+			const char *text = np_bag_string(b, name);
+
+			print_error("%s is %.17g '%s', not %s\n", name, np_bag_number(b, name),
+				    text != NULL ? text : "", value);
 			_fail(file, line);
 		}
 	}

@@ -30,8 +30,9 @@ void assert_none(const struct np_bag *b, const char *name);
 double computed(const char *text);
 
 /*
- * Values of names that begin with `prefix`: numbers, to 1e-12 of each, lists of integers, and of
- * what must not be there none: "a=1 b.c=2*30+0.5 list=[1,2] d=none". The rest is as for printf().
+ * Values of names that begin with `prefix`: numbers, to the last bit, lists of integers, texts,
+ * what is unread, and of what must not be there none: "a=1 b.c=2*30+0.5 list=[1,2] t='x' u=?
+ * d=none". The rest is as for printf().
  */
 #define assert_bag(b, prefix, ...) assert_bag_at(__FILE__, __LINE__, b, prefix, __VA_ARGS__)
 void assert_bag_at(const char *file, int line, const struct np_bag *b, const char *prefix,

@@ -49,13 +49,19 @@ make_path(char full[PATH_MAX], const char *root, const char *path)
 void
 put_file(const char *root, const char *path, const char *text)
 {
+	put_bytes_into(root, path, text, strlen(text));
+}
+
+void
+put_bytes_into(const char *root, const char *path, const void *bytes, size_t n)
+{
 	char full[PATH_MAX];
 	FILE *f;
 
 	make_path(full, root, path);
 	f = fopen(full, "w");
 	assert_non_null(f);
-	assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
+	assert_int_equal(fwrite(bytes, 1, n, f), n);
 	assert_int_equal(fclose(f), 0);
 }
 

@@ -12,6 +12,7 @@ int root_remove(void **state);
 
 /* A file with that text, or a symbolic link, with the folders above it. */
 void put_file(const char *root, const char *path, const char *text);
+void put_bytes_into(const char *root, const char *path, const void *bytes, size_t n);
 void put_link(const char *root, const char *path, const char *to);
 
 /* A file of its own below /tmp; unlink() it. */

@@ -52,24 +52,6 @@ assert_step(const struct step *s, enum ns_admission admission, bool has_reply)
 	assert_int_equal(s->has_reply, has_reply);
 }
 
-/* Refused with an error and a text, or without a word. */
-static void
-assert_refused(const struct step *s, uint32_t code, int error, const char *text)
-{
-	assert_step(s, NS_ADMIT_REFUSED, text != NULL);
-	assert_int_equal(s->why.code, NP_EPEER);
-	if (text != NULL) {
-		struct np_err err;
-		struct np_why m;
-
-		assert_int_equal(np_frame_head(s->reply).code, code);
-		assert_int_equal(np_frame_head(s->reply).word, error);
-		assert_int_equal(np_frame_get(s->reply, np_why_layout, &m, &err), NP_OK);
-		assert_int_equal(m.magic, NP_WHY_MAGIC);
-		assert_string_equal(m.text, text);
-	}
-}
-
 /* Nothing that comes after a refusal helps. */
 static void
 assert_shut(struct ns_admit *a)
@@ -83,6 +65,25 @@ assert_shut(struct ns_admit *a)
 		assert_step(&s, NS_ADMIT_REFUSED, false);
 		assert_false(ns_admit_is_in(a));
 	}
+}
+
+/* Refused for good, with an error and a text, or without a word. */
+static void
+assert_refused(struct ns_admit *a, const struct step *s, uint32_t code, int error, const char *text)
+{
+	assert_step(s, NS_ADMIT_REFUSED, text != NULL);
+	assert_int_equal(s->why.code, NP_EPEER);
+	if (text != NULL) {
+		struct np_err err;
+		struct np_why m;
+
+		assert_int_equal(np_frame_head(s->reply).code, code);
+		assert_int_equal(np_frame_head(s->reply).word, error);
+		assert_int_equal(np_frame_get(s->reply, np_why_layout, &m, &err), NP_OK);
+		assert_int_equal(m.magic, NP_WHY_MAGIC);
+		assert_string_equal(m.text, text);
+	}
+	assert_shut(a);
 }
 
 static const uint32_t requests[] = { 0,         NP_DEBUG_ON, NP_CPU_CALIBRATE, NP_TCP_STREAM,
@@ -159,9 +160,8 @@ TEST(any_other_passphrase_is_not_answered)
 	for (size_t i = 0; i < LEN(wrong); i++) {
 		a = (struct ns_admit){ .passphrase = "sesame" };
 		s = give_text(&a, wrong[i]);
-		assert_refused(&s, 0, 0, NULL);
+		assert_refused(&a, &s, 0, 0, NULL);
 		assert_has(s.why.msg, "wrong passphrase");
-		assert_shut(&a);
 		assert_int_equal(give_text(&a, "sesame").admission, NS_ADMIT_REFUSED);
 	}
 	/* One without an end. */
@@ -169,7 +169,7 @@ TEST(any_other_passphrase_is_not_answered)
 	np_frame_put(frame, &head, NULL, NULL);
 	memset(frame + 8, 's', sizeof(frame) - 8);
 	s = give_frame(&a, frame);
-	assert_refused(&s, 0, 0, NULL);
+	assert_refused(&a, &s, 0, 0, NULL);
 }
 
 TEST(no_request_passes_before_the_passphrase)
@@ -178,9 +178,8 @@ TEST(no_request_passes_before_the_passphrase)
 		struct ns_admit a = { .passphrase = "sesame" };
 		struct step s = give(&a, requests[i], NULL, NULL);
 
-		assert_refused(&s, 0, 0, NULL);
+		assert_refused(&a, &s, 0, 0, NULL);
 		assert_has(s.why.msg, "without the passphrase");
-		assert_shut(&a);
 	}
 }
 
@@ -197,9 +196,8 @@ TEST(a_key_is_wanted_before_any_request)
 				: requests[i] == NP_CPU_CALIBRATE ? NP_CPU_CALIBRATE
 								  : requests[i] + 1;
 
-		assert_refused(&s, code, EACCES, "this daemon needs --key-file");
+		assert_refused(&a, &s, code, EACCES, "this daemon needs --key-file");
 		assert_has(s.why.msg, "without the key");
-		assert_shut(&a);
 	}
 }
 
@@ -208,8 +206,7 @@ TEST(a_passphrase_does_for_no_key)
 	struct ns_admit a = { .key = &key, .passphrase = "sesame" };
 	struct step s = give_text(&a, "sesame");
 
-	assert_refused(&s, NP_PASSPHRASE + 1, EACCES, "this daemon needs --key-file");
-	assert_shut(&a);
+	assert_refused(&a, &s, NP_PASSPHRASE + 1, EACCES, "this daemon needs --key-file");
 }
 
 TEST(a_proof_without_a_challenge_is_refused)
@@ -225,8 +222,8 @@ TEST(a_proof_without_a_challenge_is_refused)
 		np_auth_prove(&key, NP_AUTH_CLIENT, &scope, proof.bytes);
 	}
 	s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &proof);
-	assert_refused(&s, NP_AUTH_WELCOME, EACCES, "messages of --key-file in the wrong order");
-	assert_shut(&a);
+	assert_refused(&a, &s, NP_AUTH_WELCOME, EACCES,
+		       "messages of --key-file in the wrong order");
 }
 
 /* The ends of a connection, as a client sees them. */
@@ -264,8 +261,8 @@ TEST(a_second_hello_is_refused)
 	assert_step(&s, NS_ADMIT_MORE, true);
 	assert_false(ns_admit_is_in(&a));
 	s = say_hello(&a, &hello);
-	assert_refused(&s, NP_AUTH_CHALLENGE, EACCES, "messages of --key-file in the wrong order");
-	assert_shut(&a);
+	assert_refused(&a, &s, NP_AUTH_CHALLENGE, EACCES,
+		       "messages of --key-file in the wrong order");
 }
 
 TEST(a_request_between_hello_and_proof_is_refused)
@@ -276,8 +273,7 @@ TEST(a_request_between_hello_and_proof_is_refused)
 
 	say_hello(&a, &hello);
 	s = give(&a, NP_OMNI, NULL, NULL);
-	assert_refused(&s, NP_OMNI + 1, EACCES, "this daemon needs --key-file");
-	assert_shut(&a);
+	assert_refused(&a, &s, NP_OMNI + 1, EACCES, "this daemon needs --key-file");
 }
 
 TEST(another_version_is_refused)
@@ -289,9 +285,8 @@ TEST(another_version_is_refused)
 		struct ns_admit a = { .key = &key };
 		struct step s = give(&a, NP_AUTH_HELLO, np_auth_body_layout, &m);
 
-		assert_refused(&s, NP_AUTH_CHALLENGE, EPROTONOSUPPORT,
+		assert_refused(&a, &s, NP_AUTH_CHALLENGE, EPROTONOSUPPORT,
 			       "this daemon has another version of --key-file");
-		assert_shut(&a);
 	}
 }
 
@@ -374,10 +369,9 @@ TEST(a_proof_without_the_ends_is_for_a_nat)
 
 	skip_if(!np_auth_built(), "built without libsodium");
 	s = say_hello_as(&a, &m, NP_AUTH_LOOSE);
-	assert_refused(&s, NP_AUTH_CHALLENGE, EPROTONOSUPPORT,
+	assert_refused(&a, &s, NP_AUTH_CHALLENGE, EPROTONOSUPPORT,
 		       "a proof of the key without addresses (for a NAT) is not accepted here "
 		       "(netserver --nat)");
-	assert_shut(&a);
 	a = fresh();
 	a.nat = true;
 	a.ends[4]++;
@@ -397,11 +391,10 @@ TEST(a_relayed_proof_is_refused)
 		a.ends[i] ^= 1;
 		s = say_hello(&a, &hello);
 		s = prove(&a, &hello, &s, &key, NP_AUTH_CLIENT, &proof);
-		assert_refused(&s, NP_AUTH_WELCOME, EACCES,
+		assert_refused(&a, &s, NP_AUTH_WELCOME, EACCES,
 			       "this daemon has another key in its --key-file");
 		assert_has(s.why.msg, "there is a relay or a NAT on the path");
 		assert_true(a.wrong);
-		assert_shut(&a);
 	}
 }
 
@@ -419,9 +412,8 @@ TEST(a_proof_of_the_other_version_is_refused)
 		say_hello_as(&a, &m, versions[i]);
 		m.version = versions[1 - i];
 		s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &m);
-		assert_refused(&s, NP_AUTH_WELCOME, EACCES,
+		assert_refused(&a, &s, NP_AUTH_WELCOME, EACCES,
 			       "messages of --key-file in the wrong order");
-		assert_shut(&a);
 	}
 }
 
@@ -469,10 +461,9 @@ TEST(a_wrong_proof_is_refused)
 		struct step s = say_hello(&a, &hello);
 
 		s = prove(&a, &hello, &s, rows[i].with, rows[i].side, &proof);
-		assert_refused(&s, NP_AUTH_WELCOME, EACCES,
+		assert_refused(&a, &s, NP_AUTH_WELCOME, EACCES,
 			       "this daemon has another key in its --key-file");
 		assert_has(s.why.msg, "wrong key");
-		assert_shut(&a);
 	}
 }
 
@@ -490,9 +481,8 @@ TEST(a_replayed_proof_is_refused)
 	s = give(&b, NP_AUTH_HELLO, np_auth_body_layout, &hello);
 	assert_step(&s, NS_ADMIT_MORE, true);
 	s = give(&b, NP_AUTH_PROOF, np_auth_body_layout, &proof);
-	assert_refused(&s, NP_AUTH_WELCOME, EACCES,
+	assert_refused(&b, &s, NP_AUTH_WELCOME, EACCES,
 		       "this daemon has another key in its --key-file");
-	assert_shut(&b);
 }
 
 TEST(a_proof_of_another_version_is_refused)
@@ -504,9 +494,8 @@ TEST(a_proof_of_another_version_is_refused)
 	say_hello(&a, &m);
 	m.version = 3;
 	s = give(&a, NP_AUTH_PROOF, np_auth_body_layout, &m);
-	assert_refused(&s, NP_AUTH_WELCOME, EPROTONOSUPPORT,
+	assert_refused(&a, &s, NP_AUTH_WELCOME, EPROTONOSUPPORT,
 		       "this daemon has another version of --key-file");
-	assert_shut(&a);
 }
 
 TEST_MAIN()

@@ -14,54 +14,18 @@
 
 #include "base/clock.h"
 #include "sys/affinity.h"
+#include "tests/lib/bags.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 
 enum { MANY = 512 };
-
-/* ---- A folder with a file "proc/stat" ---- */
-
-static int
-folder(void **state)
-{
-	static char root[64];
-	char path[PATH_MAX];
-
-	snprintf(root, sizeof(root), "/tmp/np-cpu-XXXXXX");
-	*state = mkdtemp(root);
-	snprintf(path, sizeof(path), "%s/proc", root);
-	return *state == NULL || mkdir(path, 0700) != 0;
-}
-
-static int
-folder_away(void **state)
-{
-	char path[PATH_MAX];
-
-	snprintf(path, sizeof(path), "%s/proc/stat", (const char *)*state);
-	unlink(path);
-	snprintf(path, sizeof(path), "%s/proc", (const char *)*state);
-	return rmdir(path) != 0 || rmdir(*state) != 0;
-}
-
-static void
-write_bytes(const char *root, const void *bytes, size_t len)
-{
-	char path[PATH_MAX];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/proc/stat", root);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	assert_int_equal(fwrite(bytes, 1, len, f), len);
-	assert_int_equal(fclose(f), 0);
-}
 
 static struct np_cpu_times *
 times(const char *root, const char *text)
 {
 	struct np_cpu_times *t;
 
-	write_bytes(root, text, strlen(text));
+	put_file(root, "/proc/stat", text);
 	t = np_cpu_read(root);
 	fail_if(t == NULL, "%s", strerror(errno));
 	return t;
@@ -79,10 +43,32 @@ use_between(const char *root, const char *from, const char *to)
 	return use;
 }
 
+/* Its figures are these. */
+static void
+assert_uses(const struct np_cpu_use *use, const char *words)
+{
+	FREED_BY(free_bag)
+	struct np_bag *b = bag_of("known=%d count=%d util=%.17g user=%.17g system=%.17g "
+				  "iowait=%.17g irq=%.17g softirq=%.17g peak=%.17g peak_id=%d",
+				  use->known, use->count, use->util, use->user, use->system,
+				  use->iowait, use->irq, use->softirq, use->peak, use->peak_id);
+
+	assert_bag(b, "", "%s", words);
+}
+
+/* From one content of the file to the other. */
+static void
+assert_used(const char *root, const char *from, const char *to, const char *words)
+{
+	struct np_cpu_use use = use_between(root, from, to);
+
+	assert_uses(&use, words);
+}
+
 static void
 refused(const char *root, const char *text)
 {
-	write_bytes(root, text, strlen(text));
+	put_file(root, "/proc/stat", text);
 	assert_null(np_cpu_read(root));
 	assert_int_equal(errno, EINVAL);
 }
@@ -91,23 +77,14 @@ refused(const char *root, const char *text)
 
 TEST(shares_are_of_all_ten_counters)
 {
-	struct np_cpu_use use = use_between(*state,
-					    "cpu  0 0 0 0 0 0 0 0 0 0\n"
-					    "cpu0 10 20 30 40 50 60 70 80 90 100\n",
-					    "cpu  7 7 7 7 7 7 7 7 7 7\n"
-					    "cpu0 50 30 50 140 55 63 76 81 105 100\n");
-
 	/* Moved by 40 10 20 100 5 3 6 1 15 0, which is 200. */
-	assert_true(use.known);
-	assert_int_equal(use.count, 1);
-	assert_near(use.util, 50, 1e-9);
-	assert_near(use.user, 20, 1e-9);
-	assert_near(use.system, 10, 1e-9);
-	assert_near(use.iowait, 2.5, 1e-9);
-	assert_near(use.irq, 1.5, 1e-9);
-	assert_near(use.softirq, 3, 1e-9);
-	assert_near(use.peak, 50, 1e-9);
-	assert_int_equal(use.peak_id, 0);
+	assert_used(*state,
+		    "cpu  0 0 0 0 0 0 0 0 0 0\n"
+		    "cpu0 10 20 30 40 50 60 70 80 90 100\n",
+		    "cpu  7 7 7 7 7 7 7 7 7 7\n"
+		    "cpu0 50 30 50 140 55 63 76 81 105 100\n",
+		    "known=1 count=1 util=50 user=20 system=10 iowait=2.5 irq=1.5 softirq=3 "
+		    "peak=50 peak_id=0");
 }
 
 /* A guest's time is in user, too: evidence counts it once, unlike netperf's figures above. */
@@ -132,72 +109,46 @@ TEST(shares_of_evidence_count_guests_once)
 
 TEST(a_machine_is_the_mean_of_its_processors)
 {
-	struct np_cpu_use use = use_between(*state,
-					    "cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n"
-					    "cpu2 5 5 5 5 5 5 5 5 5 5\n",
-					    "cpu0 1 0 0 3 0 0 0 0 0 0\ncpu1 0 0 40 10 0 0 0 0 0 0\n"
-					    "cpu2 5 5 5 5 5 5 5 5 5 5\n");
-
 	/* 25 and 80 %, however many ticks each of them had, and one without a tick. */
-	assert_int_equal(use.count, 3);
-	assert_near(use.util, 35, 1e-9);
-	assert_near(use.user, 25.0 / 3, 1e-9);
-	assert_near(use.system, 80.0 / 3, 1e-9);
-	assert_near(use.peak, 80, 1e-9);
-	assert_int_equal(use.peak_id, 1);
+	assert_used(*state,
+		    "cpu0 0 0 0 0 0 0 0 0 0 0\ncpu1 0 0 0 0 0 0 0 0 0 0\n"
+		    "cpu2 5 5 5 5 5 5 5 5 5 5\n",
+		    "cpu0 1 0 0 3 0 0 0 0 0 0\ncpu1 0 0 40 10 0 0 0 0 0 0\n"
+		    "cpu2 5 5 5 5 5 5 5 5 5 5\n",
+		    "count=3 util=35 user=25.0/3 system=80.0/3 peak=80 peak_id=1");
 }
 
 TEST(all_idle_is_0_and_all_busy_is_100)
 {
-	const char *start = "cpu0 7 0 0 5 0 0 0 0 0 0\ncpu1 9 0 0 4 0 0 0 0 0 0\n";
-	struct np_cpu_use use =
-	    use_between(*state, start, "cpu0 7 0 0 105 0 0 0 0 0 0\ncpu1 9 0 0 104 0 0 0 0 0 0\n");
+	static const char start[] = "cpu0 7 0 0 5 0 0 0 0 0 0\ncpu1 9 0 0 4 0 0 0 0 0 0\n";
 
-	assert_true(use.known);
-	assert_near(use.util, 0, 1e-9);
-	assert_near(use.peak, 0, 1e-9);
-	assert_int_equal(use.peak_id, 0);
-	use =
-	    use_between(*state, start, "cpu0 57 0 50 5 0 0 0 0 0 0\ncpu1 9 0 0 4 100 0 0 0 0 0\n");
-	assert_near(use.util, 100, 1e-9);
-	assert_near(use.peak, 100, 1e-9);
-	assert_near(use.iowait, 50, 1e-9);
+	assert_used(*state, start, "cpu0 7 0 0 105 0 0 0 0 0 0\ncpu1 9 0 0 104 0 0 0 0 0 0\n",
+		    "known=1 util=0 peak=0 peak_id=0");
+	assert_used(*state, start, "cpu0 57 0 50 5 0 0 0 0 0 0\ncpu1 9 0 0 4 100 0 0 0 0 0\n",
+		    "util=100 peak=100 iowait=50");
 	/* No time has passed. */
-	use = use_between(*state, start, start);
-	assert_true(use.known);
-	assert_near(use.util, 0, 1e-9);
+	assert_used(*state, start, start, "known=1 util=0");
 }
 
 TEST(counters_of_32_bits_wrap)
 {
-	struct np_cpu_use use = use_between(*state, "cpu0 4294967290 0 0 4294967200 0 0 0 0 0 0\n",
-					    "cpu0 24 0 0 74 0 0 0 0 0 0\n");
-
 	/* By 30 and 170. */
-	assert_near(use.util, 15, 1e-9);
-	assert_near(use.user, 15, 1e-9);
+	assert_used(*state, "cpu0 4294967290 0 0 4294967200 0 0 0 0 0 0\n",
+		    "cpu0 24 0 0 74 0 0 0 0 0 0\n", "util=15 user=15");
 	/* One that goes back has not moved: a small one, and one beyond 32 bits. */
-	use = use_between(*state, "cpu0 0 0 0 0 100 0 0 0 0 0\n", "cpu0 10 0 0 30 90 0 0 0 0 0\n");
-	assert_near(use.util, 25, 1e-9);
-	assert_near(use.iowait, 0, 1e-9);
-	use = use_between(*state, "cpu0 0 0 0 18446744073709551615 0\n", "cpu0 10 0 0 3 0\n");
-	assert_near(use.util, 100, 1e-9);
+	assert_used(*state, "cpu0 0 0 0 0 100 0 0 0 0 0\n", "cpu0 10 0 0 30 90 0 0 0 0 0\n",
+		    "util=25 iowait=0");
+	assert_used(*state, "cpu0 0 0 0 18446744073709551615 0\n", "cpu0 10 0 0 3 0\n", "util=100");
 }
 
 TEST(old_kernels_have_fewer_columns_and_new_ones_more)
 {
-	struct np_cpu_use use =
-	    use_between(*state, "cpu 1 2 3 4\ncpu0 0 0 0 0\ndisk 0 0\n", "cpu0 10 0 20 70\n");
-
-	assert_near(use.util, 30, 1e-9);
-	assert_near(use.system, 20, 1e-9);
-	assert_near(use.irq, 0, 1e-9);
-	use = use_between(*state, "cpu0 0 0 0 0 0 0 0 0 0 0 0 0\n",
-			  "cpu0 10 0 20 70 0 0 0 0 0 0 1000 x\n");
-	assert_near(use.util, 30, 1e-9);
+	assert_used(*state, "cpu 1 2 3 4\ncpu0 0 0 0 0\ndisk 0 0\n", "cpu0 10 0 20 70\n",
+		    "util=30 system=20 irq=0");
+	assert_used(*state, "cpu0 0 0 0 0 0 0 0 0 0 0 0 0\n",
+		    "cpu0 10 0 20 70 0 0 0 0 0 0 1000 x\n", "util=30");
 	/* No line end behind the last line, blanks where there may be some. */
-	use = use_between(*state, "cpu0 0 0 0 0", "cpu0  10  0 20 70 ");
-	assert_near(use.util, 30, 1e-9);
+	assert_used(*state, "cpu0 0 0 0 0", "cpu0  10  0 20 70 ", "util=30");
 }
 
 /* ---- Which processors there are ---- */
@@ -271,22 +222,14 @@ TEST(a_processor_that_goes_or_comes_does_not_count)
 
 TEST(lines_may_stand_in_any_order)
 {
-	struct np_cpu_use use =
-	    use_between(*state, "cpu3 0 0 0 0\nintr 1\ncpu10 0 0 0 0\ncpu1 0 0 0 0\n",
-			"cpu10 30 0 0 70\ncpu1 10 0 0 90\ncpu3 20 0 0 80\n");
-
-	assert_int_equal(use.count, 3);
-	assert_near(use.util, 20, 1e-9);
-	assert_int_equal(use.peak_id, 10);
+	assert_used(*state, "cpu3 0 0 0 0\nintr 1\ncpu10 0 0 0 0\ncpu1 0 0 0 0\n",
+		    "cpu10 30 0 0 70\ncpu1 10 0 0 90\ncpu3 20 0 0 80\n",
+		    "count=3 util=20 peak_id=10");
 }
 
 TEST(readings_without_a_common_processor_say_nothing)
 {
-	struct np_cpu_use use = use_between(*state, "cpu0 1 1 1 1\n", "cpu1 2 2 2 2\n");
-
-	assert_false(use.known);
-	assert_int_equal(use.count, 0);
-	assert_near(use.util, 0, 1e-9);
+	assert_used(*state, "cpu0 1 1 1 1\n", "cpu1 2 2 2 2\n", "known=0 count=0 util=0");
 }
 
 /* ---- What is no /proc/stat ---- */
@@ -315,8 +258,9 @@ TEST(a_file_that_cannot_be_read_has_its_errno)
 
 	assert_null(np_cpu_read("/nowhere"));
 	assert_int_equal(errno, ENOENT);
+	put_file(*state, "/proc/stat", "");
 	snprintf(path, sizeof(path), "%s/proc/stat", (const char *)*state);
-	unlink(path);
+	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkdir(path, 0700), 0);
 	assert_null(np_cpu_read(*state));
 	assert_int_equal(errno, EISDIR);
@@ -352,7 +296,7 @@ TEST(garbage_does_no_harm)
 			bytes[at] = round % 2 != 0 ? chars[next_random(&seed) % (sizeof(chars) - 1)]
 						   : (char)next_random(&seed);
 		}
-		write_bytes(*state, bytes, next_random(&seed) % sizeof(bytes));
+		put_bytes_into(*state, "/proc/stat", bytes, next_random(&seed) % sizeof(bytes));
 		t = np_cpu_read(*state);
 		if (t == NULL) {
 			continue;
@@ -426,18 +370,8 @@ TEST(this_machine_has_processors_and_ticks)
 static bool
 crowded(const char *root, const char *text)
 {
-	char path[PATH_MAX];
-	FILE *f;
-	bool is;
-
-	snprintf(path, sizeof(path), "%s/proc/loadavg", root);
-	f = fopen(path, "w");
-	assert_non_null(f);
-	fputs(text, f);
-	assert_int_equal(fclose(f), 0);
-	is = np_cpu_crowded(root);
-	assert_int_equal(unlink(path), 0);
-	return is;
+	put_file(root, "/proc/loadavg", text);
+	return np_cpu_crowded(root);
 }
 
 TEST(a_crowd_is_more_than_processors_get_through)
@@ -457,5 +391,5 @@ TEST(a_crowd_is_more_than_processors_get_through)
 int
 main(void)
 {
-	return all_tests(folder, folder_away);
+	return all_tests(root_make, root_remove);
 }
