@@ -33,9 +33,7 @@ ENV = {key: value for key, value in os.environ.items() if not key.startswith("MA
 
 def files() -> "list[str]":
     """The files of the source tree, without build products."""
-    got = lib.run(["git", "-C", str(lib.TOP), "ls-files", "-co", "--exclude-standard"], 20)
-    assert got.rc == 0, got.err
-    return got.out.splitlines()
+    return lib.must(["git", "-C", str(lib.TOP), "ls-files", "-co", "--exclude-standard"], 20).splitlines()
 
 
 def copy_tree(place: Path) -> None:

@@ -98,16 +98,10 @@ def in_fish(program: str, line: str, place: str) -> Set[str]:
 
 # ---- what is known ------------------------------------------------------------------------------
 
-def help_of(command: List[str]) -> str:
-    got = lib.run(command, PATIENCE)
-    assert got.rc == 0, got
-    return got.out
-
-
 @lru_cache(None)
 def script_options(script: str, *command: str) -> Set[str]:
     """All options in the help of a script."""
-    text = help_of([sys.executable, str(lib.SCRIPTS / script), *command, "--help"])
+    text = lib.must([sys.executable, str(lib.SCRIPTS / script), *command, "--help"])
     return set(re.findall(r"^  (?:-h, )?(--[\w-]+)", text, re.M)) | set(
         re.findall(r"^  --ipv6, (--no-ipv6)", text, re.M))
 
@@ -195,7 +189,7 @@ def a_lab_that_is_up(shell: str) -> None:
 
 
 def options_of_netperf_and_netserver(shell: str) -> None:
-    tests = re.findall(r"(?m)^([A-Z]\w+) ", help_of([lib.netperf(), "--list-tests"]))
+    tests = re.findall(r"(?m)^([A-Z]\w+) ", lib.must([lib.netperf(), "--list-tests"]))
     includes(shell, "netperf -t ", set(tests))
     for line, commands in (("netperf -", [[lib.netperf(), "--help=all"]]), ("netserver -", [[lib.netserver(), "--help"]]),
                            ("netperf -- -", [[lib.netperf(), "-t", test, "--", "-h"] for test in tests])):

@@ -84,8 +84,7 @@ def crowd(count: int, seconds: int) -> str:
         assert not bad, f"{words}: {bad.most_common(3)}; {daemon.log()[-500:]}"
         assert most_bytes < MEMORY, words
         words += f"; {alone.must_be_clean([daemon])}"
-        got = lib.run(cmd[:-1] + ["-10"], 20)
-        assert got.rc == 0, f"and then: {got}"
+        lib.must(cmd[:-1] + ["-10"], 20)
         return words
 
 

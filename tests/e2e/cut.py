@@ -42,8 +42,8 @@ class Lab(netns.Lab):
 
 
 def client(lab: Lab, port: int, test: str) -> List[str]:
-    return [*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(port), "-t", *test.split(), "-l", "120",
-            "-P", "0", "--silence", str(SILENCE), *(lib.PACED if test == "UDP_STREAM" else ())]
+    return lab.command(port, "-t", *test.split(), "-l", "120", "-P", "0", "--silence", str(SILENCE),
+                       *(lib.PACED if test == "UDP_STREAM" else ()))
 
 
 def end_of(one: lib.Started) -> Tuple[lib.Result, float]:
@@ -105,8 +105,7 @@ def ends_in_silence(lab: Lab) -> str:
     """The reset is lost, and the daemon's side of TCP_SENDFILE has no timer: before the client gives up, it ends the
     test over the control connection, and makes a new one for the second test."""
     with lab, lib.Daemon(lab.server) as daemon:
-        with lib.Started([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(daemon.port), "-t", "TCP_SENDFILE", "-l", "4",
-                          "-P", "0", "-i", "2,2"]) as one:
+        with lib.Started(lab.command(daemon.port, "-t", "TCP_SENDFILE", "-l", "4", "-P", "0", "-i", "2,2")) as one:
             assert one.measuring()
             lab.silence()
             time.sleep(5)

@@ -54,8 +54,8 @@ class Lab(explain_links.RoutedLab):
 
 
 def netperf(lab: Lab, port: int, *args: str, specific: "Tuple[str, ...]" = ()) -> lib.Result:
-    got = lib.run([*lab.client, lib.netperf(), "-H", SERVER, "-p", str(port), "-t", "UDP_STREAM", "-P", "0", *args,
-                   "--", "-R", "1", "-m", str(SIZE), *specific], 60)
+    got = lib.run(lab.command(port, "-t", "UDP_STREAM", "-P", "0", *args, "--", "-R", "1", "-m", str(SIZE), *specific),
+                  60)
     assert got.rc == 0, f"status {got.rc}: {got.err.strip()}"
     return got
 
@@ -125,11 +125,9 @@ def queued_stream(lab: Lab, port: int) -> str:
         "add table inet lab", "add counter inet lab resets",
         "add chain inet lab pre { type filter hook prerouting priority -300; }",
         "add rule inet lab pre tcp flags & rst == rst counter name resets"])])
-    got = lib.run([*lab.client, lib.netperf(), "-H", SERVER, "-p", str(port), "-P", "0", "-l", "3", "--", "-s", "600K", "-K",
-                   "reno", "-k", "ELAPSED_TIME"], 60)
-    assert got.rc == 0, got
+    out = lib.must(lab.command(port, "-P", "0", "-l", "3", "--", "-s", "600K", "-K", "reno", "-k", "ELAPSED_TIME"), 60)
     need("resets", lib.nft_counters(lab.server)["resets"], 0)
-    elapsed = float(got.out.split("=")[1])
+    elapsed = float(out.split("=")[1])
     assert elapsed > 4.2, f"the queue was too short to tell: {elapsed} s"
     return f"{elapsed} s"
 

@@ -117,8 +117,7 @@ def a_static_build_says_what_is_missing() -> None:
 def nft_takes_the_rules() -> None:
     if os.getuid() != 0 or not shutil.which("nft"):
         raise lib.Skipped("needs root and nft")
-    got = lib.run(["unshare", "--net", "nft", "--check", "--file", str(DEPLOY / "nftables.conf")], 20)
-    assert got.rc == 0, got.err
+    lib.must(["unshare", "--net", "nft", "--check", "--file", str(DEPLOY / "nftables.conf")], 20)
 
 
 def the_dashboard_asks_for_what_there_is() -> None:

@@ -79,10 +79,8 @@ def name_of(case: Case) -> str:
 def run(port: int, case: Case, length: str) -> "Tuple[Bag, Bag]":
     """The evidence of both ends."""
     name, *specific = case.test.split()
-    got = lib.run(lib.command(port, "-t", name, "-l", length, "--engine", case.engine, "--json", *case.args.split(),
-                              *specific, host=case.host), timeout=PATIENCE)
-    assert got.rc == 0, got
-    one = lib.document(got.out)["iterations"][0]
+    one = lib.document_of(port, name, "-l", length, "--engine", case.engine, *case.args.split(), *specific,
+                          host=case.host)["iterations"][0]
     near, far = ({name: value for name, value in one[end].items() if name.startswith(("flow.", "engine.", "udp."))}
                  for end in ("near", "far"))
     return near, far

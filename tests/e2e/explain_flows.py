@@ -35,8 +35,8 @@ class Lab(lib.Lab):
 
 def explained(lab: Lab, port: int, place: str) -> Tuple[str, str, str]:
     """The verdict: kind, sentence and full text."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", netns.IPV4, "-p", str(port), "-l", "1", "--explain",
-                   f"--json={place}/flows.json", "--flows", str(FLOWS), "--source-range", "-".join(ADDRESSES)], 30)
+    got = lib.run(lab.command(port, "-l", "1", "--explain", f"--json={place}/flows.json", "--flows", str(FLOWS),
+                              "--source-range", "-".join(ADDRESSES)), 30)
     assert got.rc == 0, f"status {got.rc}: {got.err}"
     said = FLOWS_LINE.search(got.err)
     assert said and "nan" not in got.err, got.err

@@ -552,13 +552,12 @@ def refused_priority(bed: Bed) -> None:
 def debug_names_port(bed: Bed, test: str) -> None:
     """Parsers read the data connection's port from the debug output while the test runs."""
     port = lib.free_port()
-    got = lib.run(bed.client("-d", "-t", test, "-l", str(interop.counted(test, quick=True)), "--",
-                             "-P", f",{port}", *interop.KINDS[test].specific), timeout=20)
-    assert got.rc == 0, f"status {got.rc}: {got.err!r}"
-    lines = got.out.splitlines()
-    assert lines.count(f"remote port is {port}") == 1, got.out
+    out = lib.must(bed.client("-d", "-t", test, "-l", str(interop.counted(test, quick=True)), "--", "-P", f",{port}",
+                              *interop.KINDS[test].specific), timeout=20)
+    lines = out.splitlines()
+    assert lines.count(f"remote port is {port}") == 1, out
     before = lines[:lines.index(f"remote port is {port}")]
-    assert " TEST from " in "".join(before) and before[-1] == "remote listen done.", got.out
+    assert " TEST from " in "".join(before) and before[-1] == "remote listen done.", out
 
 
 def words(bed: Bed) -> Iterator[Case]:

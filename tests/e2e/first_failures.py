@@ -17,6 +17,7 @@ import lib
 NAME = f"ff{os.getpid()}"
 IPV4, IPV6, DEAD, FAR = "10.77.0.2", "fd77::2", "10.77.0.3", "10.99.0.1"
 CLIENT, SERVER = lib.in_lab(NAME, "client"), lib.in_lab(NAME, "server")
+command = partial(lib.command, host=IPV4, prefix=CLIENT)
 HINT = "a firewall? see netserver --data-ports"
 MEET = 10.0          # seconds that the client waits for its data connection
 
@@ -68,8 +69,7 @@ BLOCKED = (
 
 def is_blocked(port: int, case: Blocked) -> str:
     with Wall(case.end, case.hook, f"{case.what.format(port=port)} {case.becomes}"):
-        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.5", "-P", "0", "-t",
-                       *case.test.split()], 60)
+        got = lib.run(command(port, "-l", "0.5", "-P", "0", "-t", *case.test.split()), 60)
     assert got.rc == 1, f"status {got.rc}: {got.err}"
     assert got.seconds < case.limit + lib.SLACK, f"took {got.seconds:.1f} s"
     return lib.error_line(got, "netperf", HINT, *case.says)
@@ -78,8 +78,8 @@ def is_blocked(port: int, case: Blocked) -> str:
 def interrupted(port: int, ramp: str, says: str) -> str:
     """The user interrupts before the data connections are made: the firewall hint would be a guess."""
     with Wall(SERVER, "input", f"{TCP.format(port=port)} drop"):
-        with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "30", "-P", "0", "-t", "TCP_STREAM",
-                          "--flows", "3", *ramp.split()]) as client:
+        with lib.Started(command(port, "-l", "30", "-P", "0", "-t", "TCP_STREAM", "--flows", "3",
+                                 *ramp.split())) as client:
             assert lib.wait_for(lambda: lib.run([*CLIENT, "ss", "-tnH", "state", "syn-sent"], 20).out != "", 60)
             client.signal(signal.SIGINT)
             got = client.finish(60)
@@ -92,8 +92,7 @@ def interrupted(port: int, ramp: str, says: str) -> str:
 def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
     """That is a result, with a line about the data port, or about fragments if there are any."""
     with Wall(SERVER, "prerouting", f"{rule} drop"):
-        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "UDP_STREAM", "--",
-                       "-m", str(size)], 60)
+        got = lib.run(command(port, "-l", "0.2", "-P", "0", "-t", "UDP_STREAM", "--", "-m", str(size)), 60)
     assert got.rc == 0, f"status {got.rc}: {got.err}"
     assert float(got.out.splitlines()[1].split()[2]) == 0, got.out
     line = lib.error_line(got, "netperf", "nothing of what was sent has arrived", HINT)
@@ -105,8 +104,8 @@ def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
 def nothing_comes(port: int) -> str:
     """The same for data from the daemon, of which only the end mark arrives."""
     with Wall(CLIENT, "prerouting", f"{UDP} udp length > 100 drop"):
-        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "omni", "--", "-T", "udp",
-                       "-d", "recv", "-m", ",1000"], 60)
+        got = lib.run(command(port, "-l", "0.2", "-P", "0", "-t", "omni", "--", "-T", "udp", "-d", "recv",
+                              "-m", ",1000"), 60)
     assert got.rc == 0, f"status {got.rc}: {got.err}"
     return lib.error_line(got, "netperf", "nothing of what was sent has arrived from", HINT)
 
@@ -114,8 +113,8 @@ def nothing_comes(port: int) -> str:
 def nothing_passes(port: int) -> None:
     """Four sessions: a line for each way, whichever session has it to tell."""
     with Wall(CLIENT, "prerouting", f"{UDP} udp length > 100 drop"), Wall(SERVER, "prerouting", f"{UDP} udp length > 100 drop"):
-        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "UDP_STREAM", "--both",
-                       "--flows", "2", "--", "-m", "1000"], 60)
+        got = lib.run(command(port, "-l", "0.2", "-P", "0", "-t", "UDP_STREAM", "--both", "--flows", "2", "--",
+                              "-m", "1000"), 60)
     said = sorted(line.split(IPV4)[0] for line in lib.without_phrases(got.err, lib.STDERR_PHRASES))
     assert said == [f"netperf: UDP_STREAM: nothing of what was sent has arrived {way} " for way in ("at", "from")], got
 
@@ -133,8 +132,7 @@ def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
     """A path MTU black hole: the control connection passes, with the evidence, and one line says what does not."""
     large = "meta length > 1000 drop"
     with Wall(SERVER, "prerouting", large), Wall(CLIENT, "prerouting", large):
-        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "--explain", "-t",
-                       *test.split()], 60)
+        got = lib.run(command(port, "-l", "1", "-P", "0", "--explain", "-t", *test.split()), 60)
     assert got.seconds < 9 + lib.SLACK and "evidence of this end only" not in got.err, got
     said = [line for line in got.err.splitlines() if line.startswith("netperf: ")]
     assert len(said) == 1 and "small segments pass, those of 1448 bytes do not" in said[0], got.err
@@ -145,14 +143,14 @@ def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
 def some_requests_are_lost(port: int, which: str, sizes: str) -> str:
     """When small requests are lost, or only some segments of large ones, the path MTU is not blamed."""
     with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} {which} drop"):
-        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", "TCP_RR", "--", "-r", sizes], 60)
+        got = lib.run(command(port, "-l", "1", "-P", "0", "-t", "TCP_RR", "--", "-r", sizes), 60)
     line = lib.error_line(got, "netperf", "not one transaction")
     assert got.rc == 1 and "MTU" not in line and ("firewall" in line) == (sizes == "1,1"), got
     return line
 
 
 def started(port: int, test: str) -> lib.Started:
-    return lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "60", "-P", "0", "-t", *test.split()])
+    return lib.Started(command(port, "-l", "60", "-P", "0", "-t", *test.split()))
 
 
 def interrupted_without_an_answer(port: int, test: str, what: str) -> str:
@@ -225,7 +223,7 @@ def interrupted_while_data_is_lost(port: int) -> str:
 def handshake_loses_its_last_segment(port: int) -> str:
     """The daemon accepts the connection after retransmitting a second later: netperf prints 0.00, too."""
     with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} meta length < 60 tcp flags & (syn|ack) == ack quota until 60 bytes drop"):
-        got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-P", "0", "-t", "TCP_MAERTS"], 60)
+        got = lib.run(command(port, "-l", "0.2", "-P", "0", "-t", "TCP_MAERTS"), 60)
     assert got.rc == 0 and got.out.split()[-1] == "0.00", got
     return lib.error_line(got, "netperf", "nothing of what was sent has arrived", "began to send too late", "longer -l")
 
@@ -233,7 +231,7 @@ def handshake_loses_its_last_segment(port: int) -> str:
 def abandoned_before_anything_arrives(port: int) -> str:
     """Two interrupts: an error line, no partial result of 0."""
     with Wall(SERVER, "prerouting", "meta length > 1000 drop"):
-        with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "30", "-P", "0", "-t", "TCP_STREAM"]) as client:
+        with lib.Started(command(port, "-l", "30", "-P", "0", "-t", "TCP_STREAM")) as client:
             assert lib.wait_for(lambda: lib.run([*CLIENT, "ss", "-tnH", "state", "established"], 20).out.count("\n") > 1, 60)
             time.sleep(0.5)     # it has begun
             client.signal(signal.SIGINT)
@@ -245,8 +243,7 @@ def abandoned_before_anything_arrives(port: int) -> str:
 
 
 def fragments_are_shown(port: int) -> str:
-    got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.2", "-t", "UDP_STREAM", "--human",
-                   "--explain"], 60)
+    got = lib.run(command(port, "-l", "0.2", "-t", "UDP_STREAM", "--human", "--explain"), 60)
     assert got.rc == 0 and "Fragments       datagrams of 65507 bytes in 45 fragments each" in got.out, got
     assert "datagrams of 65507 bytes are 45 fragments each" in got.out.replace("\n                ", " "), got
     return ""
@@ -254,8 +251,8 @@ def fragments_are_shown(port: int) -> str:
 
 def refused_in_the_midst(port: int) -> str:
     """A reset after a while of data does not come from a firewall."""
-    with lib.Started([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "4", "-P", "0", "-t", "UDP_STREAM", "--flows", "2",
-                      "--rate", "1m", "--", "-m", "1000"]) as client:
+    with lib.Started(command(port, "-l", "4", "-P", "0", "-t", "UDP_STREAM", "--flows", "2", "--rate", "1m", "--",
+                             "-m", "1000")) as client:
         assert client.measuring()
         time.sleep(2)
         with Wall(SERVER, "input", f"{UDP} reject"):
@@ -288,14 +285,14 @@ def readers_are_killed() -> str:
 
 def needs_a_router(port: int, test: str) -> str:
     """The first send or connect fails: there is no waiting, and the line says what to try."""
-    got = lib.run([*CLIENT, lib.netperf(), "-H", FAR, "-p", str(port), "-l", "2", "-P", "0", "--json", "-t", *test.split()], 60)
+    got = lib.run(command(port, "-l", "2", "-P", "0", "--json", "-t", *test.split(), host=FAR), 60)
     assert got.rc == 1, f"status {got.rc}: {got.err}"
     return lib.error_line(got, "netperf", "Network is unreachable (no router is used: try -R 1)")
 
 
 def keeps_to_one_source(port: int, test: str) -> str:
     """The ports select the next hop, and with it this end's address; the daemon knows the control connection's."""
-    got = lib.run([*CLIENT, lib.netperf(), "-H", FAR, "-p", str(port), "-l", "-16", "-P", "0", "--flows", "16", "-t", test], 30)
+    got = lib.run(command(port, "-l", "-16", "-P", "0", "--flows", "16", "-t", test, host=FAR), 30)
     assert got.rc == 0 and got.err == "", got
     return ""
 
@@ -311,7 +308,7 @@ def comes_from_two_addresses(port: int) -> str:
     """A NAT gives each connection of this end the next one of its addresses."""
     lib.must([*CLIENT, "nft", "add table ip pool; add chain ip pool out { type nat hook postrouting priority 100; };"
               " add rule ip pool out snat to numgen inc mod 2 map { 0 : 10.77.0.1, 1 : 10.78.0.1 }"])
-    got = lib.run([*CLIENT, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "-t", "TCP_RR"], 60)
+    got = lib.run(command(port, "-l", "1", "-P", "0", "-t", "TCP_RR"), 60)
     lib.must([*CLIENT, "nft", "delete table ip pool"])
     assert got.rc == 1, got
     return lib.error_line(got, "netperf", "Connection reset by peer (a NAT with several addresses? see netserver --one-port)")

@@ -132,11 +132,10 @@ def threads_add_up(port: int, test: str, threads: str, engine: str, *args: str) 
 
 def counted(port: int, test: str, *args: str, own: "Sequence[str]" = ()) -> None:
     """Exactly as many requests as requested, with any number of flows and threads."""
-    got = lib.run(lib.command(port, "-t", test, "-l", "-1003", "-P", "0", *args, "--", *own, "-k",
-                              "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,REMOTE_RECV_CALLS,REMOTE_SEND_CALLS"),
-                  timeout=PATIENCE)
-    assert got.rc == 0, got
-    assert {line.split("=")[1] for line in got.out.split()} == {"1003"}, got.out
+    out = lib.must(lib.command(port, "-t", test, "-l", "-1003", "-P", "0", *args, "--", *own,
+                               "-k", "LOCAL_SEND_CALLS,LOCAL_RECV_CALLS,REMOTE_RECV_CALLS,REMOTE_SEND_CALLS"),
+                   timeout=PATIENCE)
+    assert {line.split("=")[1] for line in out.split()} == {"1003"}, out
 
 
 def a_later_window_has_a_receiver(port: int, test: str) -> None:
@@ -239,9 +238,8 @@ def each_has_a_pace(port: int, threads: int, engine: str = ",") -> None:
 
 def a_pause_ends_with_the_test(port: int) -> None:
     """A receiver sleeps until its next burst, but not beyond the end."""
-    got = lib.run(lib.command(port, "-t", "TCP_MAERTS", "--flows", "2", "-b", "1", "-w", "60000", "-l", "1"),
-                  timeout=PATIENCE / 2)
-    assert got.rc == 0, got
+    lib.must(lib.command(port, "-t", "TCP_MAERTS", "--flows", "2", "-b", "1", "-w", "60000", "-l", "1"),
+             timeout=PATIENCE / 2)
 
 
 def people_see_the_flows(port: int) -> str:

@@ -75,15 +75,14 @@ def numbers_are_exact(text: str) -> None:
 
 def same_as_live(runner: Runner, args: str, number: int) -> str:
     path = runner.place / f"{number}.json"
-    got = lib.run(runner.command(f"--human {args}", f"--json={path}"), timeout=30)
-    assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+    out = lib.must(runner.command(f"--human {args}", f"--json={path}"), timeout=30)
     text = path.read_text()
     document = runner.check(text)
     numbers_are_exact(text)
     assert document["result"] == "complete" and document["reason"] is None, document["reason"]
     table = shown.table(*shown.read(str(path)))
     table = table if "--explain" in args else re.split(r"(?m)^(?=Limit|Calls|Doubts|Ceiling)", table)[0]
-    assert table == got.out, f"shown:\n{table}\nprinted:\n{got.out}"
+    assert table == out, f"shown:\n{table}\nprinted:\n{out}"
     return f"{len(text)} bytes, {len(document['iterations'])} iterations"
 
 
@@ -269,9 +268,7 @@ def keeps_secrets(runner: Runner) -> None:
 def odd_words_are_mended(runner: Runner) -> None:
     """Invalid UTF-8 is replaced, as JSON can't have it."""
     path = runner.place / "odd.json"
-    got = lib.run([os.fsencode(word) for word in runner.command(
-        "-l -1000 -P 0", f"--json={path}")] + [b"-B", b"gr\xfc\xdf"], timeout=20)
-    assert got.rc == 0, got.err
+    lib.must([*runner.command("-l -1000 -P 0", f"--json={path}"), "-B", os.fsdecode(b"gr\xfc\xdf")], timeout=20)
     document = lib.document(path.read_text())
     assert document["test"]["brand"] == "gr\ufffd\ufffd", document["test"]
 

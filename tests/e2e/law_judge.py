@@ -204,8 +204,7 @@ def draws_are_valid() -> str:
         words = case.command()
         at = words.index("--")
         if not case.real:
-            got = lib.run([lib.netperf(), *words[:at], "--dry-run", "--json=/dev/null", *words[at:]], 20)
-            assert got.rc == 0, f"{case}: {got.err}"
+            lib.must([lib.netperf(), *words[:at], "--dry-run", "--json=/dev/null", *words[at:]], 20)
         assert made(**case.told()) == case, case
     return f"{len(drawn)} cases, the longest of {max(map(limit, drawn)):.0f} s"
 

@@ -44,8 +44,7 @@ class Lab(lib.Lab):
     def throughput(self, port: int, *more: str, host: str = "10.77.0.2", test: str = "TCP_STREAM",
                    seconds: int = 3) -> float:
         """10^6 bits/s; for datagrams, those received."""
-        out = lib.must([*self.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test, "-P", "0",
-                    "-l", str(seconds), "--", *more])
+        out = lib.must(self.command(port, "-t", test, "-P", "0", "-l", str(seconds), "--", *more, host=host))
         return float(out.split()[-1])
 
 

@@ -47,9 +47,8 @@ class Lab(lib.Lab):
 def client(lab: Lab, port: int, test: str, seconds: int, timeout: float,
            host: str = IPV4, more: Sequence[str] = (), flows: int = 1, before: Sequence[str] = ()) -> lib.Result:
     """Run a test of that many seconds over the link; kill it after the timeout."""
-    return lib.run([*lab.client, lib.netperf(), "-H", host, "-p", str(port), "-t", test,
-                    "-l", str(seconds), "--flows", str(flows), "-P", "0", "--silence", str(SILENCE), *before,
-                    "--", *more], timeout)
+    return lib.run(lab.command(port, "-t", test, "-l", str(seconds), "--flows", str(flows), "-P", "0",
+                               "--silence", str(SILENCE), *before, "--", *more, host=host), timeout)
 
 
 def rows(got: lib.Result) -> "list[list[float]]":
@@ -246,11 +245,9 @@ def lossy_stream(lab: Lab, daemon: lib.Daemon) -> str:
 def only_what_was_sent_again_in_the_window(lab: Lab, port: int, flows: int) -> str:
     """Most of what the kernel counted before its first sample belongs to the warm-up, which took twice as long as the
     window."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "--flows", str(flows), "--warm-up", "2", "-l", "1", "-P", "0",
-                   "--json"], 40)
-    assert got.rc == 0, str(got)
-    run = lib.document(got.out)["iterations"][0]
-    counted = lib.document(got.out)["final"]["LOCAL_TRANSPORT_RETRANS"]
+    out = lib.must(lab.command(port, "--flows", str(flows), "--warm-up", "2", "-l", "1", "-P", "0", "--json"), 40)
+    run = lib.document(out)["iterations"][0]
+    counted = lib.document(out)["final"]["LOCAL_TRANSPORT_RETRANS"]
     told, samples = run["near"]["tcp.retransmitted_segments"], run["near"]["tcp.samples.retransmitted_segments"]
     seen = f"{counted} and {told}, {samples[0]} to {samples[-1]}"
     assert flows == 1 or counted == sum(row["retransmissions"] for row in run["flows"]), run["flows"]
@@ -262,8 +259,8 @@ def only_what_was_sent_again_in_the_window(lab: Lab, port: int, flows: int) -> s
 def counters_of_the_window(lab: Lab, port: int) -> str:
     """What the machine counted in a warm-up that took three times as long as the window is not used to explain the
     window."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "UDP_STREAM", "--rate", "8M", "--warm-up", "3", "-l", "1",
-                   "--json", "--", "-m", "1000"], 40)
+    got = lib.run(lab.command(port, "-t", "UDP_STREAM", "--rate", "8M", "--warm-up", "3", "-l", "1", "--json", "--",
+                              "-m", "1000"), 40)
     run = lib.document(got.out)["iterations"][0]
     told = [(run["near"]["moved.snmp.Udp.OutDatagrams"], run["near"]["flow.sends"]),
             (run["far"]["moved.snmp.Udp.InDatagrams"], run["far"]["flow.receives"])]
@@ -274,8 +271,7 @@ def counters_of_the_window(lab: Lab, port: int) -> str:
 def connections_begun_again(lab: Lab, port: int) -> str:
     """Every fourth SYN is lost: TCP_INFO of each connection tells, not only that of the first one of a flow."""
     lab.drop(lab.server, f"tcp dport != {port} tcp flags & (syn | ack) == syn numgen inc mod 4 == 3")
-    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "TCP_CC", "--engine", "epoll", "--flows", "2",
-                   "-l", "-20", "--json"], 40)
+    got = lib.run(lab.command(port, "-t", "TCP_CC", "--engine", "epoll", "--flows", "2", "-l", "-20", "--json"), 40)
     lab.heal()
     counted = lib.document(got.out)["final"]["LOCAL_TRANSPORT_RETRANS"]
     assert counted >= 4, counted
@@ -303,11 +299,10 @@ DELAY = 0.15                            # seconds each way
 def all_received_were_sent(lab: lib.Lab, port: int, args: str) -> str:
     """What the far end sent in the window arrives in a window of the same length, and nothing else: 125 datagrams a
     second. The laws (tests/laws) have the tests in which this end sends."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "omni", "--rate", "1m", "-l", "2", *args.split(),
-                   "-P", "0", "--", "-T", "udp", "-d", "recv", "-m", ",1000", "-M", "1000", "-k",
-                   "THROUGHPUT,ELAPSED_TIME,LOCAL_RECV_CALLS,REMOTE_SEND_CALLS,LOST_DATAGRAMS"], 40)
-    assert got.rc == 0, f"{got}"
-    value = {name: float(text) for name, text in (line.split("=") for line in got.out.splitlines())}
+    out = lib.must(lab.command(port, "-t", "omni", "--rate", "1m", "-l", "2", *args.split(), "-P", "0", "--",
+                               "-T", "udp", "-d", "recv", "-m", ",1000", "-M", "1000",
+                               "-k", "THROUGHPUT,ELAPSED_TIME,LOCAL_RECV_CALLS,REMOTE_SEND_CALLS,LOST_DATAGRAMS"), 40)
+    value = {name: float(text) for name, text in (line.split("=") for line in out.splitlines())}
     sent = value["REMOTE_SEND_CALLS"]
     assert sent == value["LOCAL_RECV_CALLS"] and value["LOST_DATAGRAMS"] <= 0, f"{value}"
     assert 2 <= value["ELAPSED_TIME"] * 1.001 and value["ELAPSED_TIME"] < 2 + DELAY, f"{value}"
@@ -335,10 +330,8 @@ while True:
 
 def both_ends(lab: Lab, port: int, test: str) -> "list[dict[str, Any]]":
     """Evidence of both ends from a test of one second."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "1", "-P", "0", "--json", "-t",
-                   *test.split()], 30)
-    assert got.rc == 0, str(got)
-    run = lib.document(got.out)["iterations"][0]
+    out = lib.must(lab.command(port, "-l", "1", "-P", "0", "--json", "-t", *test.split()), 30)
+    run = lib.document(out)["iterations"][0]
     return [run["near"], run["far"]]
 
 

@@ -462,8 +462,7 @@ def an_outage_that_is_not_over(lab: lib.Lab, port: int, test: str, rate: str) ->
 
 
 def knee_of(lab: lib.Lab, port: int, *args: str) -> "Tuple[Any, float]":
-    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-l", "1", "--json", "--rate", "auto", *args],
-                  3 * PATIENCE)
+    got = lib.run(lab.command(port, "-l", "1", "--json", "--rate", "auto", *args), 3 * PATIENCE)
     document = document_of(got)
     curve = document["curve"]
     fine = [step["rate"] for step in curve["steps"] if step["too_much"] is None]
@@ -515,8 +514,8 @@ def no_answer_is_above_what_arrives(lab: lib.Lab, port: int) -> str:
 
 def one_local_port_is_waited_for(lab: lib.Lab, port: int) -> str:
     """On a link, the previous connection's last segment delays it for a moment: the real netperf waits, too."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", "-l", "1", "-P", "0", "-v", "0",
-                   "--", "-p", "30130,30130"], PATIENCE)
+    got = lib.run(lab.command(port, "-t", "TCP_CRR", "-l", "1", "-P", "0", "-v", "0", "--", "-p", "30130,30130"),
+                  PATIENCE)
     assert got.rc == 0 and not got.err, got
     return f"{got.out.strip()} a second"
 
@@ -526,8 +525,7 @@ def connections_tell_what_they_sent_again(lab: lib.Lab, port: int, length: "List
     the control connection."""
     ends = {"LOCAL": lab.client, "REMOTE": lab.server}
     before = {name: lib.snmp(end, "TcpRetransSegs") for name, end in ends.items()}
-    got = lib.run([*lab.client, lib.netperf(), "-H", LINKED, "-p", str(port), "-t", "TCP_CRR", *length, "--json",
-                   "--", "-r", "1,12000", "-S", "8K"], PATIENCE)
+    got = lib.run(lab.command(port, "-t", "TCP_CRR", *length, "--json", "--", "-r", "1,12000", "-S", "8K"), PATIENCE)
     told = []
     for name, end in ends.items():
         again, most = document_of(got)["final"][f"{name}_TRANSPORT_RETRANS"], lib.snmp(end, "TcpRetransSegs") - before[name]

@@ -153,8 +153,8 @@ class Wire:
 
 
 def flows_lie_apart(wire: Wire, port: int, test: str, flows: int, *args: str) -> str:
-    cmd = [*wire.client, lib.netperf(), "-H", wire.far, "-p", str(port), "-t", test, "-l", "1", "--json", "--flows",
-           str(flows), *args]
+    cmd = lib.command(port, "-t", test, "-l", "1", "--json", "--flows", str(flows), *args, host=wire.far,
+                      prefix=wire.client)
     got = lib.run([*cmd, "--spread"], PATIENCE)
     assert got.rc == 0, got
     one = lib.document(got.out)["iterations"][0]

@@ -200,8 +200,8 @@ def few_pages(place: Path) -> str:
     with lib.Daemon(be, ["--no-sandbox"], program=str(place / "netserver")) as daemon, \
             subprocess.Popen([*be, sys.executable, "-c", TAKE_PAGES], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as taker:
         assert taker.stdout and taker.stdout.readline(), "this user gets any number of pages"
-        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_STREAM", "-l", "-200000000", "-P", "0",
-                       "--", "-V", "-M", "256k", "-k", "REMOTE_BYTES_RECVD,REMOTE_RECV_CALLS"], 60 * PATIENCE)
+        got = lib.run(lib.command(daemon.port, "-t", "TCP_STREAM", "-l", "-200000000", "-P", "0", "--", "-V",
+                                  "-M", "256k", "-k", "REMOTE_BYTES_RECVD,REMOTE_RECV_CALLS"), 60 * PATIENCE)
         taker.communicate()
     assert got.rc == 0 and not got.err, got
     told = dict(line.split("=") for line in got.out.split())

@@ -313,8 +313,7 @@ def relative_names() -> None:
     """Relative to where the daemon was started, though it leaves that directory."""
     with place() as name:
         port = lib.free_port()
-        got = lib.run(["env", "-C", name, lib.netserver(), "-p", str(port), "--metrics-file", "m"], SOON)
-        assert got.rc == 0, f"status {got.rc}: {got.err!r}"
+        lib.must(["env", "-C", name, lib.netserver(), "-p", str(port), "--metrics-file", "m"], SOON)
         shown = status(port)
         pid = int(re.findall(r"process (\d+)", shown.out)[0])
         try:

@@ -192,8 +192,8 @@ def none_may_spin() -> str:
 def a_queue_is_polled(wire: placement.Wire) -> str:
     """Packets arrive through a receive queue: both ends report what the kernel says about the sockets."""
     with lib.Daemon(args=MAY, prefix=wire.server) as daemon:
-        got = lib.run([*wire.client, lib.netperf(), "-H", wire.far, "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-50",
-                       "--json", *BOTH], timeout=PATIENCE)
+        got = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "-50", "--json", *BOTH, host=wire.far,
+                                  prefix=wire.client), timeout=PATIENCE)
     assert got.rc == 0, got
     run = lib.document(got.out)["iterations"][0]
     if "engine.busy_poll_us" in run["near"]["unread"]:

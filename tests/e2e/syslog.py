@@ -70,8 +70,7 @@ def unread(log: socket.socket) -> str:
     command = lib.command(PORT, "-t", "TCP_RR", "-l", "-10", "-P", "0")
     try:
         for _ in range(10):     # a test logs three lines or more; 11 fill the socket
-            got = lib.run(command, 60)
-            assert got.rc == 0, got.err
+            lib.must(command, 60)
         status = lib.run([lib.netserver(), "-p", str(PORT), "--status"], 60).out
         counted = int(re.findall(r"^log +(\d+) lines lost", status, re.M)[0])
         assert counted > 5, status

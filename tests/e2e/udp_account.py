@@ -89,9 +89,8 @@ def overruns(lab: lib.Lab) -> int:
 def documented(lab: lib.Lab, port: int, plan: Plan) -> Run:
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "run.json"
-        got = lib.run([*lab.client, lib.netperf(), "-H", plan.host, "-p", str(port),
-                       "-t", "UDP_STREAM", "-P", "0", f"--json={file}", *plan.options,
-                       "--", "-R", "1", *plan.specific], 60)
+        got = lib.run(lab.command(port, "-t", "UDP_STREAM", "-P", "0", f"--json={file}", *plan.options, "--",
+                                  "-R", "1", *plan.specific, host=plan.host), 60)
         assert got.rc == 0, got
         return Run(got, lib.document(file.read_text()))
 
@@ -159,8 +158,8 @@ def interrupted(lab: lib.Lab, port: int, outage: bool) -> str:
     """The sender learns of it a round trip later: what it sends until then is not lost. What an outage took is."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "run.json"
-        with lib.Started([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t", "omni", "-P", "0", "-l", "60", "--rate",
-                          "200k", f"--json={file}", "--", "-R", "1", "-T", "udp", "-d", "recv", "-m", f",{SIZE}"]) as one:
+        with lib.Started(lab.command(port, "-t", "omni", "-P", "0", "-l", "60", "--rate", "200k", f"--json={file}",
+                                     "--", "-R", "1", "-T", "udp", "-d", "recv", "-m", f",{SIZE}")) as one:
             assert one.measuring()
             time.sleep(1)
             if outage:
@@ -211,8 +210,8 @@ def surplus(lab: lib.Lab, report: lib.Report) -> None:
                      ("--engine", "segment,", "--", "-b", "7")):
             spoil(lab, REQUESTS, "", DOUBLE)
             try:
-                got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(daemon.port), "-t", "UDP_RR",
-                               "-l", "1", *lib.PACED, *args, *(() if "--" in args else ("--",)), "-k", "SURPLUS_RESPONSES"], 60)
+                got = lib.run(lab.command(daemon.port, "-t", "UDP_RR", "-l", "1", *lib.PACED, *args,
+                                          *(() if "--" in args else ("--",)), "-k", "SURPLUS_RESPONSES"), 60)
             finally:
                 heal(lab)
             report.check(" ".join(("UDP_RR with the real netserver: what is too much is told", *args)),
@@ -220,15 +219,15 @@ def surplus(lab: lib.Lab, report: lib.Report) -> None:
                          "came twice or too late" in got.err, str(got))
         for count in "1", "-50":
             lab.drop(lab.client, "meta l4proto udp numgen inc mod 20 == 10")    # responses
-            got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(daemon.port), "-t", "UDP_RR", "-l", count,
-                           "--", "-b", "7", "-k", "LOST_REQUESTS"], 60)
+            got = lib.run(lab.command(daemon.port, "-t", "UDP_RR", "-l", count, "--", "-b", "7",
+                                      "-k", "LOST_REQUESTS"), 60)
             lib.must([*lab.client, "nft", "delete table inet lab"])
             report.check(f"UDP_RR -l {count} with the real netserver: what is lost is told", got.rc == 0 and
                          "LOST_REQUESTS=0" not in got.out and "been taken for theirs" in got.err and
                          (count == "1" or " of 50 responses have arrived from " in got.err), str(got))
         for args in (), ("-P", "7777"):     # with a port of this end alone it names none of its own
-            got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(daemon.port), "-t", "omni", "-l", "1", "-P", "0",
-                           "--", "-d", "recv", "-T", "udp", "-m", ",1000", "-k", "LOCAL_RECV_CALLS", *args], 60)
+            got = lib.run(lab.command(daemon.port, "-t", "omni", "-l", "1", "-P", "0", "--", "-d", "recv", "-T", "udp",
+                                      "-m", ",1000", "-k", "LOCAL_RECV_CALLS", *args), 60)
             report.check(f"the real netserver sends datagrams to this end, not to itself {' '.join(args)}",
                          got.rc == 0 and int(got.out.partition("=")[2]) > 0, str(got))
 

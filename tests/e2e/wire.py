@@ -174,8 +174,8 @@ def every_test(lab: netns.Lab, port: int, host: str, test: Sequence[str]) -> str
 
 def every_flow(lab: netns.Lab, port: int, test: str) -> str:
     """The ledger covers all data connections: each request is a packet of its own."""
-    got = lib.run([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-l", "0.4", "-P", "0", "-t", test,
-                   "--flows", "5", "--threads", "2", "--wire", "--", "-D", "-k", "LOCAL_SEND_CALLS"], 60)
+    got = lib.run(lab.command(port, "-l", "0.4", "-P", "0", "-t", test, "--flows", "5", "--threads", "2", "--wire",
+                              "--", "-D", "-k", "LOCAL_SEND_CALLS"), 60)
     assert got.rc == 0, got
     seen, sent = ledger(got.err), float(got.out.split("=")[1])
     with_data = [seen.value("with data", i) for i in range(4)]
@@ -261,8 +261,7 @@ def nothing_in_other_protocols() -> str:
 def shared_out(lab: netns.Lab, port: int) -> str:
     """One client's address may have two of a daemon's captures. Without a capture there is a message, and a result."""
     def held() -> lib.Started:
-        return lib.Started([*lab.client, lib.netperf(), "-H", IPV4, "-p", str(port), "-t",
-                            "TCP_RR", "-l", "30", "--wire"])
+        return lib.Started(lab.command(port, "-t", "TCP_RR", "-l", "30", "--wire"))
 
     with held() as first, held() as second:
         assert first.under_way() and second.under_way(), "no test began"

@@ -18,10 +18,8 @@ SOCK_DCCP, IPPROTO_DCCP, SOL_DCCP, DCCP_SOCKOPT_SERVICE = 6, 33, 269, 2
 
 def run(daemon: lib.Daemon, test: str, *options: str, length: str = "0.5") -> Any:
     """The document of a run, and its far end's counts."""
-    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", test, "-l", length,
-                   "--json", *options], timeout=60)
-    assert got.rc == 0, got.err
-    return lib.document(got.out)
+    out = lib.must(lib.command(daemon.port, "-t", test, "-l", length, "--json", *options), timeout=60)
+    return lib.document(out)
 
 
 def the_counts_agree(daemon: lib.Daemon, family: str, ccid: int) -> None:
@@ -121,8 +119,8 @@ def connect(near: str, far: str, port: int, service: bytes = b"") -> str:
 
 def too_long_is_refused(daemon: lib.Daemon) -> None:
     for options, letter in ((["-m", "70000"], "m"), (["-r", "70000,1"], "r")):
-        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t",
-                       "DCCP_STREAM" if letter == "m" else "DCCP_RR", "-l", "1", "--", *options], timeout=60)
+        got = lib.run(lib.command(daemon.port, "-t", "DCCP_STREAM" if letter == "m" else "DCCP_RR", "-l", "1", "--",
+                                  *options), timeout=60)
         found = re.search(rf"takes (\d+) at most \(try -{letter} \1\)", got.err)
         assert got.rc == 1 and found, got
         assert 60000 < int(found.group(1)) < 65536, got.err
@@ -132,8 +130,7 @@ def a_stranger_is_not_served(daemon: lib.Daemon) -> None:
     """It comes while the client's connection is still being made."""
     data = lib.free_port()
     with Plant(f"ip saddr 127.0.0.1 dccp dport {data}"):
-        test = lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "DCCP_RR", "-l", "1", "--",
-                            "-P", f",{data}"])
+        test = lib.Started(lib.command(daemon.port, "-t", "DCCP_RR", "-l", "1", "--", "-P", f",{data}"))
         assert lib.wait_for(lambda: connect(STRANGER, "127.0.0.1", data) == "connected", 10), test.said()
         assert not strangers.connects(STRANGER, data, kind=(SOCK_DCCP, IPPROTO_DCCP))
     got = test.finish(60)
@@ -149,8 +146,8 @@ def a_service_code_is_for_both_ends(daemon: lib.Daemon) -> None:
                 assert document["iterations"][0][end]["dccp.service"] == shown, (test, end)
     assert "dccp.service" not in run(daemon, "DCCP_STREAM", length="-20")["iterations"][0]["near"]
     data = lib.free_port()
-    with lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "DCCP_RR", "-l", "60", "--",
-                      "--service-code", "SC:test", "-P", f",{data}"]) as test:
+    with lib.Started(lib.command(daemon.port, "-t", "DCCP_RR", "-l", "60", "--", "--service-code", "SC:test",
+                                 "-P", f",{data}")) as test:
         assert test.measuring(), test.said()
         said = [connect("127.0.0.1", "127.0.0.1", data, code) for code in (b"", b"tesu", b"test")]
         test.signal(signal.SIGINT)
@@ -159,9 +156,7 @@ def a_service_code_is_for_both_ends(daemon: lib.Daemon) -> None:
 
 
 def a_named_address_is_admitted(daemon: lib.Daemon) -> None:
-    got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "DCCP_STREAM", "-l", "1",
-                   "--", "-L", "127.0.0.9"], timeout=60)
-    assert got.rc == 0, got
+    lib.must(lib.command(daemon.port, "-t", "DCCP_STREAM", "-l", "1", "--", "-L", "127.0.0.9"), timeout=60)
 
 
 def suite(report: lib.Report) -> None:

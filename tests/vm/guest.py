@@ -20,7 +20,7 @@ def suite(report: lib.Report) -> None:
     report.case("our programs and the system's are in the path", programs)
     report.check("it runs as root", os.geteuid() == 0)
     with lib.Daemon() as daemon:
-        got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-l", "0.3"], timeout=60)
+        got = lib.run(lib.command(daemon.port, "-l", "0.3"), timeout=60)
         report.check("TCP_STREAM over loopback", got.rc == 0, got.err)
 
 

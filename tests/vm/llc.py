@@ -10,8 +10,7 @@ NEAR, FAR = "d19a", "d19b"
 
 
 def command(port: int, test: str, length: str, *options: str, devices: str = f"{NEAR},{FAR}") -> Sequence[str]:
-    return [lib.netperf(), "-H", "127.0.0.1", "-p", str(port), "-t", test, "-l", length, "--json", "--",
-            "--device", devices, *options]
+    return lib.command(port, "-t", test, "-l", length, "--json", "--", "--device", devices, *options)
 
 
 def run(port: int, test: str, length: str, *options: str) -> Any:

@@ -77,7 +77,7 @@ def what_is_named_is_loaded() -> None:
             assert attacks.ask(conn, attacks.plan("stream", "TIPC")).error != 0
         assert count() == before, count()[len(before):]
         for _ in range(3):      # where nearly all of the processors is taken from a guest, a handshake takes over 12 s
-            got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TLS_RR", "-l", "-20"], 60)
+            got = lib.run(lib.command(daemon.port, "-t", "TLS_RR", "-l", "-20"), 60)
             if "nothing moved" not in got.err:
                 break
         assert got.rc == 0, got
@@ -118,8 +118,7 @@ def no_watches_are_left() -> None:
             file.write("200")
         with lib.Daemon() as daemon, lib.Started([sys.executable, "-c", ALL_WATCHES]) as greedy:
             assert lib.wait_for(lambda: "No space" in greedy.said(), 60), greedy.said()
-            got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TCP_RR", "-l", "-20"], 60)
-            assert got.rc == 0, got
+            lib.must(lib.command(daemon.port, "-t", "TCP_RR", "-l", "-20"), 60)
     finally:
         with open(WATCHES, "w", encoding="ascii") as file:
             file.write(usual)

@@ -20,9 +20,8 @@ COUNTS = ("LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD", "REMOTE_BYTES_SENT", "LOCAL_
 
 
 def do(*cmd: str) -> str:
-    got = lib.run(cmd, 30)
-    assert got.rc == 0, f"{' '.join(cmd)}: {got.err}"
-    return got.out
+    out = lib.must(cmd, 30)
+    return out
 
 
 def build() -> None:
@@ -86,10 +85,9 @@ def counts(report: lib.Report, port: int) -> None:
         report.case(f"ours to ours: {name}", lambda w=words: agree(figures(lib.netperf(), port, *w)))
 
     def six() -> str:
-        got = lib.run([*A, lib.netperf(), "-H", "fd00:1::2", "-p", str(port), "-t", "SCTP_RR", "-l", "-50", "--", "-k",
-                       ",".join(COUNTS)], 60)
-        assert got.rc == 0, got.err
-        return agree(dict(re.findall(r"^(\w+)=(.*)$", got.out, re.M)))
+        out = lib.must([*A, lib.netperf(), "-H", "fd00:1::2", "-p", str(port), "-t", "SCTP_RR", "-l", "-50", "--",
+                        "-k", ",".join(COUNTS)], 60)
+        return agree(dict(re.findall(r"^(\w+)=(.*)$", out, re.M)))
 
     def receiver_ends() -> None:
         got = client(lib.netperf(), port, "-t", "omni", "-l", "1", "--", "-T", "sctp", "-d", "recv", "-M", ",1400",

@@ -6,7 +6,7 @@ import lib
 
 
 def netperf(daemon: lib.Daemon, *words: str) -> lib.Result:
-    return lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "--json", *words], timeout=60)
+    return lib.run(lib.command(daemon.port, "--json", *words), timeout=60)
 
 
 def suite(report: lib.Report) -> None:

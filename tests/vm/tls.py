@@ -26,9 +26,8 @@ class Ends(NamedTuple):
 
 
 def test(command: List[str], *options: str) -> Ends:
-    got = lib.run([*command, "--json", *options], 60)
-    assert got.rc == 0, f"{options}: {got.err}"
-    last = lib.document(got.out)["iterations"][-1]
+    out = lib.must([*command, "--json", *options], 60)
+    last = lib.document(out)["iterations"][-1]
     return Ends(last["near"], last["far"], last["metrics"])
 
 
@@ -117,8 +116,7 @@ def never_read() -> None:
             return int(re.findall(r"^TCP: .* orphan ([0-9]+)", file.read(), re.M)[0])
 
     daemon = lib.Daemon(grace=None)
-    with daemon, lib.Started([lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port), "-t", "TLS_MAERTS", "-l", "60",
-                              "--flows", "4"]) as client:
+    with daemon, lib.Started(lib.command(daemon.port, "-t", "TLS_MAERTS", "-l", "60", "--flows", "4")) as client:
         assert client.measuring()
         time.sleep(4)   # it may have yet to shake hands
         client.signal(signal.SIGSTOP)
@@ -132,8 +130,7 @@ def never_read() -> None:
 
 def slow_link() -> None:
     """A send that is cut short leaves a part of a record behind: it arrives nevertheless."""
-    got = lib.run(["netlab", "up", "--name", "t19", "--rate", "8mbit", "--delay", "5ms"], 60)
-    assert got.rc == 0, got.err
+    lib.must(["netlab", "up", "--name", "t19", "--rate", "8mbit", "--delay", "5ms"], 60)
     try:
         server = lib.Started([*lib.in_lab("t19", "server"), lib.netserver(), "-D", "-4"])
         client = [*lib.in_lab("t19", "client"), lib.netperf(), "-H", "10.77.0.2"]
