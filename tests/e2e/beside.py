@@ -147,8 +147,7 @@ def over_a_link(report: lib.Report) -> None:
         report.case("what waits behind the load", partial(what_waits_behind_the_load, lab, daemon.port))
         for test, option in (("TCP_STREAM", "-s"), ("TCP_MAERTS", "-S")):
             report.case(f"what waits within the load: {test}", partial(what_waits_within_the_load, lab, daemon.port, test, option))
-        report.case("a late probe is waited for", partial(a_late_probe_is_waited_for, lab, daemon.port))
-        report.case("a load that died is none", partial(a_load_that_died_is_none, lab, daemon.port))
+        report.each((a_late_probe_is_waited_for, a_load_that_died_is_none), lab, daemon.port)
 
 
 def suite(report: lib.Report) -> None:
@@ -159,9 +158,7 @@ def suite(report: lib.Report) -> None:
                             ("TCP_CRR", "-t UDP_STREAM"), ("TCP_RR", "-t TCP_STREAM --both"),
                             ("TCP_RR", "-t STREAM_STREAM"), ("UDP_RR", "-t TCP_RR --warm-up 0.5")):
             report.case(f"{probe} beside {args}", partial(beside_any_test, daemon.port, probe, *args.split()))
-        report.case("a paced load pauses", partial(a_paced_load_pauses, daemon.port))
-        report.case("iterations are one", partial(iterations_are_one, daemon.port))
-        report.case("it says so below a table", partial(it_says_so_below_a_table, daemon.port))
+        report.each((a_paced_load_pauses, iterations_are_one, it_says_so_below_a_table), daemon.port)
     for args in ("TCP_STREAM --max-sessions 1", "TCP_STREAM --exclusive 1", "TCP_MAERTS --exclusive"):
         report.case(f"a netserver of one session: {args}", partial(a_netserver_of_one_session, *args.split()))
     report.case("the real netserver", the_real_netserver)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from functools import lru_cache
 from pathlib import Path
-from typing import Dict, List, Set
+from typing import Dict, Set
 
 import lib
 

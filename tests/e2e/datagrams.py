@@ -175,10 +175,7 @@ def suite(report: lib.Report) -> None:
         lib.skip(why)
     with Lab() as lab:
         with lib.Daemon(prefix=lab.server) as daemon:
-            report.case("a slow router's queue", lambda: slow_router(lab, daemon.port))
-            report.case("without evidence", lambda: table_stays(lab, daemon.port))
-            report.case("the figures, selected", lambda: selected(lab, daemon.port))
-            report.case("a stream in a longer queue", lambda: queued_stream(lab, daemon.port))
+            report.each((slow_router, table_stays, selected, queued_stream), lab, daemon.port)
         report.case("the real netserver receives", lambda: real_receiver(lab))
 
 

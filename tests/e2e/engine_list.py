@@ -438,23 +438,16 @@ def nothing_off_the_list() -> str:
 def suite(report: lib.Report) -> None:
     if not lib.has_documents():
         lib.skip("built without libjansson")
-    report.case("this end alone", only_this_end)
-    report.case("nobody there", nobody_there)
-    report.case("only for those let in", only_for_those_let_in)
-    report.case("nothing off the list", nothing_off_the_list)
-    report.case("no programs", no_programs)
-    report.case("netperf's says nothing", netperfs_says_nothing)
-    report.case("what a stranger says is harmless", what_a_stranger_says_is_harmless)
+    report.each((only_this_end, nobody_there, only_for_those_let_in, nothing_off_the_list, no_programs,
+                 netperfs_says_nothing, what_a_stranger_says_is_harmless))
     for number, (answers, says) in enumerate(NONSENSE):
         report.case(f"nonsense {number}", partial(nonsense, answers, says))
     report.cases([(f"netserver {options}, {args}", partial(a_limit_is_a_reason, options, args, says))
                   for options, args, says in LIMITS] + [("netserver --max-memory", too_much_memory)], at_once=4)
     with lib.Daemon(args=rings()) as daemon, tempfile.TemporaryDirectory() as place:
-        report.case("both ends", partial(both_ends, daemon.port))
-        report.case("the shape excludes", partial(the_shape_excludes, daemon.port))
+        report.each((both_ends, the_shape_excludes), daemon.port)
         report.case("into a file", partial(into_a_file, daemon.port, Path(place) / "list.json"))
-        report.case("no test is one", partial(no_test_is_one, daemon.port))
-        report.case("hostile questions", partial(hostile_questions, daemon.port))
+        report.each((no_test_is_one, hostile_questions), daemon.port)
         report.cases([(f"{test}: the list is true", partial(the_list_is_true, daemon.port, test))
                       for test in QUICK], at_once=4)
         kernels(report, daemon.port)

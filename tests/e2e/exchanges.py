@@ -202,8 +202,7 @@ def suite(report: lib.Report) -> None:
                     report.case(" ".join([title, *args]), partial(play, steps, daemon.port))
                 if shows and args:
                     report.case(f"{title}: our client", partial(our_client_says_so, steps))
-    report.case("a key is proved", partial(a_key_is_proved, document))
-    report.case("each dialect has one", partial(each_has_one, document))
+    report.each((a_key_is_proved, each_has_one), document)
 
 
 if __name__ == "__main__":

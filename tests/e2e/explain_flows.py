@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Tuple
 
 import lib
-import netns
 
 FLOWS = 8
 ADDRESSES = ("10.77.0.11", "10.77.0.12")

@@ -391,17 +391,14 @@ def suite(report: lib.Report) -> None:
             for ramp, says in (("--ramp 10", "before a data connection was made"), ("", "before the test began")):
                 report.case(f"TCP_STREAM --flows 3 {ramp}: interrupted", partial(interrupted, daemon.port, ramp, f"interrupted {says}"))
             report.case("UDP_STREAM: nothing arrives", partial(nothing_arrives, daemon.port, UDP, 1472, 1))
-            report.case("OMNI: nothing comes", partial(nothing_comes, daemon.port))
-            report.case("UDP_STREAM --both: nothing passes", partial(nothing_passes, daemon.port))
-            report.case("UDP_STREAM: nothing arrives, behind a late handshake", partial(a_late_handshake_is_no_long_path, daemon.port))
+            report.each((nothing_comes, nothing_passes, a_late_handshake_is_no_long_path), daemon.port)
             report.case("UDP_STREAM: no fragment arrives", partial(nothing_arrives, daemon.port, "ip frag-off & 0x1fff != 0", 65507, 45))
             report.case("TCP_MAERTS: the handshake loses its last segment", partial(handshake_loses_its_last_segment, daemon.port))
             for test, says in (("TCP_STREAM", "explain: mtu: "), ("TCP_MAERTS", "explain: mtu: "), ("TCP_RR -- -r 4000,1", "-r"),
                                ("TCP_MAERTS --warm-up 1", "try -G 720"), ("TCP_RR -- -r 1,4000", "not one transaction"),
                                ("TCP_MAERTS --warm-up 4", "try -G 720"), ("TCP_RR --warm-up 4 -- -r 4000,1", "not one transaction")):
                 report.case(f"{test}: small segments alone pass", partial(small_segments_alone_pass, daemon.port, test, says))
-            report.case("TCP_STREAM: abandoned", partial(abandoned_before_anything_arrives, daemon.port))
-            report.case("UDP_STREAM: fragments are shown", partial(fragments_are_shown, daemon.port))
+            report.each((abandoned_before_anything_arrives, fragments_are_shown), daemon.port)
             for which, sizes in (("tcp flags & psh == psh", "1,1"), ("meta length > 1000 numgen inc mod 20 == 0", "30M,1")):
                 report.case(f"TCP_RR -r {sizes}: lost", partial(some_requests_are_lost, daemon.port, which, sizes))
             for test, what in (("TCP_RR", LOSES_REQUESTS), ("TCP_RR --rate 50", LOSES_REQUESTS), ("UDP_RR", UDP)):
@@ -412,9 +409,7 @@ def suite(report: lib.Report) -> None:
                 for after_s in 0.2, 2:
                     report.case(f"interrupted twice in silence: {test}, {after_s} s",
                                 partial(interrupted_twice_in_silence, daemon.port, test, after_s))
-            report.case("UDP_RR: interrupted while data is lost", partial(interrupted_while_data_is_lost, daemon.port))
-            report.case("UDP_STREAM: refused in the midst", partial(refused_in_the_midst, daemon.port))
-            report.case("TCP_STREAM: reset in the midst", partial(reset_in_the_midst, daemon.port))
+            report.each((interrupted_while_data_is_lost, refused_in_the_midst, reset_in_the_midst), daemon.port)
         report.case("TCP_MAERTS: killed", readers_are_killed)
         addresses(report)
         routers(report)

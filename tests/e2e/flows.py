@@ -323,9 +323,7 @@ def suite(report: lib.Report) -> None:
         if not lib.has_documents():
             report.skip("documents", "built without libjansson")
             return
-        report.case("the usual engine may be named", partial(the_usual_engine_may_be_named, daemon.port))
-        report.case("the far end tells its engine", partial(the_far_end_tells_its_engine, daemon.port))
-        report.case("each has its turn", partial(each_has_its_turn, daemon.port))
+        report.each((the_usual_engine_may_be_named, the_far_end_tells_its_engine, each_has_its_turn), daemon.port)
         for threads in (1, 2, 4):
             report.case(f"each has a pace, {threads} threads", partial(each_has_a_pace, daemon.port, threads))
         report.cases([(f"interim results have each flow: {test}",
@@ -362,9 +360,7 @@ def suite(report: lib.Report) -> None:
                         partial(each_answers, daemon.port, test, "--threads", "3,2", flows=CROWD))
         report.case("ports in a row", lambda: each_answers(daemon.port, f"UDP_RR -- -P ,{lib.free_port()}"))
         report.case("connected at both ends", partial(each_answers, daemon.port, "UDP_RR -- -N"))
-        report.case("many receive", partial(many_receive, daemon.port))
-        report.case("as many as granted", partial(as_many_as_granted, daemon.port))
-        report.case("each flow has its numbers", partial(each_flow_has_its_numbers, daemon.port))
+        report.each((many_receive, as_many_as_granted, each_flow_has_its_numbers), daemon.port)
 
 
 if __name__ == "__main__":

@@ -465,8 +465,7 @@ def suite(report: lib.Report) -> None:
             report.rate_case("default interfaces", lambda: default_devices(port))
             report.case("one name for both", lambda: one_name(port))
             report.rate_case("dropped frames", patiently(lambda: loses(port)))
-            report.case("lost requests", lambda: survives_loss(port))
-            report.case("nothing arrives", lambda: all_lost(port))
+            report.each((survives_loss, all_lost), port)
             report.rate_case("frames of others", patiently(lambda: foreign(port)))
             report.rate_case("two at a time", lambda: together(port))
             report.rate_case("document", lambda: document(port))
@@ -474,11 +473,7 @@ def suite(report: lib.Report) -> None:
             report.rate_case("repeated", lambda: repeated(port))
             refusals(report, port)
             report.case("goes down", lambda: goes_down(port))
-        report.case("no --allow-raw", lambda: not_allowed())
-        report.case("--no-evidence", without_evidence)
-        report.case("--allow-raw -f", not_served_alone)
-        report.case("within one host", within_one_host)
-        report.case("netperf's netserver", stock)
+        report.each((not_allowed, without_evidence, not_served_alone, within_one_host, stock))
 
 
 if __name__ == "__main__":

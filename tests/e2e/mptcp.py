@@ -388,8 +388,7 @@ def suite(report: lib.Report) -> None:
                         lambda row=(engine, says): refused(bed, port, ("--engine", row[0]), row[1]))
         for paths in (1, len(PATHS)):
             report.case(f"an outage of {paths} of {len(PATHS)} paths", lambda paths=paths: an_outage(bed, port, paths))
-        report.case("--wire", lambda: no_capture(bed, port))
-        report.case("--explain", lambda: explained(bed, port))
+        report.each((no_capture, explained), bed, port)
         for protocol in (0, PROTOCOL):
             report.case(f"a stranger by {'MPTCP' if protocol else 'TCP'}",
                         lambda protocol=protocol: stranger(bed, port, protocol))

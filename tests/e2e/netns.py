@@ -280,8 +280,7 @@ def connections_begun_again(lab: Lab, port: int) -> str:
 
 def loss(report: lib.Report, lab: Lab) -> None:
     with lib.Daemon(lab.server) as daemon:
-        report.case("the machine's counters behind a warm-up", partial(counters_of_the_window, lab, daemon.port))
-        report.case("TCP_CC: SYNs sent again", partial(connections_begun_again, lab, daemon.port))
+        report.each((counters_of_the_window, connections_begun_again), lab, daemon.port)
         lab.drop(lab.server, "meta l4proto tcp meta length > 1000 numgen inc mod 20 == 19")
         for flows in (1, 2):
             report.case(f"sent again in the window, {flows} flows",
@@ -383,8 +382,7 @@ def has_its_buffers_back(lab: Lab, port: int) -> None:
 
 def around(report: lib.Report, lab: Lab) -> None:
     with lib.Daemon(lab.server) as daemon:
-        report.case("zerocopy has its buffers back", partial(has_its_buffers_back, lab, daemon.port))
-        report.case("the queue and the route", partial(knows_the_queue, lab, daemon.port))
+        report.each((has_its_buffers_back, knows_the_queue), lab, daemon.port)
         for test in ("TCP_RR", "TCP_STREAM --warm-up 0.5 --rate 5M"):
             report.case(f"others' traffic: {test}", partial(knows_others, lab, daemon.port, test))
         for test in ("TCP_RR", "UDP_RR"):

@@ -461,14 +461,8 @@ def suite(report: lib.Report) -> None:
     report.case("refused: -f", partial(refused, ["--one-port", "-f", "-p", "1"], "--one-port", "-f"))
     with lib.Daemon(args=["--one-port"]) as daemon:
         report.case("strangers", partial(strangers, daemon))
-        report.case("datagrams of strangers", partial(datagrams_of_strangers, daemon.port))
-        report.case("flood of unknown tokens", partial(flood_of_unknown_tokens, daemon.port))
-        report.case("forged datagrams", partial(forged_datagrams, daemon.port))
-        report.case("tokens are no data", partial(tokens_are_no_data, daemon.port))
-        report.case("used tokens", partial(used_tokens, daemon.port))
-        report.case("a token in two pieces", partial(a_token_in_two_pieces, daemon.port))
-        report.case("ids without a token", partial(ids_without_a_token, daemon.port))
-        report.case("who never comes", partial(who_never_comes, daemon.port))
+        report.each((datagrams_of_strangers, flood_of_unknown_tokens, forged_datagrams, tokens_are_no_data,
+                     used_tokens, a_token_in_two_pieces, ids_without_a_token, who_never_comes), daemon.port)
     report.part("behind other programs", partial(behind_other_programs, report))
     with ExitStack() as stack:
         if os.getuid() != 0:
@@ -478,8 +472,7 @@ def suite(report: lib.Report) -> None:
         report.part("behind a balancer", partial(behind_a_balancer, report, lab))
         with lib.Daemon(lab.server, ["--one-port"]) as daemon:
             lab.one_port(daemon.port)
-            report.case("a crowd behind one address", partial(crowd, lab, daemon.port))
-            report.case("all packets are marked", partial(marks_all, lab, daemon.port))
+            report.each((crowd, marks_all), lab, daemon.port)
 
 
 if __name__ == "__main__":

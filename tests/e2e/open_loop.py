@@ -553,8 +553,7 @@ def over_a_link(report: lib.Report) -> None:
             report.case(f"connections tell what they sent again: {length[0]}",
                         partial(connections_tell_what_they_sent_again, lab, daemon.port, length, share))
     with lib.Lab(f"knee{os.getpid() % 10000}", "--rate", "20mbit") as lab, lib.Daemon(lab.server) as daemon:
-        report.case("the knee is the rate of the link", partial(the_knee_is_the_rate_of_the_link, lab, daemon.port))
-        report.case("no answer is above what arrives", partial(no_answer_is_above_what_arrives, lab, daemon.port))
+        report.each((the_knee_is_the_rate_of_the_link, no_answer_is_above_what_arrives), lab, daemon.port)
 
 
 def the_real_netserver() -> str:
@@ -596,15 +595,10 @@ def suite(report: lib.Report) -> None:
                                  ("UDP_STREAM", 20e6, "--engine batch -- -m 1000"), ("TCP_STREAM", 30e6, "--arrivals poisson")):
             report.case(f"a stream sends what it is asked for: {test} {args}",
                         partial(a_stream_sends_what_it_is_asked_for, daemon.port, test, rate, *args.split()))
-        report.case("the banner of a search has no rate", partial(the_banner_of_a_search_has_no_rate, daemon.port))
-        report.case("interim results of a search are of one run each",
-                    partial(interim_results_of_a_search_are_of_one_run_each, daemon.port))
-        report.case("each way has its rate", partial(each_way_has_its_rate, daemon.port))
-        report.case("a large message of the far end is told", partial(a_large_message_of_the_far_end_is_told, daemon.port))
-        report.case("a stream that can't says so", partial(a_stream_that_can_not_says_so, daemon.port))
-        report.case("a rate beyond what it can is said", partial(a_rate_beyond_what_it_can_is_said, daemon.port))
-        report.case("a generator that stands still is told", partial(a_generator_that_stands_still_is_told, daemon.port))
-        report.case("timers that are coarse are told", partial(timers_that_are_coarse_are_told, daemon.port))
+        report.each((the_banner_of_a_search_has_no_rate, interim_results_of_a_search_are_of_one_run_each,
+                     each_way_has_its_rate, a_large_message_of_the_far_end_is_told, a_stream_that_can_not_says_so,
+                     a_rate_beyond_what_it_can_is_said, a_generator_that_stands_still_is_told,
+                     timers_that_are_coarse_are_told), daemon.port)
     report.part("over a link", partial(over_a_link, report))
     report.case("the real netserver", the_real_netserver)
 

@@ -247,12 +247,9 @@ def suite(report: lib.Report) -> None:
             report.skip(what, obstacle)
         else:
             report.case(what, test)
-    report.case("--no-evidence", kept_to_itself)
-    report.case("a stock netserver", stock)
-    report.case("no host", alone)
+    report.each((kept_to_itself, stock, alone))
     report.case("no control connection", partial(alone, "-N", "-H", "127.0.0.1"))
-    report.case("nobody listens", nobody_there)
-    report.case("a greeting that is not the first word", greeted_late)
+    report.each((nobody_there, greeted_late))
     name = others_congestion()
     if os.geteuid() != 0 or not name:
         report.skip("-K with evidence", "not root" if name else "every congestion control is free")

@@ -11,7 +11,7 @@ import shlex
 import signal
 import socket
 import subprocess
-from functools import partial
+from functools import partial, wraps
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 import lib
@@ -26,6 +26,7 @@ TABLE = re.compile(r"^ *[\d.]+ +[\d.]+ .*[\d.]+$")  # figures of a classic table
 
 def tried(body: Callable[..., None]) -> Callable[..., None]:
     """Make up to three attempts: four updates a second may be too many for a busy machine."""
+    @wraps(body)
     def again(*args: Any) -> None:
         for attempt in range(3):
             try:
@@ -324,10 +325,7 @@ def suite(report: lib.Report) -> None:
                            ("in the background", in_the_background)):
             report.case(name, partial(body, port))
     report.part("over a link", partial(over_a_link, report))
-    report.case("a daemon that dies", a_daemon_that_dies)
-    report.case("while nobody answers", while_nobody_answers)
-    report.case("a note meanwhile", a_note_meanwhile)
-    report.case("a wrong word", a_wrong_word)
+    report.each((a_daemon_that_dies, while_nobody_answers, a_note_meanwhile, a_wrong_word))
 
 
 lib.main(suite)

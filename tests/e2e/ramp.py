@@ -253,18 +253,13 @@ def suite(report: lib.Report) -> None:
                       for test in TESTS] +
                      [(f"the time may be short: {test}", partial(the_time_may_be_short, daemon.port, test))
                       for test in TESTS], 2 * len(TESTS))
-        report.case("an even ramp", partial(an_even_ramp, daemon.port))
-        report.case("interim lines", partial(interim_lines, daemon.port))
-        report.case("many at once", partial(many_at_once, daemon.port))
+        report.each((an_even_ramp, interim_lines, many_at_once), daemon.port)
         for test in TESTS:
             report.case(f"they go round: {test}", partial(they_go_round, daemon.port, test))
         report.case("they go round: in a ramp", partial(they_go_round, daemon.port, "TCP_RR", "--ramp", "20"))
-        report.case("strangers are not heard", partial(strangers_are_not_heard, daemon.port))
-        report.case("of IPv6", partial(of_ipv6, daemon.port))
-    report.case("more addresses have more ports", more_addresses_have_more_ports)
-    report.case("a session that is killed ends it", a_session_that_is_killed_ends_it)
-    report.case("those that fail are counted", those_that_fail_are_counted)
-    report.case("too few ports are refused", too_few_ports_are_refused)
+        report.each((strangers_are_not_heard, of_ipv6), daemon.port)
+    report.each((more_addresses_have_more_ports, a_session_that_is_killed_ends_it, those_that_fail_are_counted,
+                 too_few_ports_are_refused))
 
 
 if __name__ == "__main__":

@@ -278,10 +278,7 @@ def suite(report: lib.Report) -> None:
         report.case("with plans: datagrams, two each way",
                     partial(a_stream_each_way, daemon.port, 2, "UDP_STREAM", "--flows", "2", "--rate", "8M,4M"))
         report.case("with plans: datagrams each way", partial(datagrams_each_way_print_what_arrived, daemon.port))
-    report.case("too many sessions", too_many_sessions)
-    report.case("one test after another", one_test_after_another)
-    report.case("a count of each way", of_a_count_each_way_has_all)
-    report.case("one connection for all iterations", serves_all_iterations)
+    report.each((too_many_sessions, one_test_after_another, of_a_count_each_way_has_all, serves_all_iterations))
 
 
 def long(report: lib.Report) -> None:

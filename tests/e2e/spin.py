@@ -225,9 +225,7 @@ def suite(report: lib.Report) -> None:
         report.case("refused: at the far end", partial(refused_there, port))
         report.case("an interrupt ends it: TCP_STREAM", partial(an_interrupt_ends_it, port, "TCP_STREAM"))
         report.case("an interrupt ends it: UDP_RR", partial(an_interrupt_ends_it, port, "UDP_RR", "--flows", "3"))
-        report.case("none may spin unless the operator says so", none_may_spin)
-        report.case("a few may spin", a_few_may_spin)
-        report.case("the daemon sleeps before data", the_daemon_sleeps_before_data)
+        report.each((none_may_spin, a_few_may_spin, the_daemon_sleeps_before_data))
         report.case("the daemon sleeps without data: TCP_RR", partial(the_daemon_sleeps_without_data, "TCP_RR"))
         report.case("the daemon sleeps without data: TCP_MAERTS", partial(the_daemon_sleeps_without_data, "TCP_MAERTS"))
         report.case("a dead far end ends it: TCP_RR", partial(a_dead_far_end_ends_it, "TCP_RR"))
@@ -237,8 +235,7 @@ def suite(report: lib.Report) -> None:
         if not lib.has_documents():
             report.skip("documents", "built without libjansson")
             return
-        report.case("it never sleeps", partial(it_never_sleeps, port))
-        report.case("a burst is paced", partial(a_burst_is_paced, port))
+        report.each((it_never_sleeps, a_burst_is_paced), port)
         report.case("each has a pace", partial(flows.each_has_a_pace, port, 1, "spin,spin"))
     over_a_wire(report)
 

@@ -154,9 +154,7 @@ def suite(report: lib.Report) -> None:
         for test, args in (("TCP_RR", "--stations=1"), ("UDP_RR", "--stations=1"), ("UDP_RR", "--stations -- -r 100,5000"),
                            ("TCP_RR", "--stations=7 -- -r 300,40"), ("UDP_RR", "--stations=3 -H ::1")):
             report.case(f"all are matched: {test} {args}", partial(all_are_matched, daemon.port, test, *args.split()))
-        report.case("it begins behind the warm-up", partial(it_begins_behind_the_warm_up, daemon.port))
-        report.case("it samples all of a burst", partial(it_samples_all_of_a_burst, daemon.port))
-        report.case("it is a table", partial(it_is_a_table, daemon.port))
+        report.each((it_begins_behind_the_warm_up, it_samples_all_of_a_burst, it_is_a_table), daemon.port)
         report.case("the real netserver", the_real_netserver)
         report.part("over a link", partial(over_a_link, report))
 

@@ -250,16 +250,12 @@ def suite(report: lib.Report) -> None:
         report.case("targets", targets)
     else:
         report.skip("targets", f"no make, or no {BUILD}/Makefile")
-    report.case("suites run", suites_run)
-    report.case("pages are installed", pages_are_installed)
-    report.case("shared things have tests", shared_things_have_tests)
-    report.case("words are found", words_are_found)
+    report.each((suites_run, pages_are_installed, shared_things_have_tests, words_are_found))
     if shutil.which(COMPILER) and shutil.which("nm"):
         report.case("circles are found", circles_are_found)
     else:
         report.skip("circles are found", f"no {COMPILER}, or no nm")
-    report.case("what failed is repeated", what_failed_is_repeated)
-    report.case("wrong calls are refused", wrong_calls_are_refused)
+    report.each((what_failed_is_repeated, wrong_calls_are_refused))
 
 
 if __name__ == "__main__":

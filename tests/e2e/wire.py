@@ -333,9 +333,7 @@ def suite(report: lib.Report) -> None:
             if "without libpcap" in probe:
                 lib.skip("built without libpcap")
             port = daemon.port
-            report.case("dropped segments are sent again", lambda: loses(lab, port))
-            report.case("file", lambda: file(lab, port))
-            report.case("no permission", lambda: without_permission(lab, port))
+            report.each((loses, file, without_permission), lab, port)
             for host in (IPV4, IPV6):
                 for test in TESTS:
                     report.case(f"{' '.join(test)} to {host}",
@@ -346,9 +344,7 @@ def suite(report: lib.Report) -> None:
             report.case("no control connection", lambda: without_control(lab))
             report.case("shared out", lambda: shared_out(lab, port))
             report.case("sessions give it up", lambda: given_up(lab, daemon))
-        report.case("one machine", lambda: at_the_daemons_own_machine(lab))
-        report.case("no --allow-raw", lambda: not_allowed(lab))
-        report.case("netperf's netserver", lambda: stock(lab))
+        report.each((at_the_daemons_own_machine, not_allowed, stock), lab)
         report.case("other protocols", nothing_in_other_protocols)
         with lib.Daemon(lab.server, ["--allow-raw"]) as daemon:
             report.case("super-packets", lambda: super_packets(lab, daemon.port))

@@ -165,16 +165,9 @@ def suite(report: lib.Report) -> None:
             for ccid in (2, 3):
                 report.case(f"DCCP_STREAM to {family} by CCID {ccid}: the counts agree",
                             lambda f=family, c=ccid: the_counts_agree(daemon, f, c))
-        report.case("planted drops are what is lost", lambda: planted_drops_are_counted(daemon))
-        report.case("DCCP_RR counts alike at both ends", lambda: transactions_agree(daemon))
-        report.case("DCCP_RR gives up the requests that are dropped",
-                    lambda: lost_requests_are_given_up(daemon))
-        report.case("OMNI asks for it in each direction", lambda: omni_reaches_it(daemon))
-        report.case("engines and flows", lambda: flows_and_engines(daemon))
-        report.case("a message that is too long is refused", lambda: too_long_is_refused(daemon))
-        report.case("a stranger is not served", lambda: a_stranger_is_not_served(daemon))
-        report.case("a service code is for both ends", lambda: a_service_code_is_for_both_ends(daemon))
-        report.case("a named local address is admitted", lambda: a_named_address_is_admitted(daemon))
+        report.each((planted_drops_are_counted, transactions_agree, lost_requests_are_given_up, omni_reaches_it,
+                     flows_and_engines, too_long_is_refused, a_stranger_is_not_served, a_service_code_is_for_both_ends,
+                     a_named_address_is_admitted), daemon)
 
 
 lib.main(suite)

@@ -52,8 +52,7 @@ def suite(report: lib.Report) -> None:
     try:
         with lib.Daemon(args=["--allow-raw"]) as daemon:
             port = daemon.port
-            report.case("a stream, and what is said of it", lambda: the_counts_agree(port))
-            report.case("transactions", lambda: transactions_agree(port))
+            report.each((the_counts_agree, transactions_agree), port)
             report.case("no loopback", lambda: refused(port, "lo,lo", "LLC2 has no loopback"))
             report.case("no such interface", lambda: refused(port, f"{NEAR},nosuch", "no interface nosuch"))
         with lib.Daemon() as daemon:

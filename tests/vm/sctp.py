@@ -207,10 +207,7 @@ def suite(report: lib.Report) -> None:
     with lib.Daemon(B) as daemon:
         counts(report, daemon.port)
         report.part("the real netperf", lambda: real(report, daemon.port))
-        report.case("drops are counted", lambda: drops(daemon.port))
-        report.case("two paths", lambda: paths(daemon.port))
-        report.case("a path that fails", lambda: failed_path(daemon.port))
-        report.case("what is refused", lambda: refusals(daemon.port))
+        report.each((drops, paths, failed_path, refusals), daemon.port)
     with lib.Daemon() as daemon:
         report.case("a stranger is not served", lambda: strangers.are_not_served(daemon.port, (socket.SOCK_STREAM, 132)))
 

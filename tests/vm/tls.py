@@ -168,13 +168,8 @@ def without_module(command: List[str]) -> None:
 def suite(report: lib.Report) -> None:
     with lib.Daemon(args=["--spin", "4"]) as daemon:
         command = [lib.netperf(), "-H", "127.0.0.1", "-p", str(daemon.port)]
-        report.case("streams: bytes, records and TCP's bytes agree", lambda: streams(command))
-        report.case("a stream towards the client", lambda: backwards(command))
-        report.case("transactions, with a connection each", lambda: transactions(command))
-        report.case("each cipher, and what the result says of it", lambda: ciphers(command))
-        report.case("each engine, or a line that refuses it", lambda: engines(command))
-        report.case("a client that never reads", never_read)
-        report.case("over a slow link nothing is cut off", slow_link)
+        report.each((streams, backwards, transactions, ciphers, engines), command)
+        report.each((never_read, slow_link))
         report.case("without the module one line says so", lambda: without_module(command))
 
 
