@@ -287,7 +287,7 @@ AM_CPPFLAGS += $(CMOCKA_CFLAGS)
 EXTRA_PROGRAMS = %D%/bench/bare
 EXTRA_DIST += %D%/bench/bench %D%/bench/by_engine.py %D%/bench/common.py %D%/bench/fleet.py %D%/bench/many.py \
 	%D%/bench/iperf3.py %D%/bench/neper.py \
-	%D%/bench/reports.py %D%/bench/setting_up.py %D%/bench/skew.py
+	%D%/bench/reports.py %D%/bench/setting_up.py
 %C%_bench_bare_SOURCES = %D%/bench/bare.c %D%/bench/bare.h %D%/bench/ways.c
 %C%_bench_bare_LDADD =
 # Our steps over connections that move nothing.

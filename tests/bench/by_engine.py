@@ -13,7 +13,7 @@ import re
 import statistics
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Callable, List, NamedTuple, Optional, Tuple
 
 import common
 import iperf3
@@ -217,22 +217,9 @@ def figure(values: "List[float]", row: Row) -> str:
 
 
 def measure_row(row: Row, rounds: int) -> "List[Line]":
-    """Ours once a round, and each contender; who fails is left out from there on."""
-    ours = Contender("ours", row.measure)
-    rates: "Dict[str, List[float]]" = {one.name: [] for one in (ours, *row.others)}
-    faults: "Dict[str, Tuple[str, bool]]" = {}
-    for number in range(rounds):
-        turn = [ours, *row.others]
-        turn = turn[number % len(turn):] + turn[:number % len(turn)]
-        for one in turn:
-            if one.name in faults or "ours" in faults:
-                continue
-            try:
-                rates[one.name].append(one.measure())
-            except (common.Unmeasured, common.Refused) as why:
-                faults[one.name] = str(why), False
-            except common.Failed as why:
-                faults[one.name] = str(why), True
+    """Ours once a round, and each contender."""
+    rates, failed = common.in_turn({"ours": row.measure, **{one.name: one.measure for one in row.others}}, rounds)
+    faults = {name: (str(why), not isinstance(why, (common.Unmeasured, common.Refused))) for name, why in failed.items()}
     return [Line(row, one, rates["ours"], rates[one.name], *faults.get("ours", faults.get(one.name, ("", True))))
             for one in row.others]
 

@@ -9,7 +9,7 @@ import shutil
 import statistics
 import sys
 from pathlib import Path
-from typing import Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
@@ -121,6 +121,23 @@ def rate_of_peer(peer: Peer, row: Timed, seconds: int, options: Tuple[str, ...] 
 def rate_of_bare(bare: str, row: Timed, seconds: int) -> float:
     words = (seconds, row.size, *row.cpus)
     return float(run([bare, row.test, *map(str, words)], seconds + 15).out)
+
+
+def in_turn(measures: "Dict[str, Callable[[], Any]]", rounds: int) -> "Tuple[Dict[str, List[Any]], Dict[str, Failed]]":
+    """What each gave, a round after the other, and the faults: who fails is left out from there on, and with "ours"
+    all. Who comes first changes from round to round."""
+    told: "Dict[str, List[Any]]" = {name: [] for name in measures}
+    faults: "Dict[str, Failed]" = {}
+    for number in range(rounds):
+        first = number % len(measures)
+        for name in [*measures][first:] + [*measures][:first]:
+            if name in faults or "ours" in faults:
+                continue
+            try:
+                told[name].append(measures[name]())
+            except Failed as fault:
+                faults[name] = fault
+    return told, faults
 
 
 def figures(out: str) -> "Dict[str, float]":

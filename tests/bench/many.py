@@ -110,21 +110,11 @@ def idle(cell: Cell) -> str:
 
 def measure_cell(ours: common.Peer, others: "Dict[str, Measure]", what: neper.Flows, engine: str,
                  asked: Asked) -> "List[Cell]":
-    """All its rounds; a program that fails is left out from there on."""
+    """All its rounds beside each."""
     run: "Dict[str, Measure]" = {"ours": lambda: measure_netperf(ours, what, asked.seconds, engine), **others}
-    told: "Dict[str, List[neper.Told]]" = {name: [] for name in run}
-    faults: "Dict[str, Tuple[str, bool]]" = {}
-    for number in range(asked.rounds):
-        turn = [*run][number % len(run):] + [*run][:number % len(run)]
-        for name in turn:
-            if name in faults or "ours" in faults:
-                continue
-            try:
-                told[name].append(run[name]())
-            except common.Refused as fault:
-                faults[name] = f"refused: {fault}", True
-            except common.Failed as fault:
-                faults[name] = f"failed: {fault}", False
+    told, failed = common.in_turn(run, asked.rounds)
+    faults = {name: (f"refused: {why}", True) if isinstance(why, common.Refused) else (f"failed: {why}", False)
+              for name, why in failed.items()}
     if "ours" in faults:
         return [Cell(what, engine, "-", [], [], *faults["ours"])]
     return [Cell(what, engine, name, told["ours"], told[name], *faults.get(name, ("", False))) for name in others]

@@ -278,8 +278,21 @@ def connections_begun_again(lab: Lab, port: int) -> str:
     return f"{counted}"
 
 
+def a_late_flow_has_the_whole_window(lab: Lab, port: int) -> str:
+    """The SYN of one of eight flows is lost, and sent again a second later: the window waits for that flow."""
+    lab.drop(lab.server, f"tcp dport != {port} tcp flags & (syn | ack) == syn numgen inc mod 8 == 4")
+    got = lib.run(lab.command(port, "-t", "TCP_RR", "--flows", "8", "-l", "1", "--json"), 40)
+    lab.heal()
+    run = lib.document(got.out)
+    counts = [flow["transactions"] for flow in run["iterations"][0]["flows"]]
+    assert got.seconds > 1.9 and run["final"]["ELAPSED_TIME"] < 1 + lib.SLACK, f"{got.seconds:.1f} s: the test is blind"
+    assert min(counts) > max(counts) / 2, counts
+    return f"{counts} in {got.seconds:.1f} s"
+
+
 def loss(report: lib.Report, lab: Lab) -> None:
     with lib.Daemon(lab.server) as daemon:
+        report.each((a_late_flow_has_the_whole_window,), lab, daemon.port)
         report.each((counters_of_the_window, connections_begun_again), lab, daemon.port)
         lab.drop(lab.server, "meta l4proto tcp meta length > 1000 numgen inc mod 20 == 19")
         for flows in (1, 2):
