@@ -24,11 +24,10 @@ from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Set
 import keys
 import lib
 import ours
-from ours import field
+from ours import CALIBRATE, FRAME, field
 
 SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
 PATIENCE = 4.0 if SLOW else 1.0  # sanitizers stretch time limits
-FRAME = ours.FRAME
 PROMPT_S = 0.1        # from a client's connect to its first answer
 STILL_S = 10          # after which a test that moves nothing may be ended in favour of others
 DAY_S = 86400
@@ -47,10 +46,8 @@ Case = Tuple[str, Callable[[], Optional[str]]]
 
 
 def request(seconds: int, size: int = 131072, width: int = 2) -> bytes:
-    """An OMNI request: a TCP stream to the daemon, which receives `size` bytes per call into `width` buffers."""
-    words = (97, -1, -1, 64, 8, 0, 0, -1, -1, size, 8, 0, width, -1, 0x20, 0, seconds, 0, 0, -1,
-             -1, -1, 0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1)
-    return struct.pack(f"!{len(words)}i", *words).ljust(FRAME, b"\0")
+    """A TCP stream to the daemon, which receives `size` bytes per call into `width` buffers."""
+    return ours.omni(seconds, receives=size, width=width)
 
 
 def plan(pattern: str, transport: str, flows: int = 1, threads: int = 1, engine: str = "", seconds: int = DAY_S,
@@ -62,9 +59,6 @@ def plan(pattern: str, transport: str, flows: int = 1, threads: int = 1, engine:
     if engine:
         parts.append(field(34, engine.encode()))
     return ours.message(ours.PLAN, *parts, *more)
-
-
-CALIBRATE = struct.pack("!Ii", 5, -1).ljust(FRAME, b"\0")
 
 
 def calling(port: int, source: str) -> socket.socket:

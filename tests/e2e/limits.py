@@ -18,18 +18,14 @@ from typing import Callable, Iterator, List, Optional, Sequence, Tuple
 import attacks
 import lib
 import ours
+from ours import CALIBRATE, FRAME
 
 AT_ONCE = 6
 PATIENCE = 4.0 if lib.QUICK else 1.0  # sanitizers stretch time limits
-FRAME = 656
 WHY = 0x504c5721                      # marks the text after a refusal
-CALIBRATE = struct.pack("!Ii", 5, -1) + bytes(FRAME - 8)
 HELLO_S = 5                           # for a client's first message
 UNREAD_S = 10                         # for one that receives nothing more, after the results
-# An OMNI request for a TCP stream of 5 s to the daemon.
-STREAM_5S = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0,
-                        -1, -1, -1, 0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1
-                        ).ljust(FRAME, b"\0")
+STREAM_5S = ours.omni(5)
 
 Case = Tuple[str, Callable[[], Optional[str]]]
 
@@ -428,7 +424,7 @@ def noisy() -> None:
         with socket.create_connection(("127.0.0.1", daemon.port), 60) as conn:
             with suppress(ConnectionError):
                 for _ in range(1000):
-                    conn.sendall(struct.pack("!2i", 4711, -1).ljust(len(CALIBRATE), b"\0"))
+                    conn.sendall(ours.frame(4711, -1))
                 while conn.recv(65536):
                     pass
         assert lib.wait_for(lambda: "unknown requests: the session ends" in log(), 60)
@@ -570,12 +566,8 @@ def missing_protocol() -> Optional[str]:
         return "this kernel has DCCP"
     except OSError:
         pass
-    fields = list(struct.unpack("!40i", STREAM_5S[:160]))
-    assert fields[24:26] == [1, socket.IPPROTO_TCP], fields
-    fields[24:26] = [3, 33]
     with lib.Daemon() as daemon, ExitStack() as stack:
-        request = struct.pack("!40i", *fields).ljust(FRAME, b"\0")
-        word, words = ask(calling(daemon.port, stack), request)
+        word, words = ask(calling(daemon.port, stack), ours.omni(5, (3, 33)))
         assert word != 0 and words.startswith("DCCP: the daemon's kernel did not have it"), words
         assert "--transports DCCP" in words and "Linux has dropped it in 6.16" in words, words
     return None

@@ -30,7 +30,6 @@ CROWD = 50          # real clients behind one address
 STRANGERS = int(os.environ.get("NP_STRANGERS", 400 if lib.QUICK else 2000))
 HELD = 500          # of their connections at a time
 FORGED = 5000       # datagrams per second
-TOKEN = 0xd74e5031  # first word of a token message
 
 
 class Lab:
@@ -219,17 +218,13 @@ def crowd(lab: Lab, port: int) -> str:
 
 # ---- Strangers ----
 
-def message(word: int, token: bytes = bytes(16)) -> bytes:
-    return struct.pack("!II", TOKEN, word) + token
-
-
 SAID: "Dict[str, bytes]" = {
     "nothing": b"",
     "data": b"netperf!" * 10,
-    "half a token": message(3)[:11],
-    "a wrong token": message(3, os.urandom(16)),
-    "a wrong token in passing": message(4, os.urandom(16)),
-    "no word of tokens": message(77),
+    "half a token": ours.token(3)[:11],
+    "a wrong token": ours.token(3, os.urandom(16)),
+    "a wrong token in passing": ours.token(4, os.urandom(16)),
+    "no word of tokens": ours.token(77),
 }
 
 
@@ -267,7 +262,7 @@ def strangers(daemon: lib.Daemon) -> str:
     for conn in held:
         conn.close()
     assert honest.rc == 0 and done.rc == 0 and not lib.complaints(done), (honest, done)
-    assert answers["a wrong token"] == message(6) and answers["a wrong token in passing"] == b"reset", answers
+    assert answers["a wrong token"] == ours.token(6) and answers["a wrong token in passing"] == b"reset", answers
     assert after < before + 20000, (before, after)
     return f"{STRANGERS} strangers, {after - before} kB, a test beside them {honest.seconds:.2f} s"
 
@@ -276,8 +271,8 @@ def datagrams_of_strangers(port: int) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         one.settimeout(2)
         one.sendto(b"netperf", ("127.0.0.1", port))
-        one.sendto(message(3, os.urandom(16)), ("127.0.0.1", port))
-        assert one.recv(100) == message(6)
+        one.sendto(ours.token(3, os.urandom(16)), ("127.0.0.1", port))
+        assert one.recv(100) == ours.token(6)
 
 
 def flood_of_unknown_tokens(port: int) -> str:
@@ -285,7 +280,7 @@ def flood_of_unknown_tokens(port: int) -> str:
     over = threading.Event()
 
     def flood() -> None:
-        says = message(3, os.urandom(16))
+        says = ours.token(3, os.urandom(16))
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
             one.connect(("127.0.0.1", port))
             while not over.is_set():
@@ -332,26 +327,24 @@ def forged_datagrams(port: int) -> str:
 
 def used_tokens(port: int) -> None:
     """A token is valid for as many connections as its test has, and not after it."""
-    omni = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0, -1, -1, -1, 0, 4, 1,
-                       socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1).ljust(616, b"\0") + message(1).ljust(40, b"\0")
     with socket.create_connection(("127.0.0.1", port), 20) as control:
-        control.sendall(omni)
+        control.sendall(ours.omni(5)[:616] + ours.token(ours.ASKED).ljust(40, b"\0"))
         answer = control.recv(656, socket.MSG_WAITALL)
         given = answer[616:640]
-        assert given[:8] == message(2)[:8] and given[8:] != bytes(16), given
-        asks = message(3, given[8:])
+        assert given[:8] == ours.token(2)[:8] and given[8:] != bytes(16), given
+        asks = ours.token(3, given[8:])
         with socket.create_connection(("127.0.0.1", port), 20) as first, \
                 socket.create_connection(("127.0.0.1", port), 20) as second:
             first.sendall(asks[:7])
             time.sleep(0.05)
             first.sendall(asks[7:])
-            assert first.recv(24, socket.MSG_WAITALL) == message(5)
+            assert first.recv(24, socket.MSG_WAITALL) == ours.token(5)
             second.sendall(asks)
-            assert second.recv(24, socket.MSG_WAITALL) == message(6)
+            assert second.recv(24, socket.MSG_WAITALL) == ours.token(6)
     time.sleep(0.3)
     with socket.create_connection(("127.0.0.1", port), 20) as late:
         late.sendall(asks)
-        assert late.recv(24, socket.MSG_WAITALL) == message(6)
+        assert late.recv(24, socket.MSG_WAITALL) == ours.token(6)
 
 
 def asked(port: int, transport: str, flags: int, request: int) -> "Tuple[socket.socket, bytes]":
@@ -371,10 +364,10 @@ def a_token_in_two_pieces(port: int) -> None:
     """Requests after it may be shorter than the token, and are waited for by poll(2)."""
     control, given = asked(port, "TCP", 0x2000, 23)
     with control, socket.create_connection(("127.0.0.1", port), 20) as data:
-        data.sendall(message(3, given)[:7])
+        data.sendall(ours.token(3, given)[:7])
         time.sleep(0.2)
-        data.sendall(message(3, given)[7:])
-        assert data.recv(24, socket.MSG_WAITALL) == message(5)
+        data.sendall(ours.token(3, given)[7:])
+        assert data.recv(24, socket.MSG_WAITALL) == ours.token(5)
         data.settimeout(20)
         for _ in range(3):
             data.sendall(bytes(23))
@@ -394,11 +387,9 @@ def ids_without_a_token(port: int) -> None:
 
 def who_never_comes(port: int) -> str:
     """A client that shows no token and makes no connection delays another one from its address for a while."""
-    omni = struct.pack("!40i", 97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, 5, 0, 0, -1, -1, -1, 0, 4, 1,
-                       socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1).ljust(656, b"\0")
     real = str(lib.real_netperf() / "netperf")
     with socket.create_connection(("127.0.0.1", port), 20) as control:
-        control.sendall(omni)
+        control.sendall(ours.omni(5))
         control.recv(656, socket.MSG_WAITALL)
         got = lib.run([real, "-H", "127.0.0.1", "-p", str(port), "-t", "TCP_RR", "-P", "0", "-l", "-10"], PATIENCE)
         figure(got)

@@ -12,6 +12,10 @@ FRAME = 656         # bytes of netperf's messages, which include the greetings
 HELLO, WELCOME = 0x504c0010, 0x504c0011
 PLAN, GRANT, RESULT, ENGINES, EVIDENCE, BAG, ERROR = range(0x504c0030, 0x504c0037)
 FACTS, PLANS = 2, 32    # capabilities
+# Of netperf's requests: a kind of socket with its protocol, directions as the daemon sees them, flags.
+TCP, UDP = (1, socket.IPPROTO_TCP), (2, socket.IPPROTO_UDP)
+TRANSMIT, RECEIVE, BOTH = 2, 4, 6
+CONNECTIONS, ROUTE = 0x4, 0x20
 
 
 class Vector(NamedTuple):
@@ -41,6 +45,10 @@ def word(value: int) -> bytes:
     return struct.pack("!I", value & 0xffffffff)
 
 
+def words(*values: int) -> bytes:
+    return b"".join(map(word, values))
+
+
 def field(tag: int, value: bytes) -> bytes:
     return word(tag) + word(len(value)) + value + bytes(-len(value) % 4)
 
@@ -51,6 +59,20 @@ def number(tag: int, value: int) -> bytes:
 
 def frame(code: int, second: int, body: bytes = b"") -> bytes:
     return (word(code) + word(second) + body).ljust(FRAME, b"\0")
+
+
+CALIBRATE = frame(5, -1)    # is answered at once
+
+
+def omni(length: int, kind: "Tuple[int, int]" = TCP, direction: int = RECEIVE, flags: int = ROUTE, *, sends: int = 64,
+         receives: int = 64, width: int = 0, exchanges: int = -1, port: int = 0, near: str = "0.0.0.0",
+         far: str = "0.0.0.0") -> bytes:
+    """netperf's request of OMNI. Sizes are those of calls, with as many buffers to receive into as `width` says, or of
+    requests and responses; near and port are the client's data address, far the daemon's."""
+    addresses = [(int.from_bytes(socket.inet_aton(at), "big"), 0, 0, 0) for at in (near, far)]
+    return frame(97, -1, words(-1, sends, 8, 0, 0, exchanges, -1, receives, 8, 0, width, exchanges, flags, 0, length,
+                               0, 0, -1, -1, -1, 0, 4, *kind, direction, port, 0, 0, *addresses[0], *addresses[1],
+                               -1, -1))
 
 
 def message(kind: int, *fields: bytes) -> bytes:

@@ -7,18 +7,16 @@ hang when about a thousand of them are freed at once.
 import re
 import shutil
 import socket
-import struct
 import tempfile
 from functools import partial
 from pathlib import Path
 from typing import List
 
 import lib
+import ours
 
 SESSIONS, FLOWS = 500 if lib.LONG else 60, 2000
 MOST = 4              # one for each kind of session
-FRAME = 656
-HELLO, CALIBRATE = 0x504C0010, 5
 # Probes for kernel features have a NULL address and create no program.
 MADE = re.compile(r"SECCOMP_SET_MODE_FILTER, [^,]+, \{|PR_SET_SECCOMP, SECCOMP_MODE_FILTER|"
                   r"SO_ATTACH_FILTER|SO_ATTACH_BPF|BPF_PROG_LOAD")
@@ -38,7 +36,7 @@ def count(trace: str, pid: int) -> int:
 
 def begin(port: int, code: int) -> socket.socket:
     conn = socket.create_connection(("127.0.0.1", port), 60)
-    conn.sendall(struct.pack("!Ii", code, -1).ljust(FRAME, b"\0"))
+    conn.sendall(ours.frame(code, -1))
     return conn
 
 
@@ -46,9 +44,9 @@ def sessions(place: str) -> str:
     """With evidence and without, all at once."""
     trace = f"{place}/sessions"
     with lib.Daemon(prefix=traced(trace), args=["--max-rate", "0"]) as daemon:
-        conns = [begin(daemon.port, HELLO if i % 2 else CALIBRATE) for i in range(SESSIONS)]
+        conns = [begin(daemon.port, ours.HELLO if i % 2 else 5) for i in range(SESSIONS)]
         for conn in conns:
-            assert conn.recv(FRAME, socket.MSG_WAITALL), "no answer"
+            assert conn.recv(ours.FRAME, socket.MSG_WAITALL), "no answer"
         for conn in conns:
             conn.close()
     made = count(trace, daemon.pid)

@@ -19,9 +19,8 @@ FIRST_S = 5.0    # for the first complete message
 SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
 PATIENCE = 4.0 if SLOW else 1.0  # sanitizers stretch time limits
 TRIES = 15
-FRAME = 656
 
-DEBUG_OFF = struct.pack("!Ii", 2, -1).ljust(FRAME, b"\0")
+DEBUG_OFF = ours.frame(2, -1)
 
 
 OMNI = next(one.frame for one in ours.vectors() if one.kind == "OMNI_REQUEST" and one.label.startswith("tcp_rr, "))
@@ -33,7 +32,7 @@ def first_answer(port: int, request: bytes, code: int) -> float:
     start = time.monotonic()
     with socket.create_connection(("127.0.0.1", port), 60) as conn:
         conn.sendall(request)
-        answer = ours.take(conn, FRAME)
+        answer = ours.take(conn, ours.FRAME)
         seconds = time.monotonic() - start
     got, error = struct.unpack("!Ii", answer[:8])
     assert (got, error) == (code, 0), f"answer {got}, error {error}"
@@ -53,7 +52,7 @@ def nothing(_conn: socket.socket) -> None:
 
 
 def half(conn: socket.socket) -> None:
-    conn.sendall(DEBUG_OFF[:FRAME // 2])
+    conn.sendall(DEBUG_OFF[:ours.FRAME // 2])
 
 
 def one_byte(conn: socket.socket) -> None:

@@ -16,13 +16,10 @@ from functools import partial
 from typing import Callable, Deque, Iterator, List, NamedTuple, Optional, Tuple
 
 import lib
+import ours
+from ours import BOTH, CONNECTIONS, RECEIVE, ROUTE, TCP, TRANSMIT, UDP
 
 CLIENT, STRANGER, VICTIM, OTHER = "127.0.0.1", "127.0.0.2", "127.0.0.3", "127.0.0.4"
-FRAME = 656
-OMNI = 97
-TCP, UDP = (1, socket.IPPROTO_TCP), (2, socket.IPPROTO_UDP)
-TRANSMIT, RECEIVE, BOTH = 2, 4, 6
-CONNECTIONS, ROUTE = 0x4, 0x20
 ECHO_AT, ECHO_MAGIC, ECHO_ASKS, ECHO_GIVES = 600, 0x504C4543, 0x81F0E05D, 0x81F0E05E
 WHY_MAGIC = 0x504C5721
 MOMENT = 0.4       # seconds in which nothing may arrive
@@ -83,12 +80,8 @@ class Control:
             port: int = 0, near: str = "0.0.0.0", far: str = "0.0.0.0",
             echo: bool = False) -> Answer:
         """Request a test; near is the client's data address, far the daemon's."""
-        sizes = (SIZE, SIZE) if direction == BOTH else (-1, -1)
-        words = (OMNI, -1, -1, SIZE, 8, 0, 0, sizes[0], -1, SIZE, 8, 0, 0, sizes[1], flags, 0,
-                 length, 0, 0, -1, -1, -1, 0, 4, kind[0], kind[1], direction, port, 0, 0,
-                 *struct.unpack("!i", socket.inet_aton(near)), 0, 0, 0,
-                 *struct.unpack("!i", socket.inet_aton(far)), 0, 0, 0, -1, -1)
-        frame = bytearray(struct.pack(f"!{len(words)}i", *words).ljust(FRAME, b"\0"))
+        frame = bytearray(ours.omni(length, kind, direction, flags, exchanges=SIZE if direction == BOTH else -1, port=port,
+                                    near=near, far=far))
         if echo:
             struct.pack_into("!2I", frame, ECHO_AT, ECHO_MAGIC, ECHO_ASKS)
         self._socket.sendall(frame)
@@ -101,12 +94,7 @@ class Control:
 
     def answer(self, timeout: float = 60) -> Answer:
         self._socket.settimeout(timeout)
-        whole = b""
-        while len(whole) < FRAME:
-            part = self._socket.recv(FRAME - len(whole))
-            assert part, f"closed after {len(whole)} bytes"
-            whole += part
-        return Answer(whole)
+        return Answer(ours.take(self._socket, ours.FRAME))
 
 
 def datagrams(stack: ExitStack, address: str) -> socket.socket:
@@ -370,7 +358,7 @@ def client(port: int, *args: str, program: Optional[str] = None) -> lib.Result:
                    30 * PATIENCE)
 
 
-def ours(port: int, args: str) -> str:
+def served(port: int, args: str) -> str:
     got = client(port, *args.split())
     assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
     return " ".join(got.out.split())
@@ -425,7 +413,7 @@ def cases(port: int) -> Iterator[Case]:
     yield "UDP: a client's port is closed", partial(closed_port, port)
     yield "datagrams to a client without echoes", partial(without_mark, port)
     for args in WORK:
-        yield f"netperf {args}", partial(ours, port, args)
+        yield f"netperf {args}", partial(served, port, args)
     for args in REFUSED:
         yield f"netperf {args}", partial(ours_refused, port, args)
 

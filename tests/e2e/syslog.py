@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 
 import lib
+import ours
 
 PORT = 22222
-FRAME = 656
 LOG = "/dev/log"
 DEVICES = ("null", "zero", "urandom", "random")
 
@@ -51,11 +51,9 @@ def lines(log: socket.socket, awaited: str = "", seconds: float = 60) -> str:
 
 def in_vain() -> bytes:
     """A test that the daemon ends with an error: returns what arrives on its data connection."""
-    words = (97, -1, -1, 64, 8, 0, 0, -1, -1, 64, 8, 0, 0, -1, 0x20, 0, -100000, 0, 0, -1, -1, -1,
-             0, 4, 1, socket.IPPROTO_TCP, 4, *(0,) * 11, -1, -1)
     with socket.create_connection(("127.0.0.1", PORT), 60) as control:
-        control.sendall(struct.pack(f"!{len(words)}i", *words).ljust(FRAME, b"\0"))
-        answer = control.recv(FRAME, socket.MSG_WAITALL)
+        control.sendall(ours.omni(-100000))
+        answer = control.recv(ours.FRAME, socket.MSG_WAITALL)
         port = struct.unpack_from("!I", answer, 52)[0]
         with socket.create_connection(("127.0.0.1", port), 60) as data:
             data.settimeout(60)

@@ -22,6 +22,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 
 import lib
 import ours
+from ours import BOTH, CONNECTIONS, FRAME, RECEIVE, ROUTE, TCP, TRANSMIT, UDP, frame, words
 
 SLOW = lib.QUICK or b"__asan_init" in Path(lib.netserver()).read_bytes()
 PATIENCE = 5.0 if SLOW else 1.0  # sanitizers stretch time limits
@@ -40,15 +41,12 @@ MEMORY_MB = 512 * (4 if SLOW else 1)  # of the daemon and all its sessions; sani
 SAMPLE_S = 0.05
 HONEST_S = 60.0   # for a short honest test, on a machine with any load
 
-FRAME, OLD_FRAME = 656, 256
+OLD_FRAME = 256
 INSIDE = "NP_TORTURE_INSIDE"
 
 DEBUG_ON, DEBUG_OFF, CALIBRATE, PASSPHRASE, SYSINFO = 1, 2, 5, 6, 600
 OMNI = 97
-HELLO, WELCOME = 0x504c0010, 0x504c0011
-PLAN, GRANT, RESULT, ENGINES, EVIDENCE, BAG, ERROR = OURS = range(0x504c0030, 0x504c0037)
-TRANSMIT, RECEIVE, BOTH = 2, 4, 6  # directions, as seen by the server
-OMNI_CONNECT, OMNI_ROUTE = 0x4, 0x20
+OURS = range(ours.PLAN, ours.ERROR + 1)
 
 ABSURD = (0, 1, 0xffffffff, 0x80000000, 0x7fffffff, 0x7ffffffe, 0x80000001, 0x10000, 0xffff,
           0x00100000, 0x10000001, 0x40000000, 0x7f800000, 0xff800000, 0x7fc00001)
@@ -72,14 +70,6 @@ class Wrong(Exception):
 
 
 # ---- messages -----------------------------------------------------------------------------------
-
-def words(*values: int) -> bytes:
-    return b"".join(struct.pack("!I", v & 0xffffffff) for v in values)
-
-
-def frame(*values: int, size: int = FRAME) -> bytes:
-    return words(*values).ljust(size, b"\0")
-
 
 def recorded() -> List[bytes]:
     """A recorded request for each code, and several of OMNI."""
@@ -111,17 +101,9 @@ def sweep(seed: str) -> "List[Tuple[int, int, int]]":
 SWEEP = sweep(SEED)
 
 
-def omni(rng: random.Random, udp: bool, direction: int, connections: bool = False,
-         length: int = 1) -> bytes:
-    flags = OMNI_ROUTE | (OMNI_CONNECT if connections else 0)
-    sized = direction == BOTH
-    request = rng.choice((1, 16, 1000)) if sized else -1
-    return frame(OMNI, -1,
-                 -1, -1, 8, 0, 0, request,
-                 -1, -1, 8, 0, 0, request,
-                 flags, 0, length, 0, 0, -1, -1, -1,
-                 0, 4, 2 if udp else 1, 17 if udp else 6, direction, 40000,
-                 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, -1, -1)
+def omni(rng: random.Random, udp: bool, direction: int, connections: bool = False, length: int = 1) -> bytes:
+    return ours.omni(length, UDP if udp else TCP, direction, ROUTE | CONNECTIONS * connections, sends=-1, receives=-1,
+                     exchanges=rng.choice((1, 16, 1000)) if direction == BOTH else -1, port=40000)
 
 
 # ---- a connection -------------------------------------------------------------------------------
@@ -195,8 +177,8 @@ class Peer:
                 return None
             got += part
             if len(got) == least == 8:
-                ours = 8 + struct.unpack("!I", got[4:])[0]
-                least, most = (ours, ours) if code_of(got) in OURS else (OLD_FRAME, FRAME)
+                whole = 8 + struct.unpack("!I", got[4:])[0]
+                least, most = (whole, whole) if code_of(got) in OURS else (OLD_FRAME, FRAME)
         self.answers += 1
         return got
 
@@ -425,7 +407,7 @@ def old(peer: Peer, rng: random.Random, _number: int) -> None:
     request = rng.choice((frame(DEBUG_OFF, 0), frame(CALIBRATE, -1), *requests))[:OLD_FRAME]
     ask(peer, request, rng)
     if rng.randrange(2):
-        peer.say(frame(CALIBRATE, -1, size=OLD_FRAME))
+        peer.say(frame(CALIBRATE, -1)[:OLD_FRAME])
     leave(peer, rng)
 
 
@@ -462,17 +444,11 @@ def greeting(rng: random.Random) -> bytes:
               field(4, rng.randbytes(rng.randrange(100))), field(5, rng.randbytes(20)),
               field(rng.choice(ABSURD), rng.randbytes(rng.randrange(40)))]
     rng.shuffle(fields)
-    return (words(HELLO, -1) + b"".join(fields))[:FRAME].ljust(FRAME, b"\0")
+    return (words(ours.HELLO, -1) + b"".join(fields))[:FRAME].ljust(FRAME, b"\0")
 
 
 def of_ours(kind: int, body: bytes, length: Optional[int] = None) -> bytes:
     return words(kind, len(body) if length is None else length) + body
-
-
-def tagged(rng: random.Random, fields: "Dict[int, bytes]") -> bytes:
-    said = list(fields.items())
-    rng.shuffle(said)
-    return b"".join(words(tag, len(value)) + value + bytes(-len(value) % 4) for tag, value in said)
 
 
 def a_plan(rng: random.Random) -> bytes:
@@ -487,33 +463,23 @@ def a_plan(rng: random.Random) -> bytes:
     for tag in rng.sample(list(fields), rng.randrange(3)):
         if rng.randrange(3) == 0:
             fields[tag] = words(rng.choice(ABSURD))
-    return of_ours(rng.choice((PLAN, PLAN, PLAN, ENGINES)), tagged(rng, fields))
-
-
-def ports_in(grant: bytes) -> List[int]:
-    at = 8
-    while at + 8 <= len(grant):
-        tag, length = struct.unpack("!II", grant[at:at + 8])
-        if tag == 1:
-            return list(struct.unpack(f"!{length // 4}I", grant[at + 8:at + 8 + length]))
-        if tag == 0:
-            break
-        at += 8 + length + (-length % 4)
-    return []
+    said = [ours.field(*one) for one in fields.items()]
+    rng.shuffle(said)
+    return ours.message(rng.choice((ours.PLAN, ours.PLAN, ours.PLAN, ours.ENGINES)), *said)
 
 
 def planner(peer: Peer, rng: random.Random, _number: int) -> None:
     """Request many data connections, and make some of them, or half of one."""
     if rng.randrange(10):
-        peer.say(frame(HELLO, -1, 1, 4, 1, 2, 4, 32))
+        peer.say(frame(ours.HELLO, -1, words(1, 4, 1, 2, 4, 32)))
         peer.answer()
     peer.say(a_plan(rng))
     answer = peer.answer()
-    if answer is None or code_of(answer) != GRANT:
+    if answer is None or code_of(answer) != ours.GRANT:
         leave(peer, rng)
         return
     peer.granted += 1
-    ports = ports_in(answer)
+    ports = ours.ports_of(ours.Came(ours.GRANT, 0, answer[8:]))
     assert ports, "a GRANT without ports"
     with ExitStack() as crowd:
         for _ in range(rng.choice((0, 1, 5, 50, 200))):
@@ -533,9 +499,9 @@ def curious(peer: Peer, rng: random.Random, _number: int) -> None:
     says = [greeting(rng)] if rng.randrange(4) else []
     for _ in range(rng.randrange(1, 16)):
         says.append(rng.choice((
-            greeting(rng), of_ours(EVIDENCE, words(1, 4, rng.choice((1, 2, 2, *ABSURD)))), a_plan(rng),
+            greeting(rng), of_ours(ours.EVIDENCE, words(1, 4, rng.choice((1, 2, 2, *ABSURD)))), a_plan(rng),
             of_ours(rng.choice(OURS), rng.randbytes(rng.randrange(100)), rng.choice((None, *ABSURD))),
-            frame(WELCOME, 0, 1, 4, 1), harmless(rng), of_ours(EVIDENCE, rng.randbytes(FRAME)))))
+            frame(ours.WELCOME, 0, words(1, 4, 1)), harmless(rng), of_ours(ours.EVIDENCE, rng.randbytes(FRAME)))))
     peer.say(b"".join(says))
     if rng.randrange(3):
         peer.half_close()
