@@ -146,29 +146,6 @@ def the_silent() -> None:
         assert ask(flood[-1]) == (0, "")
 
 
-def in_time() -> None:
-    """A client has five seconds for a complete message, however it sends it."""
-    with lib.Daemon() as daemon, ExitStack() as stack:
-        silent, half, slow = (calling(daemon.port, stack) for _ in range(3))
-        half.sendall(CALIBRATE[:300])
-        start = time.monotonic()
-        while time.monotonic() < start + HELLO_S + PATIENCE:
-            try:
-                slow.sendall(b"\0")
-            except ConnectionError:
-                break
-            time.sleep(0.1)
-        for name, conn in (("silent", silent), ("half", half), ("slow", slow)):
-            conn.settimeout(2 * PATIENCE + lib.SLACK)
-            try:
-                assert conn.recv(1) == b"", f"{name}: an answer"
-            except ConnectionError:
-                pass  # closed with unread data
-        took = time.monotonic() - start
-        assert HELLO_S - 1 < took < HELLO_S + 3 * PATIENCE + lib.SLACK, f"{took:.1f} s"
-        assert not daemon.children(), "a process for somebody who said nothing"
-
-
 def between_requests() -> None:
     with lib.Daemon(args=["--max-idle", "1"]) as daemon, ExitStack() as stack:
         conn = calling(daemon.port, stack)
@@ -597,7 +574,6 @@ def cases() -> Iterator[Case]:
     yield "--max-per-address, two of them", per_address
     yield "--max-rate", rate
     yield "--max-silent", the_silent
-    yield "five seconds for a message", in_time
     yield "--max-idle", between_requests
     yield "--max-length", partial(too_much, ["--max-length", "2"], ["TCP_RR", "-l", "3"],
                                   ["TCP_RR", "-l", "1"], "max-length")
