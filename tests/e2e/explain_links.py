@@ -10,10 +10,6 @@ SIDES = {"near": "client", "far": "server"}
 DEVICE = "lab0"
 
 
-def output(*cmd: str) -> str:
-    return lib.must(cmd)
-
-
 class Lab(lib.Lab):
     """A netlab link between the client's and the server's namespace. Commands enter only the network namespace: `ip
     netns exec` hides the machine's /sys/fs/cgroup."""
@@ -43,49 +39,33 @@ class OneEnd(Lab):
         return super().enter("near")
 
 
-class RoutedLab(Lab):
+class RoutedLab(lib.Net, Lab):
     """A router between the ends, whose queues neither end sees. toward_far and toward_near are rates for tc, or none;
     limit is the queue size in bytes."""
 
     def __init__(self, toward_far: str = "", toward_near: str = "", limit: int = 100_000) -> None:
-        super().__init__()
+        Lab.__init__(self)
+        self.names = [self.ns(end) for end in ("near", "router", "far")]
         self.rates = {"right": toward_far, "left": toward_near}
         self.limit = limit
 
     def ns(self, end: str) -> str:
         return f"{self.name}-router" if end == "router" else super().ns(end)
 
-    def __enter__(self) -> "RoutedLab":
-        try:
-            for end in ("near", "router", "far"):
-                output("ip", "netns", "add", self.ns(end))
-                output("ip", "-n", self.ns(end), "link", "set", "lo", "up")
-            self._join("near", "left", "10.77.1.1", "10.77.1.2")
-            self._join("far", "right", "10.77.0.2", "10.77.0.1")
-            output(*self.enter("router"), "sysctl", "-q", "net.ipv4.ip_forward=1")
-            for device, rate in self.rates.items():
-                if rate:
-                    output("tc", "-n", self.ns("router"), "qdisc", "add", "dev", device, "root",
-                           "tbf", "rate", rate, "burst", "5000", "limit", str(self.limit))
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+    def make(self) -> None:
+        self._join("near", "left", "10.77.1.1", "10.77.1.2")
+        self._join("far", "right", "10.77.0.2", "10.77.0.1")
+        lib.must([*self.enter("router"), "sysctl", "-q", "net.ipv4.ip_forward=1"])
+        for device, rate in self.rates.items():
+            if rate:
+                lib.must(["tc", "-n", self.ns("router"), "qdisc", "add", "dev", device, "root",
+                          "tbf", "rate", rate, "burst", "5000", "limit", str(self.limit)])
 
     def _join(self, end: str, device: str, address: str, gateway: str) -> None:
-        here, router = ("ip", "-n", self.ns(end)), ("ip", "-n", self.ns("router"))
-        output("ip", "link", "add", DEVICE, "netns", self.ns(end), "type", "veth", "peer", "name",
-               device, "netns", self.ns("router"))
-        for side, name, own in ((here, DEVICE, address), (router, device, gateway)):
-            output(*side, "link", "set", name, "gso_max_segs", "1", "gso_max_size", "2000")
-            output(*side, "addr", "add", f"{own}/24", "dev", name)
-            output(*side, "link", "set", name, "up")
-        for space, name in ((self.ns(end), DEVICE), (self.ns("router"), device)):
-            output("ip", "netns", "exec", space, "ethtool", "-K", name, "tso", "off", "gso", "off",
-                   "gro", "off")
-        output(*here, "route", "add", "default", "via", gateway, "congctl", "cubic")
-
-    def __exit__(self, *_: object) -> None:
-        for end in ("near", "router", "far"):
-            if os.path.exists(f"/run/netns/{self.ns(end)}"):
-                lib.must(["ip", "netns", "delete", self.ns(end)])
+        here, router = self.ns(end), self.ns("router")
+        lib.ip(f"link add {DEVICE} netns {here} type veth peer name {device} netns {router}")
+        for space, name, own in ((here, DEVICE, address), (router, device, gateway)):
+            lib.ip(*(f"-n {space} {words}" for words in (
+                f"link set {name} gso_max_segs 1 gso_max_size 2000", f"addr add {own}/24 dev {name}", f"link set {name} up")))
+            lib.must(["ip", "netns", "exec", space, "ethtool", "-K", name, "tso", "off", "gso", "off", "gro", "off"])
+        lib.ip(f"-n {here} route add default via {gateway} congctl cubic")

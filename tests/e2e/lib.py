@@ -371,6 +371,35 @@ class Lab:
         must([*end, "nft", "; ".join(script)])
 
 
+def ip(*lines: str) -> None:
+    """Commands of ip(8), a line of words each."""
+    for line in lines:
+        must(["ip", *line.split()])
+
+
+class Net:
+    """Network namespaces for the duration of a block, with their loopback interfaces up; make() connects them."""
+
+    names: "Sequence[str]" = ()
+
+    def make(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        try:
+            for name in self.names:
+                ip(f"netns add {name}", f"-n {name} link set lo up")
+            self.make()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for name in self.names:
+            run(["ip", "netns", "del", name], 60)
+
+
 def snmp(end: Sequence[str], *names: str) -> int:
     """The sum of the kernel's counters at one end, by their names in nstat(8): UdpRcvbufErrors, Udp6RcvbufErrors (which a
     machine without IPv6 lacks)."""

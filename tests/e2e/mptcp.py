@@ -50,35 +50,22 @@ def why_not() -> str:
     return f"no namespaces with a tbf queue: {faults[0]}" if faults else ""
 
 
-class Bed:
+class Bed(lib.Net):
     """A lab with two paths between client and daemon, and a third host with another path to the daemon."""
 
-    outside = f"{NAME}-stranger"
+    names = [f"{NAME}-stranger"]
+    client, server = (lib.in_lab(NAME, role) for role in ("client", "server"))
+    stranger = ["ip", "netns", "exec", *names]
 
-    def __init__(self) -> None:
-        self.client, self.server = (lib.in_lab(NAME, role) for role in ("client", "server"))
-        self.stranger = ["ip", "netns", "exec", self.outside]
-
-    def __enter__(self) -> "Bed":
-        try:
-            lib.must([lib.NETLAB, "up", "--name", NAME, "--paths", str(len(PATHS)), "--rate", RATE])
-            self._add_stranger()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def _add_stranger(self) -> None:
-        lib.must(["ip", "netns", "add", self.outside])
-        lib.must(["ip", "link", "add", "away", "netns", self.outside, "type", "veth",
-              "peer", "name", "away", "netns", f"netlab-{NAME}-server"])
-        for inside, own in ((self.stranger, 1), (self.server, 2)):
-            lib.must([*inside, "ip", "addr", "add", f"{STRANGER}.{own}/24", "dev", "away"])
-            lib.must([*inside, "ip", "link", "set", "away", "up"])
-        lib.must([*self.stranger, "ip", "route", "add", f"{PATHS[0]}.0/24", "via", f"{STRANGER}.2"])
+    def make(self) -> None:
+        lib.must([lib.NETLAB, "up", "--name", NAME, "--paths", str(len(PATHS)), "--rate", RATE])
+        lib.ip(f"link add away netns {self.names[0]} type veth peer name away netns netlab-{NAME}-server")
+        for number, name in enumerate((self.names[0], f"netlab-{NAME}-server"), 1):
+            lib.ip(f"-n {name} addr add {STRANGER}.{number}/24 dev away", f"-n {name} link set away up")
+        lib.ip(f"-n {self.names[0]} route add {PATHS[0]}.0/24 via {STRANGER}.2")
 
     def __exit__(self, *_: object) -> None:
-        lib.run(["ip", "netns", "del", self.outside], timeout=20)
+        super().__exit__()
         lib.must([lib.NETLAB, "down", "--name", NAME])
 
     def sent(self, role: str) -> List[int]:

@@ -32,42 +32,27 @@ HELD = 500          # of their connections at a time
 FORGED = 5000       # datagrams per second
 
 
-class Lab:
+class Lab(lib.Net):
     """A client, a router that translates its addresses and forwards a single port, and two servers."""
 
-    def __init__(self) -> None:
-        self.client, self.router, self.server, self.twin = (["ip", "netns", "exec", f"{NAME}{end}"] for end in "crst")
+    names = [f"{NAME}{end}" for end in "crst"]
+    client, router, server, twin = (["ip", "netns", "exec", name] for name in names)
 
-    def __enter__(self) -> "Lab":
-        try:
-            for end in "crst":
-                lib.must(["ip", "netns", "add", f"{NAME}{end}"])
-                lib.must(["ip", "-n", f"{NAME}{end}", "link", "set", "lo", "up"])
-            self._link("c", "r", "near", NEAR["c"], NEAR["r"], NEAR6["c"], NEAR6["r"])
-            for end in "st":
-                four, six = FAR[end], FAR6[end]
-                self._link(end, "r", f"far{end}", four, four[:-1] + "2", six, six[:-1] + "2")
-            for name in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
-                lib.must([*self.router, "sh", "-c", f"echo 1 > /proc/sys/net/{name}"])
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for end in "crst":
-            lib.run(["ip", "netns", "del", f"{NAME}{end}"], 20)
+    def make(self) -> None:
+        self._link("c", "r", "near", NEAR["c"], NEAR["r"], NEAR6["c"], NEAR6["r"])
+        for end in "st":
+            four, six = FAR[end], FAR6[end]
+            self._link(end, "r", f"far{end}", four, four[:-1] + "2", six, six[:-1] + "2")
+        for name in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
+            lib.must([*self.router, "sh", "-c", f"echo 1 > /proc/sys/net/{name}"])
 
     @staticmethod
     def _link(end: str, router: str, device: str, *at: str) -> None:
-        lib.must(["ip", "link", "add", "lab0", "netns", f"{NAME}{end}", "type", "veth", "peer", "name", device,
-                  "netns", f"{NAME}{router}"])
+        lib.ip(f"link add lab0 netns {NAME}{end} type veth peer name {device} netns {NAME}{router}")
         for name, link, four, six in ((end, "lab0", at[0], at[2]), (router, device, at[1], at[3])):
-            lib.must(["ip", "-n", f"{NAME}{name}", "addr", "add", f"{four}/24", "dev", link])
-            lib.must(["ip", "-n", f"{NAME}{name}", "addr", "add", f"{six}/64", "dev", link, "nodad"])
-            lib.must(["ip", "-n", f"{NAME}{name}", "link", "set", link, "up"])
-        for family, via in (("-4", at[1]), ("-6", at[3])):
-            lib.must(["ip", "-n", f"{NAME}{end}", family, "route", "add", "default", "via", via])
+            lib.ip(*(f"-n {NAME}{name} {words}" for words in (
+                f"addr add {four}/24 dev {link}", f"addr add {six}/64 dev {link} nodad", f"link set {link} up")))
+        lib.ip(f"-n {NAME}{end} -4 route add default via {at[1]}", f"-n {NAME}{end} -6 route add default via {at[3]}")
 
     def nft(self, *rules: str) -> None:
         lib.must([*self.router, "nft", "; ".join(["add table inet lab", "delete table inet lab", "add table inet lab",

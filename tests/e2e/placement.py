@@ -120,36 +120,21 @@ def nothing_to_spread_over(port: int) -> None:
     assert all(row["transactions"] > 0 for row in one["flows"]), one["flows"]
 
 
-class Wire:
+class Wire(lib.Net):
     """A veth pair between two namespaces, with numbered receive queues."""
 
     queues, far = 4, "10.99.7.2"
+    names = [f"place{os.getpid()}{end}" for end in "ab"]
+    client, server = (["ip", "netns", "exec", name] for name in names)
 
-    def __init__(self) -> None:
-        self._names = [f"place{os.getpid()}{end}" for end in "ab"]
-        self.client, self.server = (["ip", "netns", "exec", name] for name in self._names)
-
-    def __enter__(self) -> "Wire":
-        near, far = self._names
-        try:
-            for name in self._names:
-                lib.must(["ip", "netns", "add", name])
-            many = ["numrxqueues", str(self.queues), "numtxqueues", str(self.queues)]
-            lib.must(["ip", "link", "add", "v", "netns", near, *many, "type", "veth", "peer", "name", "v", "netns", far,
-                  *many])
-            for name, address in ((near, "10.99.7.1"), (far, self.far)):
-                lib.must(["ip", "-n", name, "address", "add", f"{address}/24", "dev", "v"])
-                lib.must(["ip", "-n", name, "link", "set", "v", "up"])
-                # NAPI is used if one end has GRO and the other has no TSO.
-                lib.must(["ip", "netns", "exec", name, "ethtool", "-K", "v", "tso", "off", "gro", "on"])
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for name in self._names:
-            lib.run(["ip", "netns", "del", name], timeout=60)
+    def make(self) -> None:
+        near, far = self.names
+        many = f"numrxqueues {self.queues} numtxqueues {self.queues}"
+        lib.ip(f"link add v netns {near} {many} type veth peer name v netns {far} {many}")
+        for name, address in ((near, "10.99.7.1"), (far, self.far)):
+            lib.ip(f"-n {name} address add {address}/24 dev v", f"-n {name} link set v up")
+            # NAPI is used if one end has GRO and the other has no TSO.
+            lib.must(["ip", "netns", "exec", name, "ethtool", "-K", "v", "tso", "off", "gro", "on"])
 
 
 def flows_lie_apart(wire: Wire, port: int, test: str, flows: int, *args: str) -> str:

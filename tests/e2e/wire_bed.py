@@ -35,7 +35,6 @@ SETTLE = 40             # looks at the interfaces, of 50 ms, until nothing moves
 ATTEMPTS = 4
 # what tshark calls segments below the highest: a byte that is sent again is a keep-alive to it
 ANALYSIS = ("retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order", "keep_alive")
-CONGESTION = ("congctl", "cubic")
 SPARSE = 0.05           # share by which a tap alone may be wrong where packets carry no order (IPv6)
 
 
@@ -89,26 +88,25 @@ class PutTogether(Link):
         self.far = End(["ip", "netns", "exec", self.end], "e0")
 
     def change(self) -> None:
-        lib.must(["ip", "netns", "add", self.end])
-        lib.must([*self.server, "ip", "link", "add", "r0", "type", "veth", "peer", "name", "e0",
-                    "netns", self.end])
+        server = f"netlab-{NAME}-server"
+        lib.ip(f"netns add {self.end}", f"-n {server} link add r0 type veth peer name e0 netns {self.end}")
         router, behind = self.server, self.far.prefix
         lib.must([*router, "sysctl", "-q", "-w", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"])
-        for end, device, number in ((router, "r0", 1), (behind, "e0", 2)):
-            lib.must([*end, "ip", "addr", "add", f"10.78.0.{number}/24", "dev", device])
-            lib.must([*end, "ip", "addr", "add", f"fd78::{number}/64", "dev", device, "nodad"])
-            lib.must([*end, "ip", "link", "set", device, "up"])
+        for space, end, device, number in ((server, router, "r0", 1), (self.end, behind, "e0", 2)):
+            lib.ip(*(f"-n {space} {words}" for words in (
+                f"addr add 10.78.0.{number}/24 dev {device}", f"addr add fd78::{number}/64 dev {device} nodad",
+                f"link set {device} up")))
             # a veth device puts together what its peer can't send in super-packets
             tso = "off" if device == "r0" else "on"
             lib.must([*end, "ethtool", "-K", device, "gro", "on", "tso", tso, "gso", "on"])
         # what comes within two milliseconds is put together, where this kernel can
         lib.run([*behind, "sh", "-c", "cd /sys/class/net/e0 && echo 10 > napi_defer_hard_irqs && "
                                       "echo 2000000 > gro_flush_timeout"], 20)
-        lib.must([*behind, "ip", "link", "set", "lo", "up"])
-        lib.must([*behind, "ip", "route", "add", "default", "via", "10.78.0.1", *CONGESTION])
-        lib.must([*behind, "ip", "-6", "route", "add", "default", "via", "fd78::1", *CONGESTION])
-        lib.must([*self.client, "ip", "route", "add", "10.78.0.0/24", "via", netns.IPV4, *CONGESTION])
-        lib.must([*self.client, "ip", "-6", "route", "add", "fd78::/64", "via", netns.IPV6, *CONGESTION])
+        near = f"netlab-{NAME}-client"
+        lib.ip(f"-n {self.end} link set lo up")
+        for space, version, to, via in ((self.end, "-4", "default", "10.78.0.1"), (self.end, "-6", "default", "fd78::1"),
+                                        (near, "-4", "10.78.0.0/24", netns.IPV4), (near, "-6", "fd78::/64", netns.IPV6)):
+            lib.ip(f"-n {space} {version} route add {to} via {via} congctl cubic")
 
     def __exit__(self, *_: object) -> None:
         lib.run(["ip", "netns", "delete", self.end], 20)

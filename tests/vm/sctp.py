@@ -19,27 +19,20 @@ COUNTS = ("LOCAL_BYTES_SENT", "REMOTE_BYTES_RECVD", "REMOTE_BYTES_SENT", "LOCAL_
           "PROTOCOL", "PROTOCOL_DETAIL")
 
 
-def do(*cmd: str) -> str:
-    out = lib.must(cmd, 30)
-    return out
-
-
 def build() -> None:
-    do("ip", "netns", "add", "s19a"), do("ip", "netns", "add", "s19b")
+    lib.ip("netns add s19a", "netns add s19b")
     for near, far in (("v0", "v1"), ("w0", "w1")):
-        do("ip", "link", "add", near, "type", "veth", "peer", "name", far)
+        lib.ip(f"link add {near} type veth peer name {far}")
     for name, device, four, six in WIRES:
-        do("ip", "link", "set", device, "netns", name)
-        do("ip", "-n", name, "addr", "add", four + "/24", "dev", device)
-        do("ip", "-n", name, "addr", "add", six + "/64", "dev", device, "nodad")
-        do("ip", "-n", name, "link", "set", device, "up")
-        do("ip", "-n", name, "link", "set", "lo", "up")
+        lib.ip(f"link set {device} netns {name}", *(f"-n {name} {words}" for words in (
+            f"addr add {four}/24 dev {device}", f"addr add {six}/64 dev {device} nodad", f"link set {device} up",
+            "link set lo up")))
     for end in (A, B):  # a path is confirmed in fractions of a second
         sctp_timer(end, "rto_min", 500), sctp_timer(end, "rto_initial", 600), sctp_timer(end, "hb_interval", 300)
 
 
 def sctp_timer(end: "list[str]", name: str, value: int) -> None:
-    do(*end, "sh", "-c", f"echo {value} > /proc/sys/net/sctp/{name}")
+    lib.must([*end, "sh", "-c", f"echo {value} > /proc/sys/net/sctp/{name}"])
 
 
 def client(program: str, port: int, *words: str) -> lib.Result:
@@ -134,15 +127,15 @@ def drops(port: int) -> str:
     """One request is under way at a time, so each one that is dropped is sent again once."""
     for end in (A, B):  # nor is one sent again because its answer took long
         sctp_timer(end, "rto_initial", 3000), sctp_timer(end, "rto_min", 1000)
-    do(*B, "nft", "add", "table", "inet", "t")
-    do(*B, "nft", "add", "chain", "inet", "t", "c", "{ type filter hook prerouting priority 0; }")
-    do(*B, "nft", "add", "rule", "inet", "t", "c", "meta", "l4proto", "sctp", "meta", "length", ">", "900", "numgen", "inc",
-       "mod", "40", "==", "20", "counter", "drop")
+    lib.must([*B, "nft", "add", "table", "inet", "t"])
+    lib.must([*B, "nft", "add", "chain", "inet", "t", "c", "{ type filter hook prerouting priority 0; }"])
+    lib.must([*B, "nft", "add", "rule", "inet", "t", "c", "meta", "l4proto", "sctp", "meta", "length", ">", "900", "numgen", "inc",
+       "mod", "40", "==", "20", "counter", "drop"])
     try:
         seen = figures(lib.netperf(), port, "-t", "SCTP_RR", "-l", "-200", "--", "-r", "1000,1")
-        dropped = int(re.search(r"counter packets (\d+)", do(*B, "nft", "list", "chain", "inet", "t", "c"))[1])
+        dropped = int(re.search(r"counter packets (\d+)", lib.must([*B, "nft", "list", "chain", "inet", "t", "c"]))[1])
     finally:
-        do(*B, "nft", "delete", "table", "inet", "t")
+        lib.must([*B, "nft", "delete", "table", "inet", "t"])
         for end in (A, B):
             sctp_timer(end, "rto_min", 500), sctp_timer(end, "rto_initial", 600)
     assert dropped >= 4 and int(seen["LOCAL_TRANSPORT_RETRANS"]) == dropped, (dropped, seen)
@@ -177,14 +170,14 @@ def find(node: object, name: str) -> "list[dict]":
 
 def failed_path(port: int) -> str:
     """The wire of the first path is cut: the other one carries the rest, and a line says so."""
-    do(*B, "nft", "add table inet t; add chain inet t c { type filter hook prerouting priority 0; }")
+    lib.must([*B, "nft", "add table inet t; add chain inet t c { type filter hook prerouting priority 0; }"])
     with subprocess.Popen([*A, lib.netperf(), "-H", "10.9.1.2", "-p", str(port), "-t", "SCTP_RR", "-l", "8", *PACED, "--",
                            "--also-bind", "10.9.2.1,10.9.2.2", "-k", "THROUGHPUT"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as test:
         time.sleep(3)
-        do(*B, "nft", "add", "rule", "inet", "t", "c", "meta", "l4proto", "sctp", "ip", "daddr", "10.9.1.2", "drop")
+        lib.must([*B, "nft", "add", "rule", "inet", "t", "c", "meta", "l4proto", "sctp", "ip", "daddr", "10.9.1.2", "drop"])
         _, err = test.communicate(timeout=60)
-        do(*B, "nft", "delete", "table", "inet", "t")
+        lib.must([*B, "nft", "delete", "table", "inet", "t"])
     assert test.returncode == 0, err
     assert re.search(r"SCTP_RR: 2 paths, \d (potentially failed|inactive)", err), err
     return err.strip()
