@@ -16,7 +16,11 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import lib
 import netns
-from explain_links import DEVICE, Lab, output
+from explain_links import DEVICE, Lab
+
+def output(*cmd: str) -> str:
+    return lib.must(cmd)
+
 
 # --- a run --------------------------------------------------------------------------------------
 
@@ -65,7 +69,8 @@ class Harm:
         """Undo begin(), after the daemon has ended."""
 
     def count(self, bed: Bed) -> float:
-        raise NotImplementedError
+        """For witness(), unless that looks at something else."""
+        return 0
 
     def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
         """Whether the harm took effect in the last run, and the figure that shows it."""
@@ -83,9 +88,6 @@ class Told(Harm):
     def __init__(self, what: str, read: Callable[[Bed], Any], least: float = 1,
                  most: float = float("inf")) -> None:
         self.what, self.read, self.least, self.most = what, read, least, most
-
-    def count(self, bed: Bed) -> float:
-        return 0
 
     def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
         value = self.read(bed)
@@ -162,39 +164,53 @@ def join(group: Path) -> List[str]:
     return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
 
 
+def limit(group: Path, new: bool, quota_us: int, period_us: int) -> None:
+    """Its processes get that much of each period of a processor."""
+    if new:
+        (group / "cpu.max").write_text(f"{quota_us} {period_us}")
+    else:
+        (group / "cpu.cfs_period_us").write_text(str(period_us))
+        (group / "cpu.cfs_quota_us").write_text(str(quota_us))
+
+
 def remove(group: Path) -> None:
     if group.exists():
-        lib.wait_for(lambda: not (group / "cgroup.procs").read_text(), 10)
+        lib.wait_for(lambda: not (group / "cgroup.procs").read_text(), 20)
         group.rmdir()
 
 
-class Quota(Harm):
-    """A cgroup that limits an end to that many ms of each period of a processor."""
+class Grouped(Harm):
+    """An end in a cgroup of its own."""
 
-    what = "s throttled"
-    shares = "200000"   # relative to others on the machine; the quota must be the limit
-
-    def __init__(self, end: str, quota_ms: int, period_ms: int, least: float = 0.4) -> None:
-        self.least = least
-        self.where, self.quota, self.period = end, quota_ms * 1000, period_ms * 1000
-        root, self.new = cgroup_cpu()
-        self.group = (root or Path("/none")) / f"explain{os.getpid()}-{end}"
+    def __init__(self, end: str, group: Path) -> None:
+        self.where, self.group = end, group
 
     def prefix(self, end: str) -> List[str]:
         return join(self.group) if end == self.where else []
 
     def begin(self, bed: Bed) -> None:
         self.group.mkdir()
-        if self.new:
-            (self.group / "cpu.max").write_text(f"{self.quota} {self.period}")
-            (self.group / "cpu.weight").write_text("10000")
-        else:
-            (self.group / "cpu.shares").write_text(self.shares)
-            (self.group / "cpu.cfs_period_us").write_text(str(self.period))
-            (self.group / "cpu.cfs_quota_us").write_text(str(self.quota))
 
     def end(self, bed: Bed) -> None:
         remove(self.group)
+
+
+class Quota(Grouped):
+    """A cgroup that limits an end to that many ms of each period of a processor."""
+
+    what = "s throttled"
+
+    def __init__(self, end: str, quota_ms: int, period_ms: int, least: float = 0.4) -> None:
+        root, self.new = cgroup_cpu()
+        super().__init__(end, (root or Path("/none")) / f"explain{os.getpid()}-{end}")
+        self.least, self.quota, self.period = least, quota_ms * 1000, period_ms * 1000
+
+    def begin(self, bed: Bed) -> None:
+        super().begin(bed)
+        # relative to others on the machine; the quota must be the limit
+        name, most = ("cpu.weight", "10000") if self.new else ("cpu.shares", "200000")
+        (self.group / name).write_text(most)
+        limit(self.group, self.new, self.quota, self.period)
 
     def count(self, bed: Bed) -> float:
         text = (self.group / "cpu.stat").read_text()
@@ -233,7 +249,7 @@ class Stop(Harm):
         return self.stops
 
 
-class Freeze(Harm):
+class Freeze(Grouped):
     """The same by the cgroup freezer; version 1 has a separate hierarchy for that."""
 
     what = "times frozen"
@@ -241,18 +257,9 @@ class Freeze(Harm):
     root = Path("/sys/fs/cgroup/freezer")
 
     def __init__(self, end: str, frozen: float = 0.1, runs: float = 0.1) -> None:
-        self.where, self.frozen, self.runs, self.times = end, frozen, runs, 0
         self.new = not self.root.exists()
-        self.group = (cgroup_root() if self.new else self.root) / f"explain{os.getpid()}-frozen"
-
-    def prefix(self, end: str) -> List[str]:
-        return join(self.group) if end == self.where else []
-
-    def begin(self, bed: Bed) -> None:
-        self.group.mkdir()
-
-    def end(self, bed: Bed) -> None:
-        remove(self.group)
+        super().__init__(end, (cgroup_root() if self.new else self.root) / f"explain{os.getpid()}-frozen")
+        self.frozen, self.runs, self.times = frozen, runs, 0
 
     def _freeze(self, yes: bool) -> None:
         if self.new:
@@ -312,9 +319,6 @@ class Nice(Harm):
         assert bed.netperf
         pid = bed.netperf.pid if self.where == "near" else bed.sessions()[0]
         self.found = os.getpriority(os.PRIO_PROCESS, pid)
-
-    def count(self, bed: Bed) -> float:
-        return 0
 
     def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
         return self.found == self.value, f"nice {self.found}"
@@ -478,9 +482,6 @@ class Sysctl(Harm):
         for name, value in self.settings.items():
             output(*bed.lab.enter(self.where), "sysctl", "-q", "-w", f"net.ipv4.{name}={value}")
 
-    def count(self, bed: Bed) -> float:
-        return 0
-
     def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
         got = {name: output(*bed.lab.enter(self.where), "sysctl", "-n", f"net.ipv4.{name}").split()
                for name in self.settings}
@@ -498,9 +499,6 @@ class Route(Harm):
         output("ip", "-n", bed.lab.ns(self.where), "route", "change", "10.77.0.0/24", "dev", DEVICE,
                "proto", "kernel", "scope", "link", *self.words)
 
-    def count(self, bed: Bed) -> float:
-        return 0
-
     def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
         text = output("ip", "-n", bed.lab.ns(self.where), "route", "show", "10.77.0.0/24").strip()
         return " ".join(self.words) in text, text
@@ -516,9 +514,6 @@ class Steering(Harm):
         output(*bed.lab.enter("far"), "unshare", "--mount", "sh", "-c",
                "mount -t sysfs none /sys && "
                f"echo 2 > /sys/class/net/{DEVICE}/queues/rx-0/rps_cpus")
-
-    def count(self, bed: Bed) -> float:
-        return 0
 
     def witness(self, bed: Bed, before: float) -> Tuple[bool, str]:
         text = output(*bed.lab.enter("far"), "nft", "list", "table", "inet", "harm")

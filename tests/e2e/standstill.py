@@ -1,20 +1,17 @@
 #!/usr/bin/env python3
-"""What held up an end is in its evidence: a process that was stopped, a cgroup quota, a requested pause. Planted at
+"""What held up an end is in its evidence: a cgroup quota, a requested pause; clean.py has stopped processes. Planted at
 the client and at the daemon's session. Judged are counts, and times that nothing can shorten."""
 
 import os
-import signal
 import tempfile
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Any, Iterator, List, Sequence, Tuple
 
+import explain_harms
 import lib
 
-STOPPED = 1.0       # seconds
 QUOTA = 1000        # us of PERIOD: a stream uses it up on any machine
 PERIOD = 20000
 
@@ -30,26 +27,6 @@ def ends(document: Path) -> Tuple[Any, Any]:
 
 def some(bag: Any, *prefixes: str) -> str:
     return str({key: value for key, value in bag.items() if key.startswith(prefixes)}) + str(bag.get("unread"))
-
-
-def stop(report: lib.Report, place: Path, at: str) -> None:
-    """One end is stopped for a while, as its sampler shows."""
-    document = place / f"stopped-{at}.json"
-    with lib.Daemon() as daemon, \
-         lib.Started(command(daemon.port, document, "-t", "TCP_STREAM", "-l", "30")) as client:
-        client.measuring()
-        pid = client.pid if at == "client" else daemon.children()[0]
-        time.sleep(0.3)
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(STOPPED)
-        os.kill(pid, signal.SIGCONT)
-        time.sleep(0.3)
-        client.signal(signal.SIGINT)
-        got = client.finish(60)
-    bag = ends(document)[0 if at == "client" else 1] if document.exists() else {}
-    report.check(f"a {at} that was stopped: its sampler did not look for so long",
-                 bag.get("sampler.gap_max_s", 0) >= 0.9 * STOPPED and bag.get("sampler.stopped_s", 0) >= STOPPED / 2,
-                 f"{got} {some(bag, 'sampler.', 'flow.seconds')}")
 
 
 def pause(report: lib.Report, place: Path) -> None:
@@ -68,34 +45,19 @@ def pause(report: lib.Report, place: Path) -> None:
                      f"{got} {some(bag, 'thread.')}")
 
 
-def hierarchy() -> Tuple[Path, bool]:
-    """Where cgroups with quotas can be created, and whether they are of version 1."""
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        mounted, _, kind = line.partition(" - ")
-        where, options = Path(mounted.split()[4]), kind.split()[-1].split(",")
-        if kind.startswith("cgroup ") and "cpu" in options:
-            return where, True
-        if kind.startswith("cgroup2 ") and "cpu" in (where / "cgroup.subtree_control").read_text().split():
-            return where, False
-    raise LookupError("no control groups with quotas are mounted")
-
-
 @contextmanager
 def group() -> Iterator[Sequence[str]]:
     """A cgroup with a quota, and the command prefix that runs a command in it."""
-    top, v1 = hierarchy()
+    top, new = explain_harms.cgroup_cpu()
+    if top is None:
+        raise LookupError("no control groups with quotas are mounted")
     place = top / f"plumbline-{os.getpid()}"
     place.mkdir()
     try:
-        if v1:
-            (place / "cpu.cfs_period_us").write_text(str(PERIOD))
-            (place / "cpu.cfs_quota_us").write_text(str(QUOTA))
-        else:
-            (place / "cpu.max").write_text(f"{QUOTA} {PERIOD}")
-        yield ("sh", "-c", f'echo $$ > {place}/cgroup.procs; exec "$@"', "sh")
+        explain_harms.limit(place, new, QUOTA, PERIOD)
+        yield explain_harms.join(place)
     finally:
-        lib.wait_for(lambda: not (place / "cgroup.procs").read_text(), 20)
-        place.rmdir()
+        explain_harms.remove(place)
 
 
 def throttle(report: lib.Report, place: Path, name: str, of_daemon: Sequence[str], of_client: Sequence[str],
@@ -140,9 +102,7 @@ def quotas(report: lib.Report, place: Path) -> None:
 def suite(report: lib.Report) -> None:
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor() as pool:
         place = Path(name)
-        for done in [pool.submit(body) for body in (
-                partial(quotas, report, place), partial(pause, report, place),
-                partial(stop, report, place, "client"), partial(stop, report, place, "session"))]:
+        for done in pool.submit(quotas, report, place), pool.submit(pause, report, place):
             done.result()
 
 
