@@ -355,9 +355,7 @@ def cases(bed: Bed) -> "List[tuple[str, Callable[[], str]]]":
 
 
 def long(report: lib.Report) -> None:
-    obstacle = lib.no_lab()
-    if obstacle:
-        report.skip("plants", obstacle)
+    if report.lacks("plants", lib.no_lab()):
         return
     with tempfile.TemporaryDirectory() as name, lib.Lab(f"cl{os.getpid()}") as lab:
         place = Path(name)

@@ -117,9 +117,7 @@ def ends_in_silence(lab: Lab) -> str:
 
 
 def suite(report: lib.Report) -> None:
-    obstacle = lib.no_lab()
-    if obstacle:
-        lib.skip(obstacle)
+    lib.skip_if(lib.no_lab())
     lib.netperf(), lib.netserver()
     labs: Dict[str, Lab] = {name: Lab(name) for name in "cso"}
     ways = (("the client's end goes down", labs["c"], lambda: labs["c"].down(labs["c"].client)),

@@ -170,9 +170,7 @@ def suite(report: lib.Report) -> None:
     said = lib.run([lib.netperf(), "--json=/dev/null", "-t", "UUID"], 20).err
     if "no such option" in said or "libjansson" in said:
         lib.skip(said.strip())
-    why = lib.no_lab()
-    if why:
-        lib.skip(why)
+    lib.skip_if(lib.no_lab())
     with Lab() as lab:
         with lib.Daemon(prefix=lab.server) as daemon:
             report.each((slow_router, table_stays, selected, queued_stream), lab, daemon.port)

@@ -355,8 +355,7 @@ def asked_it_kills(port: int) -> None:
 
 
 def kernels(report: lib.Report, port: int) -> None:
-    if kernel.lacks():
-        report.skip("kernels without a feature", kernel.lacks())
+    if report.lacks("kernels without a feature", kernel.lacks()):
         return
     report.cases([(f"{lack.feature}: {answer}, {where}", partial(body, port, lack, answer)) for lack in LACKS
                   for answer in lack.answers for where, body in (("here", lacks_here), ("there", lacks_there))], at_once=4)
@@ -436,8 +435,7 @@ def nothing_off_the_list() -> str:
 
 
 def suite(report: lib.Report) -> None:
-    if not lib.has_documents():
-        lib.skip("built without libjansson")
+    lib.skip_if(lib.no_documents())
     report.each((only_this_end, nobody_there, only_for_those_let_in, nothing_off_the_list, no_programs,
                  netperfs_says_nothing, what_a_stranger_says_is_harmless))
     for number, (answers, says) in enumerate(NONSENSE):

@@ -185,12 +185,9 @@ def suite(report: lib.Report) -> None:
         for args, says in REFUSED:
             report.case(f"refused: {args}", partial(lib.refused, daemon.port, args, says))
         for engine in PROOFS:
-            if engine in lacking():
-                report.skip(f"{engine} and the real netserver", lacking()[engine])
-            else:
-                report.case(f"{engine} and the real netserver", partial(the_real_netserver, engine))
-        if not lib.has_documents():
-            report.skip("documents", "built without libjansson")
+            report.case(f"{engine} and the real netserver", partial(the_real_netserver, engine),
+                        unless=lacking().get(engine, ""))
+        if report.lacks("documents", lib.no_documents()):
             return
         missing, six = lacking(), lib.has_ipv6()
         able = [case for case in CASES if not missing.keys() & set(engines_of(case)) and (six or case.host == HOST)]

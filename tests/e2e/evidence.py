@@ -219,6 +219,15 @@ def not_planned(port: int, *options: str) -> str:
     return lib.error_line(lib.run(plan(port, *options), 20), "netperf", f"{options[0]}: the netserver", "does not support this")
 
 
+def stock(report: lib.Report, place: str) -> None:
+    with lib.Daemon(program=str(lib.real_netperf() / "netserver"), grace=None) as daemon:
+        each(partial(one_side, report, "stock", daemon.port, place), TESTS)
+        facts_of_one_side(report, "stock", daemon.port)
+        told_apart(report, daemon.port, place, False)
+        report.case("stock: --engine ,epoll", partial(not_planned, daemon.port, "--engine", ",epoll"))
+        plain_afterwards(report, "stock", daemon.port)
+
+
 def suite(report: lib.Report) -> None:
     with tempfile.TemporaryDirectory() as place:
         with lib.Daemon() as daemon:
@@ -238,17 +247,7 @@ def suite(report: lib.Report) -> None:
             facts_of_one_side(report, "--no-evidence", daemon.port)
             got = lib.run(plan(daemon.port, "--flows", "3"), 20)
             report.check("--no-evidence: plans are known", got.rc == 0 and not got.err, str(got))
-        try:
-            real = lib.real_netperf()
-        except lib.Skipped as why:
-            report.skip("the real netserver", str(why))
-            return
-        with lib.Daemon(program=str(real / "netserver"), grace=None) as daemon:
-            each(partial(one_side, report, "stock", daemon.port, place), TESTS)
-            facts_of_one_side(report, "stock", daemon.port)
-            told_apart(report, daemon.port, place, False)
-            report.case("stock: --engine ,epoll", partial(not_planned, daemon.port, "--engine", ",epoll"))
-            plain_afterwards(report, "stock", daemon.port)
+        report.part("the real netserver", partial(stock, report, place))
 
 
 if __name__ == "__main__":

@@ -229,9 +229,7 @@ def be_preferred(nice: int) -> None:
 
 
 def bed(report: lib.Report, runs: int, wanted: "List[str]") -> None:
-    why = lib.no_lab()
-    if why:
-        lib.skip(why)
+    lib.skip_if(lib.no_lab())
     for program in ("nft", "tc", "nsenter", "ethtool"):
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
             lib.skip(f"no program {program}")

@@ -72,11 +72,7 @@ def loss_of_some(lab: Lab, port: int, place: str) -> str:
 
 
 def suite(report: lib.Report) -> None:
-    obstacle = lib.no_lab()
-    if not obstacle and not lib.has_documents():
-        obstacle = "built without libjansson"
-    if obstacle:
-        report.skip("flows of a link", obstacle)
+    if report.lacks("flows of a link", lib.no_lab() or lib.no_documents()):
         return
     with Lab() as lab, lib.Daemon(prefix=lab.server) as daemon, tempfile.TemporaryDirectory() as place:
         report.case("nothing planted", partial(nothing_planted, lab, daemon.port, place))

@@ -320,8 +320,7 @@ def routers(report: lib.Report) -> None:
     with lib.Daemon(SERVER) as daemon:
         for test in ("UDP_STREAM", "UDP_STREAM --flows 2", "TCP_STREAM -- -R 0"):
             report.case(f"{test}: behind a router", partial(needs_a_router, daemon.port, test))
-        if not two_next_hops():
-            report.skip("two next hops", "the kernel has no multipath routes")
+        if report.lacks("two next hops", "" if two_next_hops() else "the kernel has no multipath routes"):
             return
         for test in ("TCP_RR", "UDP_RR"):
             report.case(f"{test}: two next hops", partial(keeps_to_one_source, daemon.port, test))
@@ -380,9 +379,7 @@ def addresses(report: lib.Report) -> None:
 
 
 def suite(report: lib.Report) -> None:
-    obstacle = lib.no_lab()
-    if obstacle:
-        lib.skip(obstacle)
+    lib.skip_if(lib.no_lab())
     lib.must([lib.NETLAB, "up", "--name", NAME])
     try:
         with lib.Daemon(SERVER) as daemon:

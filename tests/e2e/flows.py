@@ -320,8 +320,7 @@ def suite(report: lib.Report) -> None:
         for test in ("TCP_STREAM", "TCP_RR"):
             report.case(f"the real netserver: {test}", partial(the_real_netserver, test))
         report.case("people see the flows", partial(people_see_the_flows, daemon.port))
-        if not lib.has_documents():
-            report.skip("documents", "built without libjansson")
+        if report.lacks("documents", lib.no_documents()):
             return
         report.each((the_usual_engine_may_be_named, the_far_end_tells_its_engine, each_has_its_turn), daemon.port)
         for threads in (1, 2, 4):
@@ -347,11 +346,10 @@ def suite(report: lib.Report) -> None:
         for test in ("TCP_RR", "TCP_STREAM", "TCP_MAERTS", "TCP_CRR", "UDP_RR"):
             report.case(f"interrupted in its warm-up: {test}",
                         partial(interrupted_in_its_warm_up, daemon.port, test))
-        if "UDP-Lite" in Path("/proc/net/protocols").read_text():
-            report.case("interim results have each flow: UDPLite", partial(
-                interim_results_have_each_flow, daemon.port, "OMNI -- -d send -T udplite"))
-        else:
-            report.skip("interim results have each flow: UDPLite", "not in this kernel")
+        lite = "UDP-Lite" in Path("/proc/net/protocols").read_text()
+        report.case("interim results have each flow: UDPLite", partial(
+            interim_results_have_each_flow, daemon.port, "OMNI -- -d send -T udplite"),
+            unless="" if lite else "not in this kernel")
         for test in COUNTED:
             for threads in ("1", "4"):
                 report.case(f"all arrives: {test} --threads {threads}", partial(all_arrives, daemon.port, test, threads))

@@ -77,6 +77,12 @@ def skip(reason: str) -> NoReturn:
     sys.exit(77)
 
 
+def skip_if(reason: str) -> None:
+    """The same if there is a reason."""
+    if reason:
+        skip(reason)
+
+
 def _program(variable: str, *places: str) -> str:
     wanted = [os.environ[variable]] if os.environ.get(variable) else [str(TOP / p) for p in places]
     for path in wanted:
@@ -746,6 +752,11 @@ def refused(port: int, args: str, says: Sequence[str]) -> None:
     error_line(got, "netperf", *says)
 
 
+def no_documents() -> str:
+    """Why our netperf writes no documents; empty if it does."""
+    return "" if has_documents() else "built without libjansson"
+
+
 def has_documents(program: str = "") -> bool:
     """Whether a netperf was built with jansson."""
     return "libjansson" not in run([program or netperf(), "--json=/nowhere/x"], 20).err
@@ -822,9 +833,17 @@ class Report:
             self.skipped += 1
             print(f"SKIP {name}  {reason}", flush=True)
 
-    def case(self, name: str, body: Callable[[], Optional[str]]) -> bool:
-        """Run a check: body returns a detail to print, or raises a failure or Skipped. Checks that take a second or
-        more print their duration."""
+    def lacks(self, name: str, reason: str) -> bool:
+        """Skip something if there is a reason."""
+        if reason:
+            self.skip(name, reason)
+        return bool(reason)
+
+    def case(self, name: str, body: Callable[[], Optional[str]], unless: str = "") -> bool:
+        """Run a check, unless there is a reason to skip it: body returns a detail to print, or raises a failure or
+        Skipped. Checks that take a second or more print their duration."""
+        if self.lacks(name, unless):
+            return True
         since = time.monotonic()
         try:
             detail = body() or ""

@@ -447,9 +447,7 @@ def within_one_host() -> str:
 
 
 def suite(report: lib.Report) -> None:
-    obstacle = lib.no_lab()
-    if obstacle:
-        lib.skip(obstacle)
+    lib.skip_if(lib.no_lab())
     with netns.Lab(), Pair():
         with lib.Daemon(SERVER, ["--allow-raw"]) as daemon:
             port = daemon.port

@@ -342,9 +342,7 @@ def stock_daemon(bed: Bed) -> None:
 
 def brief(report: lib.Report) -> None:
     """The cases that differ between kernels, for a machine that is ten times slower."""
-    reason = why_not()
-    if reason:
-        lib.skip(reason)
+    lib.skip_if(why_not())
     with Bed() as bed, lib.Daemon(prefix=bed.server, args=["-4"]) as daemon:
         port = daemon.port
         for test in ("MPTCP_STREAM", "MPTCP_MAERTS"):
@@ -359,9 +357,7 @@ def brief(report: lib.Report) -> None:
 
 
 def suite(report: lib.Report) -> None:
-    reason = why_not()
-    if reason:
-        lib.skip(reason)
+    lib.skip_if(why_not())
     with Bed() as bed, lib.Daemon(prefix=bed.server, args=["-4", "--uring", "1", "--spin", "8"]) as daemon:
         port = daemon.port
         for test in ("MPTCP_STREAM", "MPTCP_MAERTS"):

@@ -35,9 +35,7 @@ def gate(report: lib.Report, name: str, words: "list[str]", right: "tuple[str, .
 
 
 def suite(report: lib.Report) -> None:
-    obstacle = lib.no_lab()
-    if obstacle:
-        lib.skip(obstacle)
+    lib.skip_if(lib.no_lab())
     for name, words, right in GATES:
         gate(report, name, words, right)
     labs = [name for name in os.listdir("/run/netns") if name.startswith("netlab-sweep-")] if os.path.isdir(

@@ -187,9 +187,7 @@ def suite(report: lib.Report) -> None:
     wanted = sys.argv[1:] or list(PARTS)
     unknown = [part for part in wanted if part not in PARTS]
     assert not unknown, f"no part {unknown[0]}: there are {' '.join(PARTS)}"
-    obstacle = lib.no_line()
-    if obstacle:
-        lib.skip(obstacle)
+    lib.skip_if(lib.no_line())
     lib.netperf(), lib.netserver()  # or skip
     for part in wanted:
         report.case(f"part {part}", lambda: PARTS[part](report))

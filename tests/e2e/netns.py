@@ -413,9 +413,7 @@ def suite(report: lib.Report) -> None:
     wanted = sys.argv[1:] or list(PARTS)[:-1]
     unknown = [part for part in wanted if part not in PARTS]
     assert not unknown, f"no part {unknown[0]}: there are {' '.join(PARTS)}"
-    obstacle = lib.no_lab()
-    if obstacle:
-        lib.skip(obstacle)
+    lib.skip_if(lib.no_lab())
     lib.netperf(), lib.netserver()  # or skip
     for part in wanted:
         if lib.QUICK and part in ("full-link", "outage"):

@@ -62,9 +62,7 @@ def ceilings(report: lib.Report) -> None:
 
 
 def suite(report: lib.Report) -> None:
-    obstacle = lib.no_lab()
-    if obstacle:
-        lib.skip(obstacle)
+    lib.skip_if(lib.no_lab())
     columns(report)
     ceilings(report)
 

@@ -316,9 +316,7 @@ def use(report: lib.Report, made: Path, place: Path) -> None:
 
 
 def suite(report: lib.Report) -> None:
-    why = obstacle()
-    if why:
-        lib.skip(why)
+    lib.skip_if(obstacle())
     lib.needs("jsonschema")
     with release() as made, tempfile.TemporaryDirectory() as place:
         os.chmod(place, 0o755)

@@ -157,9 +157,7 @@ def flows_lie_apart(wire: Wire, port: int, test: str, flows: int, *args: str) ->
 
 
 def over_a_wire(report: lib.Report) -> None:
-    why = lib.no_lab() or ("" if shutil.which("ethtool") else "no program ethtool")
-    if why:
-        report.skip("flows lie apart", why)
+    if report.lacks("flows lie apart", lib.no_lab() or ("" if shutil.which("ethtool") else "no program ethtool")):
         return
     with Wire() as wire, lib.Daemon(prefix=wire.server) as daemon:
         for test, flows, args in (("TCP_RR", 4, ()), ("TCP_RR", 64, ("--threads", "2")), ("TCP_STREAM", 8, ()),
@@ -176,8 +174,7 @@ def suite(report: lib.Report) -> None:
             return
         report.case("a session binds its threads", partial(a_session_binds_its_threads, daemon, cpus))
         report.case("sessions take turns", partial(sessions_take_turns, daemon.port, cpus))
-        if not lib.has_documents():
-            report.skip("documents", "built without libjansson")
+        if report.lacks("documents", lib.no_documents()):
             return
         report.case("nothing to spread over", partial(nothing_to_spread_over, daemon.port))
         over_a_wire(report)

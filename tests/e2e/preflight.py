@@ -240,30 +240,17 @@ def suite(report: lib.Report) -> None:
     report.case("both ends, without a process each", partial(both_ends, "-f"))
     if os.geteuid() == 0:
         report.case("both ends, as root", partial(both_ends, "--user", "root"))
-    obstacle = no_families()
-    for what, test in (("the families of systemd's unit", families_of_the_unit),
-                       ("no AF_NETLINK", families_refused)):
-        if obstacle:
-            report.skip(what, obstacle)
-        else:
-            report.case(what, test)
+    report.case("the families of systemd's unit", families_of_the_unit, unless=no_families())
+    report.case("no AF_NETLINK", families_refused, unless=no_families())
     report.each((kept_to_itself, stock, alone))
     report.case("no control connection", partial(alone, "-N", "-H", "127.0.0.1"))
     report.each((nobody_there, greeted_late))
     name = others_congestion()
-    if os.geteuid() != 0 or not name:
-        report.skip("-K with evidence", "not root" if name else "every congestion control is free")
-    else:
-        report.case("-K with evidence", partial(congestion, name))
-    if Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text().strip() in ("0", "1"):
-        report.skip("a low data port", "any user may have them here")
-    else:
-        report.case("a low data port", low_port)
-    obstacle = lib.no_lab()
-    if obstacle:
-        report.skip("planted faults", obstacle)
-    else:
-        report.case("planted faults", in_a_lab)
+    report.case("-K with evidence", partial(congestion, name),
+                unless="every congestion control is free" if not name else "not root" if os.geteuid() else "")
+    free = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text().strip() in ("0", "1")
+    report.case("a low data port", low_port, unless="any user may have them here" if free else "")
+    report.case("planted faults", in_a_lab, unless=lib.no_lab())
 
 
 if __name__ == "__main__":

@@ -536,10 +536,7 @@ def no_mounts() -> str:
 def suite(report: lib.Report) -> None:
     lib.netperf(), lib.netserver()  # without them the whole suite is skipped
     todo = [*cases()]
-    why = no_mounts()
-    if why:
-        report.skip("a full disk", why)
-    else:
+    if not report.lacks("a full disk", no_mounts()):
         todo.insert(0, ("a full disk", full_disk))
     if os.geteuid() != 0:
         report.skip("--status for strangers", "not root")

@@ -257,8 +257,7 @@ def suite_of(report: lib.Report, whose: str, port: int, tests: Tests = TESTS) ->
     report.case(f"{whose}: too few descriptors", partial(too_few_descriptors, port))
     for args, says in REFUSED:
         report.case(f"{whose}: refused: {args}", partial(lib.refused, port, args, says))
-    if not lib.has_documents():
-        report.skip(f"{whose}: documents", "built without libjansson")
+    if report.lacks(f"{whose}: documents", lib.no_documents()):
         return
     report.case(f"{whose}: flows add up", partial(flows_add_up, port))
     report.case(f"{whose}: several explained", partial(explained, port, whose))

@@ -209,9 +209,7 @@ def a_queue_is_polled(wire: placement.Wire) -> str:
 
 
 def over_a_wire(report: lib.Report) -> None:
-    why = lib.no_lab() or ("" if shutil.which("ethtool") else "no program ethtool")
-    if why:
-        report.skip("a queue is polled", why)
+    if report.lacks("a queue is polled", lib.no_lab() or ("" if shutil.which("ethtool") else "no program ethtool")):
         return
     with placement.Wire() as wire:
         report.case("a queue is polled", partial(a_queue_is_polled, wire))
@@ -232,8 +230,7 @@ def suite(report: lib.Report) -> None:
         report.case("a dead far end ends it: TCP_MAERTS", partial(a_dead_far_end_ends_it, "TCP_MAERTS"))
         report.case("the lost are given up", the_lost_are_given_up)
         report.case("more threads than processors", partial(crowded_is_said, port))
-        if not lib.has_documents():
-            report.skip("documents", "built without libjansson")
+        if report.lacks("documents", lib.no_documents()):
             return
         report.each((it_never_sleeps, a_burst_is_paced), port)
         report.case("each has a pace", partial(flows.each_has_a_pace, port, 1, "spin,spin"))

@@ -111,8 +111,7 @@ def suite(report: lib.Report) -> None:
 
 
 if os.environ.get("NP_TEST_OWN_DEVICES") != "1":
-    if lib.no_lab():
-        lib.skip(lib.no_lab())
+    lib.skip_if(lib.no_lab())
     os.execvpe("unshare", ["unshare", "-m", "-n", sys.executable, *sys.argv],
                {**os.environ, "NP_TEST_OWN_DEVICES": "1"})
 lib.main(suite)

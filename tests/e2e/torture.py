@@ -687,8 +687,7 @@ def aftermath(report: lib.Report, daemon: lib.Daemon, before: "List[str]") -> No
 
 
 def suite(report: lib.Report) -> None:
-    if os.geteuid() != 0:
-        report.skip("torture", "only root may see a daemon's descriptors and memory")
+    if report.lacks("torture", "only root may see a daemon's descriptors and memory" if os.geteuid() else ""):
         return
     print(f"NP_TORTURE={SESSIONS} NP_TORTURE_SEED={SEED}", flush=True)
     with lib.Daemon(args=["-v", "0"], grace=None) as daemon:

@@ -239,9 +239,7 @@ def no_json() -> str:
 
 
 def suite(report: lib.Report) -> None:
-    why = lib.no_lab() or no_json()
-    if why:
-        lib.skip(why)
+    lib.skip_if(lib.no_lab() or no_json())
     with lib.Lab(f"udp{os.getpid()}", "--rate", f"{RATE:g}mbit") as lab:
         got = lib.run([*lab.client, "nft", "add table netdev try; add chain netdev try out { type "
                        "filter hook egress device lab0 priority 0; }; delete table netdev try"], 20)

@@ -107,20 +107,14 @@ def suite(report: lib.Report) -> None:
     lib.netperf(), lib.netserver()
     nobody = lib.as_nobody()
     report.case("one user", partial(runs, [], []))
-    if nobody:
+    if not report.lacks("another user", "" if nobody else "not root"):
         report.case("another user's daemon", partial(runs, nobody, []))
         report.case("another user's client", partial(runs, [], nobody))
-    else:
-        report.skip("another user", "not root")
     report.cases([(f"killed client: {test}", partial(killed, test, 1)) for test in LENGTHS], 4)
     report.cases([(f"killed client, {FLOWS} flows: {test}", partial(killed, test, FLOWS)) for test in LENGTHS], 4)
     report.cases([(f"interrupted: {test}", partial(interrupted, test)) for test in LENGTHS], 4)
     report.cases([(f"ended daemon: {test}", partial(ended_daemon, test)) for test in LENGTHS], 4)
-    why = lib.no_lab()
-    if why:
-        report.skip("from another machine", why)
-    else:
-        report.case("from another machine", from_elsewhere)
+    report.case("from another machine", from_elsewhere, unless=lib.no_lab())
 
 
 if __name__ == "__main__":

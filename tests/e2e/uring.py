@@ -117,9 +117,7 @@ def without_rings_it_is_refused_in_a_line(port: int) -> None:
 
 
 def suite(report: lib.Report) -> None:
-    why = why_no_rings()
-    if why:
-        lib.skip(why)
+    lib.skip_if(why_no_rings())
     lib.many_descriptors()
     with lib.Daemon(args=["--uring", str(RINGS), "--max-flows", "2000"]) as daemon:
         report.case("each has a pace", partial(each_has_a_pace, daemon.port, 1, "uring,epoll"))

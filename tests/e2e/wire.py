@@ -322,9 +322,7 @@ def given_up(lab: netns.Lab, daemon: lib.Daemon) -> str:
 
 
 def suite(report: lib.Report) -> None:
-    obstacle = lib.no_lab()
-    if obstacle:
-        lib.skip(obstacle)
+    lib.skip_if(lib.no_lab())
     got = lib.run([lib.netperf(), "-H", "127.0.0.1", "-p", "9", "--wire=x"], 10)
     assert "pcap:FILE" in got.err, got.err
     with netns.Lab() as lab:

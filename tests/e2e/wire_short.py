@@ -64,9 +64,7 @@ def compare(ledger: "dict[str, float]", counted: wire_bed.Counters, name: str, w
 
 
 def suite(report: lib.Report) -> None:
-    obstacle = lib.no_line() or ("" if shutil.which("nft") else "no nft")
-    if obstacle:
-        lib.skip(obstacle)
+    lib.skip_if(lib.no_line() or ("" if shutil.which("nft") else "no nft"))
     with wire_bed.LINKS["all"]() as link, lib.Daemon(link.far.prefix, ["--allow-raw"]) as daemon:
         for test, family in TESTS:
             report.case(f"{test}, IPv{family}", partial(case, link, daemon.port, test, family))
