@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import socket
-import sys
 import tempfile
 import threading
 from functools import lru_cache, partial
@@ -299,11 +298,6 @@ LACKS = (
 )
 
 
-def without(answer: str, features: str) -> List[str]:
-    """The command prefix for a kernel without these features."""
-    return [sys.executable, str(Path(__file__).with_name("kernel.py")), answer, features]
-
-
 @lru_cache(maxsize=None)
 def as_they_are(port: int, test: str, end: str) -> "Dict[str, Optional[str]]":
     return whys(listed(lib.command(port, "-t", test))[end])
@@ -319,7 +313,7 @@ def need(there: "Dict[str, Optional[str]]", name: str) -> None:
 
 def lacks_here(port: int, lack: Lack, answer: str) -> str:
     need(as_they_are(port, lack.near, "near"), lack.feature)
-    poorer = without(answer, lack.feature)
+    poorer = kernel.without(answer, lack.feature)
     why = whys(listed([*poorer, lib.netperf(), "-t", lack.near])["near"])[lack.feature]
     assert why, "the list says that it can be had"
     got = lib.run([*poorer, *lib.command(port, "-t", lack.near, "-l", str(QUICK[lack.near]), "--engine", f"{lack.feature},")],
@@ -330,7 +324,7 @@ def lacks_here(port: int, lack: Lack, answer: str) -> str:
 
 def lacks_there(port: int, lack: Lack, answer: str) -> str:
     need(as_they_are(port, lack.far, "far"), lack.feature)
-    with lib.Daemon(prefix=without(answer, lack.feature), args=rings()) as daemon:
+    with lib.Daemon(prefix=kernel.without(answer, lack.feature), args=rings()) as daemon:
         why = whys(listed(lib.command(daemon.port, "-t", lack.far))["far"])[lack.feature]
         assert why, "the list says that it can be had"
         got = counted(daemon.port, lack.far, "--engine", f",{lack.feature}")
@@ -340,14 +334,14 @@ def lacks_there(port: int, lack: Lack, answer: str) -> str:
 
 def never_unasked(port: int, test: str, *args: str) -> None:
     """Each of these calls would kill either program."""
-    got = lib.run([*without("KILL", ",".join(kernel.FEATURES)),
+    got = lib.run([*kernel.without("KILL", ",".join(kernel.FEATURES)),
                    *lib.command(port, "-t", test, "-l", str(QUICK[test]), *args)], PATIENCE)
     assert got.rc == 0 and not lib.complaints(got), got
 
 
 def asked_it_kills(port: int) -> None:
     """Check that the previous test can fail."""
-    got = lib.run([*without("KILL", "batch"), *lib.command(port, "-t", "UDP_STREAM", "-l", "-1000", "--engine", "batch,")],
+    got = lib.run([*kernel.without("KILL", "batch"), *lib.command(port, "-t", "UDP_STREAM", "-l", "-1000", "--engine", "batch,")],
                   PATIENCE)
     assert got.rc == -signal.SIGSYS, got
     got = counted(port, "UDP_STREAM", "--engine", ",batch")
@@ -359,7 +353,7 @@ def kernels(report: lib.Report, port: int) -> None:
         return
     report.cases([(f"{lack.feature}: {answer}, {where}", partial(body, port, lack, answer)) for lack in LACKS
                   for answer in lack.answers for where, body in (("here", lacks_here), ("there", lacks_there))], at_once=4)
-    with lib.Daemon(prefix=without("KILL", ",".join(kernel.FEATURES))) as daemon:
+    with lib.Daemon(prefix=kernel.without("KILL", ",".join(kernel.FEATURES))) as daemon:
         cases = [(test, args) for test in QUICK for args in ((), ("--flows", "3"))]
         cases += [(test, ("--json", "--threads", "2", "--flows", "2")) for test in ("TCP_STREAM", "UDP_RR")]
         report.cases([(f"{test} {' '.join(args)}: nothing unasked", partial(never_unasked, daemon.port, test, *args))

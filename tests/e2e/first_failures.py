@@ -380,8 +380,7 @@ def addresses(report: lib.Report) -> None:
 
 def suite(report: lib.Report) -> None:
     lib.skip_if(lib.no_lab())
-    lib.must([lib.NETLAB, "up", "--name", NAME])
-    try:
+    with lib.Lab(NAME):
         with lib.Daemon(SERVER) as daemon:
             for case in BLOCKED:
                 report.case(f"{case.test}: {case.hook}, {case.becomes}", partial(is_blocked, daemon.port, case))
@@ -410,8 +409,6 @@ def suite(report: lib.Report) -> None:
         report.case("TCP_MAERTS: killed", readers_are_killed)
         addresses(report)
         routers(report)
-    finally:
-        lib.must([lib.NETLAB, "down", "--name", NAME])
 
 
 if __name__ == "__main__":

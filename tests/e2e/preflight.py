@@ -3,13 +3,11 @@
 import os
 import re
 import socket
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
-from typing import Dict, List, Sequence, Tuple
+from typing import Any, Dict, List, Sequence, Tuple
 
-import families
+import kernel
 import lib
 import ours
 
@@ -25,6 +23,7 @@ def preflight(*args: str, prefix: Sequence[str] = ()) -> lib.Result:
 
 def facts_of(got: lib.Result) -> Tuple[Facts, List[str]]:
     """(end, rule) to (level, state), and the lines that are not findings."""
+    assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
     facts: Facts = {}
     others = []
     for line in got.out.splitlines():
@@ -42,7 +41,6 @@ def facts_of(got: lib.Result) -> Tuple[Facts, List[str]]:
 def both_ends(*args: str) -> None:
     with lib.Daemon(args=args) as daemon:
         got = preflight("-H", "127.0.0.1", "-p", str(daemon.port))
-        assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
         assert got.seconds < 5 + lib.SLACK, f"{got.seconds:.1f} s"
         facts, others = facts_of(got)
         assert [line.split(":")[0] for line in others] == ["summary", "summary", "local", "remote"], others
@@ -71,7 +69,7 @@ def unit_families() -> List[str]:
 
 def kept_to(kept: Sequence[str]) -> Sequence[str]:
     """The command prefix that restricts a command to these address families."""
-    return [sys.executable, str(Path(__file__).with_name("families.py")), ",".join(kept)]
+    return kernel.without("EAFNOSUPPORT", ":".join(("other-than", *kept)))
 
 
 def told_under(prefix: Sequence[str], host: str = "127.0.0.1",
@@ -79,7 +77,6 @@ def told_under(prefix: Sequence[str], host: str = "127.0.0.1",
     """What a daemon started that way reports, and what it could not read."""
     with lib.Daemon(prefix=prefix) as daemon:
         got = preflight("-H", host, "-p", str(daemon.port), prefix=client)
-    assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
     facts, _ = facts_of(got)
     return facts, [name for (end, name), (level, state) in facts.items()
                    if end == "remote" and level == "unread" and "ddress family" in state]
@@ -93,43 +90,40 @@ def families_of_the_unit() -> None:
     assert not unread and set(facts) == set(alone_facts), set(facts) ^ set(alone_facts)
 
 
+def unread_of(kept: Sequence[str], prefix: Sequence[str] = (), *where: Any) -> "set[str]":
+    """The rules that a daemon with these address families reports as unread: it omits none."""
+    every, _ = told_under(prefix, *where)
+    facts, unread = told_under([*prefix, *kept_to(kept)], *where)
+    gone = [name for end, name in every if end == "remote" and (end, name) not in facts]
+    assert not gone, f"gone: {sorted(gone)}"
+    return set(unread)
+
+
 def families_refused() -> None:
     """Without rtnetlink no rule is omitted: those that need it are reported as unread, with the reason."""
-    every, _ = told_under([])
-    facts, unread = told_under(kept_to(["AF_INET", "AF_INET6", "AF_UNIX"]))
-    assert {"link", "gso-max", "qdisc"} <= set(unread), unread
-    gone = [name for end, name in every if end == "remote" and (end, name) not in facts]
-    assert not gone, f"gone: {sorted(gone)}"
+    unread = unread_of(["AF_INET", "AF_INET6", "AF_UNIX"])
+    assert {"link", "gso-max", "qdisc"} <= unread, unread
 
 
-def families_refused_in(lab: str) -> None:
+def families_refused_in(lab: lib.Lab) -> None:
     """With an address other than lo's, whose interface can't be found without rtnetlink."""
-    client, server = lib.in_lab(lab, "client"), lib.in_lab(lab, "server")
-    every, _ = told_under(server, "10.77.0.2", client)
-    facts, unread = told_under([*server, *kept_to(["AF_INET", "AF_UNIX"])], "10.77.0.2", client)
+    unread = unread_of(["AF_INET", "AF_UNIX"], lab.server, "10.77.0.2", lab.client)
     assert {"link", "speed", "mtu", "offloads", "ring", "coalescing", "qdisc",
-            "gso-max", "queues", "irq-cpus", "other-traffic"} == set(unread), unread
-    gone = [name for end, name in every if end == "remote" and (end, name) not in facts]
-    assert not gone, f"gone: {sorted(gone)}"
+            "gso-max", "queues", "irq-cpus", "other-traffic"} == unread, unread
 
 
-def no_families() -> str:
-    """Why no address family can be refused here; empty if it can."""
-    try:
-        families.library()
-    except OSError as why:
-        return str(why)
-    return ""
+def local_facts(got: lib.Result) -> List[str]:
+    """The lines that are not findings, of which there are none of the other end."""
+    facts, others = facts_of(got)
+    assert {end for end, _ in facts} == {"local"}
+    assert others[-1].startswith("only this end is shown: "), others
+    return others
 
 
 def one_end(says: str, daemon: lib.Daemon) -> None:
     """One line says why, and the daemon continues to serve."""
-    got = preflight("-H", "127.0.0.1", "-p", str(daemon.port))
-    assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
-    facts, others = facts_of(got)
-    assert {end for end, _ in facts} == {"local"}
-    assert len(others) == 3 and others[2].startswith("only this end is shown: "), others
-    assert says in others[2], others[2]
+    others = local_facts(preflight("-H", "127.0.0.1", "-p", str(daemon.port)))
+    assert len(others) == 3 and says in others[2], others
     test = lib.run(lib.command(daemon.port, "-t", "TCP_RR", "-l", "-100"), timeout=20)
     assert test.rc == 0 and not test.err, test.err
 
@@ -146,11 +140,7 @@ def stock() -> None:
 
 def alone(*args: str) -> None:
     """Nothing is asked of a daemon, and no daemon is needed."""
-    got = preflight(*args)
-    assert got.rc == 0 and not got.err, f"{got.rc}: {got.err!r}"
-    facts, others = facts_of(got)
-    assert {end for end, _ in facts} == {"local"}
-    assert others[-1].startswith("only this end is shown: "), others
+    local_facts(preflight(*args))
 
 
 def nobody_there() -> None:
@@ -198,12 +188,11 @@ def low_port() -> None:
         lib.error_line(got, "netperf", "port 1 ", "--user root", "net.ipv4.ip_unprivileged_port_start=1)")
 
 
-def planted(lab: str) -> None:
+def planted(lab: lib.Lab) -> None:
     """A shaper, small segments, offloads off, MTUs that differ: each is reported for its end."""
-    server, client = (lib.in_lab(lab, role) for role in ("server", "client"))
-    with lib.Daemon(prefix=server) as daemon:
+    with lib.Daemon(prefix=lab.server) as daemon:
         where = ["-H", "10.77.0.2", "-p", str(daemon.port)]
-        facts, _ = facts_of(preflight(*where, prefix=client))
+        facts, _ = facts_of(preflight(*where, prefix=lab.client))
         for end in ("local", "remote"):
             assert facts[end, "mtu"] == ("ok", "1500 at both ends"), facts[end, "mtu"]
             assert facts[end, "qdisc"] == ("warn", "tbf, at most 100 Mbit/s"), facts[end, "qdisc"]
@@ -211,11 +200,9 @@ def planted(lab: str) -> None:
             assert facts[end, "offloads"][0] == "warn", facts[end, "offloads"]
             assert facts[end, "speed"][0] == "unread", facts[end, "speed"]  # veth has none
         assert facts["local", "path-mtu"][0] == "ok"
-        change = [["ip", "link", "set", "lab0", "mtu", "1400"],
-                  ["ethtool", "-K", "lab0", "tso", "on", "gso", "on", "gro", "on"]]
-        for command in change:
-            subprocess.run([*server, *command], check=True, timeout=60)
-        facts, _ = facts_of(preflight(*where, prefix=client))
+        lib.must([*lab.server, "ip", "link", "set", "lab0", "mtu", "1400"])
+        lib.must([*lab.server, "ethtool", "-K", "lab0", "tso", "on", "gso", "on", "gro", "on"])
+        facts, _ = facts_of(preflight(*where, prefix=lab.client))
         assert facts["local", "mtu"] == ("warn", "1500, the other end's 1400"), facts
         assert facts["remote", "mtu"] == ("warn", "1400, the other end's 1500"), facts
         assert facts["local", "offloads"][0] == "warn", facts["local", "offloads"]
@@ -223,15 +210,10 @@ def planted(lab: str) -> None:
 
 
 def in_a_lab() -> None:
-    up = [lib.NETLAB, "up", "--name", NAME, "--rate", "100mbit", "--mtu", "1500"]
-    subprocess.run(up, check=True, stdout=subprocess.DEVNULL, timeout=60)
-    try:
-        planted(NAME)
-        if not no_families():
-            families_refused_in(NAME)
-    finally:
-        subprocess.run([lib.NETLAB, "down", "--name", NAME], check=True,
-                       stdout=subprocess.DEVNULL, timeout=60)
+    with lib.Lab(NAME, "--rate", "100mbit", "--mtu", "1500") as lab:
+        planted(lab)
+        if not kernel.lacks():
+            families_refused_in(lab)
 
 
 def suite(report: lib.Report) -> None:
@@ -240,8 +222,8 @@ def suite(report: lib.Report) -> None:
     report.case("both ends, without a process each", partial(both_ends, "-f"))
     if os.geteuid() == 0:
         report.case("both ends, as root", partial(both_ends, "--user", "root"))
-    report.case("the families of systemd's unit", families_of_the_unit, unless=no_families())
-    report.case("no AF_NETLINK", families_refused, unless=no_families())
+    report.case("the families of systemd's unit", families_of_the_unit, unless=kernel.lacks())
+    report.case("no AF_NETLINK", families_refused, unless=kernel.lacks())
     report.each((kept_to_itself, stock, alone))
     report.case("no control connection", partial(alone, "-N", "-H", "127.0.0.1"))
     report.each((nobody_there, greeted_late))

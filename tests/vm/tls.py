@@ -5,7 +5,6 @@ of doc/ceilings.md says, under each cipher and engine, over a slow link, and wit
 import os
 import re
 import signal
-import subprocess
 import time
 from typing import Any, Dict, List, NamedTuple
 
@@ -130,10 +129,9 @@ def never_read() -> None:
 
 def slow_link() -> None:
     """A send that is cut short leaves a part of a record behind: it arrives nevertheless."""
-    lib.must(["netlab", "up", "--name", "t19", "--rate", "8mbit", "--delay", "5ms"], 60)
-    try:
-        server = lib.Started([*lib.in_lab("t19", "server"), lib.netserver(), "-D", "-4"])
-        client = [*lib.in_lab("t19", "client"), lib.netperf(), "-H", "10.77.0.2"]
+    with lib.Lab("t19", "--rate", "8mbit", "--delay", "5ms") as lab:
+        server = lib.Started([*lab.server, lib.netserver(), "-D", "-4"])
+        client = [*lab.client, lib.netperf(), "-H", "10.77.0.2"]
         with server:
             assert lib.wait_for(lambda: lib.run([*client, "-t", "UUID"], 20).rc == 0, 20)
             for more in ([], ["--flows", "4"], ["--", "-s", "4K", "-m", "100000"]):
@@ -145,8 +143,6 @@ def slow_link() -> None:
                 # the window closes is counted by TCP alone.
                 beside = near["moved.nic.tx_bytes"] - frames
                 assert -QUEUE <= beside < 600, (near["moved.nic.tx_bytes"], frames)
-    finally:
-        subprocess.run(["netlab", "down", "--name", "t19"], check=False, stdout=subprocess.DEVNULL)
 
 
 def without_module(command: List[str]) -> None:
