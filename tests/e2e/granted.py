@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Requested, granted, done: every option of both programs in a situation where it can't be granted. Either it is an
 error that names the option, or a line on stderr says what is done instead: nothing is replaced silently. --table
-prints the results. Options that can't be refused are in NOTHING, with the reason."""
+prints what netperf says; daemon.py has netserver's refusals. Options that can't be refused are in NOTHING, with the
+reason."""
 
 import os
 import re
@@ -11,6 +12,7 @@ from typing import Dict, List, NamedTuple, Set
 
 import alone
 import lib
+from daemon import KEPT, REFUSED
 
 NOWHERE = 4000      # a processor that does not exist
 NO_PROC = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
@@ -68,15 +70,6 @@ TESTS = [
     *of_test("TCP_STREAM", "SO_BINDTODEVICE", "--bind-device nosuch,"), *of_test("TCP_CRR", "--allow-device", "--bind-device ,lo"),
     *of_test("TCP_STREAM", "at most 37", "-u " + 40 * "x"), *of_test("TCP_CRR", "has no use for it", "-b 5"),
 ]
-DAEMON = {      # options that a daemon can't grant: each exits at once
-    "-4 -L ::1": "'::1'", "-6 -L 127.0.0.1": "'127.0.0.1'", "-L 192.0.2.1": "192.0.2.1", "-p 99999": "not a port", "--data-ports 5-1": "range", "-v loud": "not a number",
-    "--one-port -f": "leave one out", "--proxy-protocol x": "x", "--passphrase-file /nosuch": "nosuch", "--key-file /nosuch": "nosuch", "--fill-dir /nosuch": "nosuch",
-    "--allow x": "x", "--deny x": "x", "--access-file /nosuch": "nosuch", "--engines nosuch": "nosuch", "--transports nosuch": "nosuch",
-    "--max-sessions x": "x", "--max-per-address x": "x", "--max-rate x": "x", "--max-silent x": "x", "--max-length x": "x", "--max-memory x": "x",
-    "--max-total-memory x": "x", "--max-message x": "x", "--max-flows x": "x", "--max-total-flows x": "x", "--max-filters x": "x",
-    "--max-threads x": "x", "--max-idle x": "x", "--spin 100000": "out of range", "--exclusive 99999999": "out of range", "--uring 100000": "out of range", "-n x": "x",
-    "--user nosuch": "nosuch", "--metrics-file /nosuch/file": "nosuch", "--status -p 1": "1",
-}
 NOTHING = {
     "netperf": {"-B": "a text", "-Z": "a daemon without one serves all", "-d": "says more", "-h": "a text", "-V": "a text", "--version": "a text", "--list-figures": "a text", "--list-tests": "a text",
                 "-j": "figures", "-v": "says more", "-S": "each socket has it", "--preflight": "no test", "--dry-run": "no test", "--ceiling": "no test",
@@ -127,17 +120,6 @@ def is_told(ask: Ask, ports: "List[int]", done: "Dict[str, str]") -> str:
     return lines[0]
 
 
-def is_refused(words: str, says: str, done: "Dict[str, str]") -> str:
-    for _ in range(3):
-        got = lib.run([lib.netserver(), *([] if "-p" in words else ["-p", str(lib.free_port())]), "-D", *words.split()], 3)
-        if "-p" in words or "in use" not in got.err:    # else another process took the port
-            break
-    lines = [line for line in got.err.splitlines() if says in line]
-    done[f"netserver {words}"] = f"refused: {lines[0] if lines else got.err}"
-    assert got.rc and lines, got
-    return lines[0]
-
-
 def bound_to_a_device(daemon: lib.Daemon) -> None:
     """A socket bound to an interface uses no other: the ends can't reach each other through a pair of interfaces
     without peer."""
@@ -164,14 +146,13 @@ def suite(report: lib.Report) -> None:
         ("netperf", lib.netperf(), "--help=all"), ("test", lib.netperf(), "-t", "OMNI", "--", "-h"), ("netserver", lib.netserver(), "--help"))}
     report.case("options of netperf", partial(missing, "netperf", helped["netperf"], [ask.words for ask in GLOBAL]))
     report.case("options of tests", partial(missing, "test", helped["test"], [ask.words for ask in TESTS]))
-    report.case("options of netserver", partial(missing, "netserver", helped["netserver"], list(DAEMON)))
+    report.case("options of netserver", partial(missing, "netserver", helped["netserver"], [*REFUSED, *dict(KEPT)]))
     blind = NO_PROC if os.geteuid() == 0 else ()
     with lib.Daemon() as daemon, lib.Daemon(blind, grace=None) as far:
         ports = [daemon.port, far.port]
         report.cases([(f"{ask.test} {ask.words}{' ' * bool(ask.how)}{ask.how}", partial(is_told, ask, ports, done)) for ask in (*GLOBAL, *TESTS)], AT_ONCE)
     with lib.Daemon(args=["--allow-device"]) as daemon:
         report.case("sockets bound to a device", partial(bound_to_a_device, daemon))
-    report.cases([(f"netserver {words}", partial(is_refused, words, says, done)) for words, says in DAEMON.items()], AT_ONCE)
     if "--table" in sys.argv:
         for asked in sorted(done):
             print(f"| `{asked}` | {done[asked]} |")

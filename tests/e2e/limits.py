@@ -477,30 +477,6 @@ def revoked() -> None:
         assert re.search(r"3 denied", shown), shown
 
 
-WRONG: List[Tuple[Sequence[str], Sequence[str]]] = [
-    (("--allow", "10.0.0.0/33"), ("--allow", "10.0.0.0/33")),
-    (("--allow", ""), ("--allow", "not an address")),
-    (("--deny", "host.example"), ("--deny", "host.example")),
-    (("--access-file", "/nonexistent"), ("--access-file", "/nonexistent")),
-    (("--data-ports", "2000"), ("--data-ports", "2000")),
-    (("--data-ports", "3000-2000"), ("--data-ports", "3000-2000")),
-    (("--max-sessions", "-1"), ("--max-sessions", "-1")),
-    (("--max-memory", "-1"), ("--max-memory", "-1")),
-    (("--max-length", "soon"), ("--max-length", "soon")),
-    (("--exclusive", "0"), ("--exclusive", "0")),
-    (("--engines", "batch,steam"), ("--engines", "steam")),
-    (("--transports", "tcp,warp"), ("--transports", "'warp'")),
-    (("--user", "nobody-at-all"), ("--user", "nobody-at-all")),
-    (("--metrics-file", "/nonexistent/m"), ("--metrics-file", "/nonexistent")),
-]
-
-
-def wrong(args: Sequence[str], words: Sequence[str]) -> None:
-    got = lib.run([lib.netserver(), "-D", "-p", str(lib.free_port()), *args], timeout=30)
-    assert got.rc == 1, f"{got}"
-    lib.error_line(got, "netserver", *words)
-
-
 # ---- where --------------------------------------------------------------------------------------
 
 def data_ports() -> None:
@@ -622,8 +598,6 @@ def cases() -> Iterator[Case]:
     yield "--access-file, in a session", revoked
     yield "a protocol that the kernel lacks", missing_protocol
     yield "--data-ports", data_ports
-    for args, words in WRONG:
-        yield f"refuses {' '.join(args)}", partial(wrong, args, words)
 
 
 def suite(report: lib.Report) -> None:
