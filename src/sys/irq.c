@@ -1,38 +1,34 @@
 #include "sys/irq.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fds.h"
 #include "base/text.h"
 #include "sys/file.h"
 
-enum { VECTORS = 1024 };
-
-/* What shows that an interrupt is a device's: its name, bus address and MSI vectors. */
+/* What shows that an interrupt is a device's: its name, its bus address, or its MSI vectors. */
 struct wanted {
-	const char *device;
+	const char *root, *device;
 	char bus[64]; /* empty: not known, and in no line */
-	int vectors[VECTORS];
-	size_t vector_count;
 };
 
 /* Is the interrupt with that number the device's? words: its line after the counters. */
 static bool
 is_wanted(const struct wanted *w, int number, const char *words)
 {
-	for (size_t i = 0; i < w->vector_count; i++) {
-		if (w->vectors[i] == number) {
-			return true;
-		}
-	}
-	return np_text_has_word(words, w->device) || np_text_has_word(words, w->bus);
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/sys/class/net/%s/device/msi_irqs/%d", w->root, w->device,
+		 number);
+	return np_text_has_word(words, w->device) || np_text_has_word(words, w->bus) ||
+	       access(path, F_OK) == 0;
 }
 
 /*
@@ -92,26 +88,12 @@ int
 np_irq_each(const char *root, const char *device, void (*each)(void *ctx, const struct np_irq *),
 	    void *ctx)
 {
-	struct wanted w = { .device = device };
+	struct wanted w = { .root = root, .device = device };
 	char *text, *rest, *line;
 	long n = np_file_link(w.bus, sizeof(w.bus), root, "/sys/class/net/%s/device", device);
-	const struct dirent *e;
-	char path[PATH_MAX];
-	DIR *d;
 
 	if (n < 0) {
 		return (int)n;
-	}
-	/* A confined process can't list a directory: then the names have to do. */
-	snprintf(path, sizeof(path), "%s/sys/class/net/%s/device/msi_irqs", root, w.device);
-	d = opendir(path);
-	while (d != NULL && (e = readdir(d)) != NULL && w.vector_count < VECTORS) {
-		if (isdigit((unsigned char)e->d_name[0])) {
-			w.vectors[w.vector_count++] = (int)strtol(e->d_name, NULL, 10);
-		}
-	}
-	if (d != NULL) {
-		closedir(d);
 	}
 	text = np_file_all(root, "/proc/interrupts");
 	rest = text;
