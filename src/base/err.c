@@ -4,41 +4,23 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Fill *err. Returns the length of the text, even if it was cut; -1 if err is NULL. */
-static int __attribute__((format(printf, 4, 0)))
-fill_err(struct np_err *err, enum np_errc code, int sys, const char *fmt, va_list ap)
-{
-	if (err == NULL) {
-		return -1;
-	}
-	err->code = code;
-	err->sys = sys;
-	return vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
-}
-
 int
-np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
+np_fail_with(struct np_err *err, enum np_errc code, int sys, bool explain, const char *fmt, ...)
 {
 	va_list ap;
 	int n;
 
+	if (err == NULL) {
+		return code;
+	}
+	err->code = code;
+	err->sys = sys;
 	va_start(ap, fmt);
-	n = fill_err(err, code, sys, fmt, ap);
+	n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
 	va_end(ap);
-	if (sys != 0 && n >= 0 && (size_t)n < sizeof(err->msg)) {
+	if (explain && sys != 0 && n >= 0 && (size_t)n < sizeof(err->msg)) {
 		snprintf(err->msg + n, sizeof(err->msg) - (size_t)n, ": %s", strerror(sys));
 	}
-	return code;
-}
-
-int
-np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	fill_err(err, code, sys, fmt, ap);
-	va_end(ap);
 	return code;
 }
 

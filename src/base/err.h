@@ -2,6 +2,8 @@
 #ifndef NP_BASE_ERR_H
 #define NP_BASE_ERR_H
 
+#include <stdbool.h>
+
 /* The kind of failure; np_errc_status() turns it into the exit status. */
 enum np_errc {
 	NP_OK = 0,
@@ -21,15 +23,15 @@ struct np_err {
 };
 
 /* Fill *err (or NULL): the text and, unless sys is 0, ": " and strerror(sys). Returns code. */
-int np_fail(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+int np_fail_with(struct np_err *err, enum np_errc code, int sys, bool explain, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+#define np_fail(err, code, sys, ...) np_fail_with(err, code, sys, true, __VA_ARGS__)
 
 /* np_fail() for a mistake on the command line. */
 #define np_usage(err, ...) np_fail(err, NP_EUSAGE, 0, __VA_ARGS__)
 
 /* np_fail(), but strerror(sys) is not added to the text. */
-int np_fail_verbatim(struct np_err *err, enum np_errc code, int sys, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+#define np_fail_verbatim(err, code, sys, ...) np_fail_with(err, code, sys, false, __VA_ARGS__)
 
 /* np_fail_verbatim() for what this end could do, but does not allow. */
 #define np_deny(err, sys, ...) np_fail_verbatim(err, NP_EUNSUP, sys, __VA_ARGS__)
