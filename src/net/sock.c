@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -43,12 +42,6 @@ np_sockopts_add(struct np_sockopts *o, bool wanted, int level, int name, const c
 	if (wanted && o->count <= NP_SOCKOPTS_MAX) {
 		o->at[o->count - 1].optional = optional;
 	}
-}
-
-void
-np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *label, uint64_t value)
-{
-	np_sockopts_add_value(o, level, name, label, &value, sizeof(value), "%" PRIu64, value);
 }
 
 void

@@ -33,10 +33,6 @@ void np_sockopts_add_value(struct np_sockopts *o, int level, int name, const cha
 			   const void *value, size_t len, const char *shown, ...)
     __attribute__((format(printf, 7, 8)));
 
-/* Append one of 64 bits. */
-void
-np_sockopts_add_wide(struct np_sockopts *o, int level, int name, const char *label, uint64_t value);
-
 /* Append an option with a text of at most 15 characters (TCP_CONGESTION). */
 void np_sockopts_add_text(struct np_sockopts *o, int level, int name, const char *label,
 			  const char *value);

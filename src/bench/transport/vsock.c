@@ -1,5 +1,6 @@
 /* Sockets between a virtual machine and its host (vsock(7)). An address is a CID and a port. */
 #include <errno.h>
+#include <inttypes.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -62,17 +63,19 @@ enum { USUAL_BYTES = 256 << 10, MOST_BYTES = 4 << 20 };
 static void
 vsock_set_buffers(const struct np_plan *p, struct np_sockopts *o)
 {
+	uint64_t most = np_max(MOST_BYTES / p->flows, USUAL_BYTES), size;
 	int32_t wanted =
 	    p->near.sock.sndbuf > p->near.sock.rcvbuf ? p->near.sock.sndbuf : p->near.sock.rcvbuf;
 
 	if (wanted < 0) {
 		return; /* not asked for */
 	}
-	np_sockopts_add_wide(o, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE,
-			     "SO_VM_SOCKETS_BUFFER_MAX_SIZE",
-			     np_max(MOST_BYTES / p->flows, USUAL_BYTES));
-	np_sockopts_add_wide(o, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, "SO_VM_SOCKETS_BUFFER_SIZE",
-			     (uint64_t)wanted);
+	size = (uint64_t)wanted;
+	np_sockopts_add_value(o, AF_VSOCK, SO_VM_SOCKETS_BUFFER_MAX_SIZE,
+			      "SO_VM_SOCKETS_BUFFER_MAX_SIZE", &most, sizeof(most), "%" PRIu64,
+			      most);
+	np_sockopts_add_value(o, AF_VSOCK, SO_VM_SOCKETS_BUFFER_SIZE, "SO_VM_SOCKETS_BUFFER_SIZE",
+			      &size, sizeof(size), "%" PRIu64, size);
 }
 
 /* np_transport.buffers.read: the one size is that of both; -1 if it does not fit into an int. */
