@@ -2,7 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdint.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -172,19 +172,25 @@ find_tree_of(const char *root, const char *process, const char *controller, cons
 	return found;
 }
 
+/* The number after a word, such as the first of a line; 0: the text does not have it. */
+static uint64_t
+number_after(const char *text, const char *word)
+{
+	const char *at = strstr(text, word);
+
+	return at != NULL ? strtoull(at + strlen(word), NULL, 10) : 0;
+}
+
 /* Replace the number of a process by its parent's. False: it has none, or it is not visible. */
 static bool
 parent_of(const char *root, char process[16])
 {
 	char text[TEXT];
-	const char *at;
-	long parent = 0;
+	uint64_t parent;
 
-	if (np_file_read(text, sizeof(text), root, "/proc/%s/status", process) > 0) {
-		at = strstr(text, "\nPPid:");
-		parent = at != NULL ? strtol(at + strlen("\nPPid:"), NULL, 10) : 0;
-	}
-	snprintf(process, 16, "%ld", parent);
+	np_file_read(text, sizeof(text), root, "/proc/%s/status", process);
+	parent = number_after(text, "\nPPid:");
+	snprintf(process, 16, "%" PRIu64, parent);
 	return parent > 0;
 }
 
@@ -358,21 +364,6 @@ np_cgroup_close(struct np_cgroup *c)
 	free(c);
 }
 
-/* The number in the line that begins with a word; 0: there is no such line. */
-static uint64_t
-number_of(const char *text, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n' ? 1 : 0;
-		if (strncmp(line, word, len) == 0 && line[len] == ' ') {
-			return strtoull(line + len, NULL, 10);
-		}
-	}
-	return 0;
-}
-
 /* Version 2 has "20000 100000" or "max 100000", version 1 two files, and -1 for no quota. */
 static void
 read_quota(const struct level *l, struct figures *g)
@@ -402,17 +393,15 @@ read_quota(const struct level *l, struct figures *g)
 static void
 read_level(const struct np_cgroup *c, const struct level *l, struct figures *g)
 {
-	char text[TEXT];
+	char text[TEXT] = "\n";
 
 	memset(g, 0, sizeof(*g));
 	read_quota(l, g);
-	if (np_file_again(text, sizeof(text), l->fd[STAT]) <= 0) {
-		return;
-	}
-	g->periods = number_of(text, "nr_periods");
-	g->throttled_periods = number_of(text, "nr_throttled");
-	g->throttled_ns =
-	    c->is_v1 ? number_of(text, "throttled_time") : number_of(text, "throttled_usec") * 1000;
+	np_file_again(text + 1, sizeof(text) - 1, l->fd[STAT]);
+	g->periods = number_after(text, "\nnr_periods ");
+	g->throttled_periods = number_after(text, "\nnr_throttled ");
+	g->throttled_ns = c->is_v1 ? number_after(text, "\nthrottled_time ")
+				   : number_after(text, "\nthrottled_usec ") * 1000;
 }
 
 /* Read how long some task waited, or note why that is not known. */
