@@ -36,14 +36,10 @@ np_bag_new(void)
 void
 np_bag_free(struct np_bag *b)
 {
-	if (b == NULL) {
-		return;
+	np_bag_drop(b, "");
+	if (b != NULL) {
+		free(b->items);
 	}
-	for (size_t i = 0; i < b->count; i++) {
-		free(b->items[i].data);
-		free(b->items[i].name);
-	}
-	free(b->items);
 	free(b);
 }
 

@@ -2,12 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/magic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -342,16 +339,14 @@ np_trusted_find(const char *path, struct np_trusted_spot *spot, struct np_err *e
 int
 np_trusted_path(char *out, size_t size, const char *path, struct np_err *err)
 {
-	size_t n = 0;
+	char here[PATH_MAX] = "";
+	bool is_whole = path[0] == '/';
 
-	if (path[0] != '/') {
-		if (getcwd(out, size - 1) == NULL) { /* leaves room for a slash */
-			return np_fail(err, NP_ESYS, errno, "the working directory");
-		}
-		n = strlen(out);
-		out[n++] = '/';
+	if (!is_whole && getcwd(here, sizeof(here)) == NULL) {
+		return np_fail(err, NP_ESYS, errno, "the working directory");
 	}
-	if (path[0] == '\0' || np_text_copy(out + n, size - n, path) != 0) {
+	if (path[0] == '\0' ||
+	    (size_t)snprintf(out, size, "%s%s%s", here, is_whole ? "" : "/", path) >= size) {
 		return np_fail(err, NP_EUSAGE, 0, "'%.60s' is not a name of a file", path);
 	}
 	return NP_OK;

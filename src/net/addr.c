@@ -9,7 +9,6 @@
 #include <linux/tipc.h>
 #include <linux/vm_sockets.h>
 #include <netdb.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

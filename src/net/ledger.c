@@ -1,22 +1,17 @@
 #include "net/ledger.h"
 
-#include <stddef.h>
+#include <linux/if_ether.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "net/follow.h"
 
 enum {
-	ETHER_HEADER = 14,
 	TAGS = 2, /* of VLANs, most */
 	TAG_BYTES = 4,
 	SLL_HEADER = 16,
 	SLL2_HEADER = 20,
 	NULL_HEADER = 4,
-	TYPE_IPV4 = 0x0800,
-	TYPE_IPV6 = 0x86dd,
-	TYPE_VLAN = 0x8100,
-	TYPE_QINQ = 0x88a8,
 	IPV4_HEADER = 20,
 	IPV6_HEADER = 40,
 	EXTENSIONS = 8, /* of IPv6, most */
@@ -171,15 +166,15 @@ take(struct packet *p, size_t n)
 static uint32_t
 ethernet(struct packet *p)
 {
-	const uint8_t *at = take(p, ETHER_HEADER);
+	const uint8_t *at = take(p, ETH_HLEN);
 	uint32_t type;
 
 	if (at == NULL) {
 		return 0;
 	}
-	p->link_bytes = ETHER_HEADER;
+	p->link_bytes = ETH_HLEN;
 	type = get16(at + 12);
-	for (int i = 0; i < TAGS && (type == TYPE_VLAN || type == TYPE_QINQ); i++) {
+	for (int i = 0; i < TAGS && (type == ETH_P_8021Q || type == ETH_P_8021AD); i++) {
 		at = take(p, TAG_BYTES);
 		if (at == NULL) {
 			return 0;
@@ -205,7 +200,7 @@ by_version(const struct packet *p)
 {
 	unsigned version = p->have > 0 ? p->at[0] >> 4 : 0;
 
-	return version == 4 ? TYPE_IPV4 : version == 6 ? TYPE_IPV6 : 0;
+	return version == 4 ? ETH_P_IP : version == 6 ? ETH_P_IPV6 : 0;
 }
 
 /* Take the header of the link off. Returns the EtherType of what follows; 0: not known. */
@@ -654,7 +649,7 @@ np_ledger_packet(struct np_ledger *l, uint64_t at_ns, const uint8_t *bytes, size
 	p.have = captured < length ? captured : length;
 	type = beyond_link(l->flow.link, &p);
 	p.total = p.link_bytes + p.left;
-	if (!(type == TYPE_IPV4 ? ipv4(&p) : type == TYPE_IPV6 && ipv6(&p))) {
+	if (!(type == ETH_P_IP ? ipv4(&p) : type == ETH_P_IPV6 && ipv6(&p))) {
 		return false;
 	}
 	owner = owner_of(l, &p, &d);

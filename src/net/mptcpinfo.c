@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/tcp.h>
-#include <netinet/in.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <net/if.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/cpulist.h"
-#include "base/fds.h"
 #include "base/text.h"
 #include "sys/ethtool.h"
 #include "sys/file.h"

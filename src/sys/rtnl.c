@@ -1,7 +1,6 @@
 #include "sys/rtnl.h"
 
 #include <errno.h>
-#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>

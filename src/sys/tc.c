@@ -7,7 +7,6 @@
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/tc_act/tc_mirred.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
