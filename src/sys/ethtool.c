@@ -43,60 +43,46 @@ count_names(int fd, const char *device, uint32_t kind, size_t *count)
 }
 
 int
-np_ethtool_names(int fd, const char *device, uint32_t kind, char **names, size_t *count)
+np_ethtool_names(int fd, const char *device, uint32_t kind, struct ethtool_gstrings **answer)
 {
-	struct ethtool_gstrings *strings;
-	int rc = count_names(fd, device, kind, count);
+	size_t count = 0;
+	int rc = count_names(fd, device, kind, &count);
+	struct ethtool_gstrings *a = calloc(1, sizeof(*a) + count * ETH_GSTRING_LEN);
 
-	*names = NULL;
-	if (rc != 0) {
-		return rc;
+	*answer = a;
+	if (a == NULL || rc != 0) {
+		return rc != 0 ? rc : -ENOMEM;
 	}
-	strings = calloc(1, sizeof(*strings) + *count * NP_ETHTOOL_NAME);
-	if (strings == NULL) {
-		return -ENOMEM;
+	a->cmd = ETHTOOL_GSTRINGS;
+	a->string_set = kind;
+	a->len = (uint32_t)count;
+	rc = np_ethtool_ask(fd, device, a);
+	for (size_t i = 0; i < count; i++) {
+		a->data[(i + 1) * ETH_GSTRING_LEN - 1] = '\0';
 	}
-	strings->cmd = ETHTOOL_GSTRINGS;
-	strings->string_set = kind;
-	strings->len = (uint32_t)*count;
-	rc = np_ethtool_ask(fd, device, strings);
-	*names = rc == 0 ? malloc(*count * NP_ETHTOOL_NAME) : NULL;
-	if (*names != NULL) {
-		memcpy(*names, strings->data, *count * NP_ETHTOOL_NAME);
-		for (size_t i = 0; i < *count; i++) {
-			(*names)[(i + 1) * NP_ETHTOOL_NAME - 1] = '\0';
-		}
-	} else if (rc == 0) {
-		rc = -ENOMEM;
-	}
-	free(strings);
+	a->len = (uint32_t)count;
 	return rc;
 }
 
 int
-np_ethtool_stats(int fd, const char *device, uint64_t *values, size_t count)
+np_ethtool_stats(int fd, const char *device, size_t count, struct ethtool_stats **answer)
 {
-	struct ethtool_stats *stats;
-	size_t now;
+	/* Leave room for counters of queues that are added before the next request. */
+	struct ethtool_stats *a = calloc(1, sizeof(*a) + 2 * count * sizeof(uint64_t));
+	size_t now = 0;
 	int rc = count_names(fd, device, ETH_SS_STATS, &now);
 
+	*answer = a;
 	/* The kernel writes as many as the driver has now, without regard to the room for them. */
-	if (rc != 0 || now != count) {
-		return rc != 0 ? rc : -ERANGE;
+	if (rc == 0 && now != count) {
+		rc = -ERANGE;
 	}
-	/* Leave room for counters of queues that are added before the next request. */
-	stats = calloc(1, sizeof(*stats) + 2 * count * sizeof(uint64_t));
-	if (stats == NULL) {
-		return -ENOMEM;
+	if (a == NULL || rc != 0) {
+		return rc != 0 ? rc : -ENOMEM;
 	}
-	stats->cmd = ETHTOOL_GSTATS;
-	stats->n_stats = (uint32_t)count;
-	rc = np_ethtool_ask(fd, device, stats);
-	if (rc == 0) {
-		memcpy(values, stats->data, count * sizeof(*values));
-	}
-	free(stats);
-	return rc;
+	a->cmd = ETHTOOL_GSTATS;
+	a->n_stats = (uint32_t)count;
+	return np_ethtool_ask(fd, device, a);
 }
 
 /* The first request returns, negated, how many words three bitmaps need; the second offers them. */
@@ -124,26 +110,16 @@ np_ethtool_settings(int fd, const char *device, struct ethtool_link_settings *ou
 }
 
 int
-np_ethtool_features(int fd, const char *device, bool *on, bool *fixed, size_t count)
+np_ethtool_features(int fd, const char *device, size_t count, struct ethtool_gfeatures **answer)
 {
-	size_t blocks = (count + 31) / 32; /* of 32 features, a bit each */
-	struct ethtool_gfeatures *f =
-	    calloc(1, sizeof(*f) + blocks * sizeof(struct ethtool_get_features_block));
-	int rc;
+	size_t blocks = (count + 31) / 32;
+	struct ethtool_gfeatures *a = calloc(1, sizeof(*a) + blocks * sizeof(a->features[0]));
 
-	if (f == NULL) {
+	*answer = a;
+	if (a == NULL) {
 		return -ENOMEM;
 	}
-	f->cmd = ETHTOOL_GFEATURES;
-	f->size = (uint32_t)blocks;
-	rc = np_ethtool_ask(fd, device, f);
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		const struct ethtool_get_features_block *b = &f->features[i / 32];
-		uint32_t bit = UINT32_C(1) << i % 32;
-
-		on[i] = (b->active & bit) != 0;
-		fixed[i] = (b->available & bit) == 0 || (b->never_changed & bit) != 0;
-	}
-	free(f);
-	return rc;
+	a->cmd = ETHTOOL_GFEATURES;
+	a->size = (uint32_t)blocks;
+	return np_ethtool_ask(fd, device, a);
 }

@@ -2,7 +2,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <linux/ethtool.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -229,26 +228,20 @@ take_irq(void *ctx, const struct np_irq *irq)
 static void
 read_driver(const struct np_link *link, struct list *l)
 {
-	char *names = NULL;
-	uint64_t *values = NULL;
-	size_t count = 0;
-	int rc = link->inet < 0
-		     ? link->inet
-		     : np_ethtool_names(link->inet, link->device, ETH_SS_STATS, &names, &count);
+	struct ethtool_gstrings *names = NULL;
+	struct ethtool_stats *stats = NULL;
+	int rc = link->inet < 0 ? link->inet
+				: np_ethtool_names(link->inet, link->device, ETH_SS_STATS, &names);
+	bool has_none = rc == -EOPNOTSUPP;
 
-	if (rc == -EOPNOTSUPP) {
-		return; /* the driver has none */
-	}
 	if (rc == 0) {
-		values = calloc(count, sizeof(*values));
-		rc = values != NULL ? np_ethtool_stats(link->inet, link->device, values, count)
-				    : -ENOMEM;
+		rc = np_ethtool_stats(link->inet, link->device, names->len, &stats);
 	}
-	for (size_t i = 0; rc == 0 && i < count; i++) {
-		add(l, values[i], "%s", names + i * NP_ETHTOOL_NAME);
+	for (size_t i = 0; rc == 0 && i < names->len; i++) {
+		add(l, stats->data[i], "%s", (char *)names->data + i * ETH_GSTRING_LEN);
 	}
-	l->why = -rc;
-	free(values);
+	l->why = has_none ? 0 : -rc;
+	free(stats);
 	free(names);
 }
 

@@ -1,7 +1,6 @@
 #include "sys/nic.h"
 
 #include <errno.h>
-#include <linux/ethtool.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,9 +148,22 @@ static const struct {
 };
 enum { OFFLOADS = sizeof(offloads) / sizeof(offloads[0]) };
 
-/* Put offloads by the kernel's `names`: on if one of its names is on, fixed if all are fixed. */
+/* The number of a name; names->len: it is not among them. */
+static uint32_t
+index_of(const struct ethtool_gstrings *names, const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < names->len &&
+	       strcmp((const char *)names->data + i * ETH_GSTRING_LEN, name) != 0) {
+		i++;
+	}
+	return i;
+}
+
+/* Put offloads: on if one of the kernel's names is on, fixed if all of them can't be changed. */
 static void
-put_offloads(const char *names, const bool *on, const bool *fixed, size_t count,
+put_offloads(const struct ethtool_gstrings *names, const struct ethtool_gfeatures *features,
 	     struct np_bag *into)
 {
 	char unchangeable[NP_BAG_TEXT] = "";
@@ -164,14 +176,16 @@ put_offloads(const char *names, const bool *on, const bool *fixed, size_t count,
 			continue; /* another kernel name of the one before */
 		}
 		for (size_t j = k; j < OFFLOADS; j++) {
-			for (size_t i = 0;
-			     strcmp(offloads[j].name, offloads[k].name) == 0 && i < count; i++) {
-				if (strcmp(names + i * NP_ETHTOOL_NAME, offloads[j].kernel) == 0) {
-					known = true;
-					is_on = is_on || on[i];
-					is_fixed = is_fixed && fixed[i];
-				}
+			const struct ethtool_get_features_block *b;
+			uint32_t i = index_of(names, offloads[j].kernel), bit = 1U << i % 32;
+
+			if (i == names->len || strcmp(offloads[j].name, offloads[k].name) != 0) {
+				continue;
 			}
+			b = &features->features[i / 32];
+			known = true;
+			is_on = is_on || (b->active & bit) != 0;
+			is_fixed = is_fixed && (b->available & ~b->never_changed & bit) == 0;
 		}
 		if (known) {
 			np_bag_int(into, is_on, "host.nic.offload.%s", offloads[k].name);
@@ -242,9 +256,8 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 {
 	struct ethtool_drvinfo d = { .cmd = ETHTOOL_GDRVINFO };
 	struct ethtool_link_settings s;
-	char *names = NULL;
-	size_t count = 0;
-	bool *on;
+	struct ethtool_gstrings *names;
+	struct ethtool_gfeatures *features = NULL;
 	int rc = n->link.inet < 0 ? n->link.inet : np_ethtool_ask(n->link.inet, n->link.device, &d);
 
 	if (rc != 0 && rc != -EOPNOTSUPP) { /* its other requests may be supported */
@@ -258,19 +271,16 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	put_known(into, d.version, "host.nic.driver_version");
 	put_known(into, d.fw_version, "host.nic.firmware");
 	put_known(into, d.bus_info, "host.nic.bus");
-	rc = np_ethtool_names(n->link.inet, n->link.device, ETH_SS_FEATURES, &names, &count);
-	on = calloc(2 * count + 1, sizeof(*on)); /* and whether it is fixed, for each name */
+	rc = np_ethtool_names(n->link.inet, n->link.device, ETH_SS_FEATURES, &names);
 	if (rc == 0) {
-		rc = on == NULL
-			 ? -ENOMEM
-			 : np_ethtool_features(n->link.inet, n->link.device, on, on + count, count);
+		rc = np_ethtool_features(n->link.inet, n->link.device, names->len, &features);
 	}
 	if (rc == 0) {
-		put_offloads(names, on, on + count, count, into);
+		put_offloads(names, features, into);
 	} else {
 		np_bag_unread(into, strerror(-rc), "host.nic.offload");
 	}
-	free(on);
+	free(features);
 	free(names);
 	if (is_hardware(&d)) {
 		ring_facts(n, into);
