@@ -28,10 +28,12 @@ host_of(const struct np_addr *a)
 
 /* With s->networks, does an address stand for its /64? */
 static bool
-is_network(const struct np_addr *a, const struct host *h)
+is_network(const struct np_addr *a)
 {
-	return h->family == AF_INET6 && !np_addr_is_loopback(a) &&
-	       !IN6_IS_ADDR_LINKLOCAL((const struct in6_addr *)h->at);
+	const struct in6_addr *six = (const struct in6_addr *)np_addr_bytes(a);
+
+	return a->sa.ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(six) &&
+	       !IN6_IS_ADDR_LOOPBACK(six) && !IN6_IS_ADDR_LINKLOCAL(six);
 }
 
 /* Does a datagram's host match that source? */
@@ -44,7 +46,7 @@ matches(const struct np_sources *s, const struct np_addr *source, const struct h
 	if (h.family != from->family || h.bits == 0) {
 		return false;
 	}
-	if (s->networks && is_network(source, &h)) {
+	if (s->networks && is_network(source)) {
 		bits = NETWORK_BITS;
 	}
 	return np_addr_bits_alike(h.at, from->at, s->bits > 0 && s->bits < bits ? s->bits : bits);
@@ -89,13 +91,7 @@ np_sources_have(const struct np_sources *s, const struct np_addr *from)
 bool
 np_sources_single(const struct np_sources *s)
 {
-	struct host h;
-
-	if (s->count != 1 || s->bits > 0) {
-		return false;
-	}
-	h = host_of(&s->at[0]);
-	return !s->networks || !is_network(&s->at[0], &h);
+	return s->count == 1 && s->bits == 0 && !(s->networks && is_network(&s->at[0]));
 }
 
 int
