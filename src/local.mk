@@ -52,7 +52,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/affinity.c %D%/sys/affinity.h \
 	%D%/sys/cgroup.c %D%/sys/cgroup.h \
 	%D%/sys/cpu.c %D%/sys/cpu.h \
-	%D%/sys/doing.c %D%/sys/doing.h \
 	%D%/sys/ethtool.c %D%/sys/ethtool.h \
 	%D%/sys/file.c %D%/sys/file.h \
 	%D%/sys/host.c %D%/sys/host.h \

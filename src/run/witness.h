@@ -6,7 +6,7 @@
 
 #include "base/bag.h"
 #include "bench/run.h"
-#include "sys/doing.h"
+#include "sys/thread.h"
 
 enum { NP_WITNESS_THREADS = 8 }; /* the first ones; each takes two descriptors */
 
