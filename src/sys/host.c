@@ -106,22 +106,20 @@ np_host_boot(const char *root, struct np_bag *into)
 	np_bag_text(into, text, "clock.boot");
 }
 
-/* The value of a line like "model name\t: Intel ..." before the first blank line; false: none. */
+/* The value of a line like "model name\t: Intel ..." of the first processor; false: none. */
 static bool
 cpuinfo_line(const char *info, const char *key, char *out, size_t size)
 {
 	size_t len = strlen(key);
 
-	for (const char *at = info; at != NULL && *at != '\0';) {
-		const char *colon = strncmp(at, key, len) == 0 ? at + len : NULL;
+	for (const char *at = strstr(info, key); at != NULL; at = strstr(at + len, key)) {
+		const char *colon = at + len + strspn(at + len, " \t");
 
-		if (colon != NULL && *(colon += strspn(colon, " \t")) == ':') {
+		if ((at == info || at[-1] == '\n') && *colon == ':') {
 			colon += 1 + strspn(colon + 1, " \t");
 			snprintf(out, size, "%.*s", (int)strcspn(colon, "\n"), colon);
 			return true;
 		}
-		at = strchr(at, '\n');
-		at = at != NULL && strncmp(at, "\n\n", 2) != 0 ? at + 1 : NULL;
 	}
 	return false;
 }
@@ -314,8 +312,12 @@ lasting_facts(const char *root, char info[CPUINFO], struct np_bag *into)
 {
 	char model[128];
 	long n = np_file_read(info, CPUINFO, root, "/proc/cpuinfo");
+	char *second = strstr(info, "\n\n");
 	int balanced = runs_irqbalance(root);
 
+	if (second != NULL) {
+		*second = '\0'; /* the other processors */
+	}
 	if (balanced < 0) {
 		unread(into, "host.irqbalance", errno, "the list of processes");
 	} else {
@@ -438,17 +440,12 @@ np_host_program(void)
 void
 np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 {
-	bool has_device = device != NULL && device[0] != '\0';
 	char cong[32] = "";
 	socklen_t len = sizeof(cong) - 1;
 	int family = AF_UNSPEC, mtu = 0;
 	struct utsname u;
-	struct np_nic nic;
 
 	root = root != NULL ? root : "";
-	if (has_device) {
-		np_nic_begin(&nic, root, device); /* first: it counts until np_nic_end() */
-	}
 	if (uname(&u) == 0) {
 		np_bag_text(into, u.nodename, "host.name");
 		np_bag_text(into, u.release, "host.kernel");
@@ -456,8 +453,8 @@ np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 	}
 	np_bag_text(into, np_host_program(), "host.program");
 	cpu_facts(root, into);
-	if (has_device) {
-		np_nic_facts(&nic, into);
+	if (device != NULL && device[0] != '\0') {
+		np_nic_facts(root, device, into);
 	}
 	stack_facts(root, into);
 	if (fd >= 0) {
@@ -476,9 +473,6 @@ np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 		} else if (family == AF_INET || family == AF_INET6) { /* others have no route */
 			np_bag_unread(into, strerror(errno), "host.path_mtu");
 		}
-	}
-	if (has_device) {
-		np_nic_end(&nic, into);
 	}
 }
 

@@ -11,9 +11,11 @@
 #include "base/clock.h"
 #include "base/cpulist.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "sys/ethtool.h"
 #include "sys/file.h"
 #include "sys/irq.h"
+#include "sys/link.h"
 #include "sys/rtnl.h"
 #include "sys/tc.h"
 
@@ -36,63 +38,46 @@ put_unread(struct np_bag *into, const char *why, const char *const *names, size_
 	}
 }
 
-/* Are /proc and /sys a test's copies? Then the kernel of this machine is not asked. */
-static bool
-is_test_root(const struct np_nic *n)
-{
-	return n->link.root[0] != '\0';
-}
-
 /* Packets of both directions so far. Returns 0 or an errno. */
 static int
-count_packets(const struct np_nic *n, uint64_t *out)
+count_packets(const struct np_link *l, uint64_t *out)
 {
 	struct rtnl_link_stats64 stats;
-	int rc = np_link_count(&n->link, &stats);
+	int rc = np_link_count(l, &stats);
 
 	*out = rc == 0 ? stats.rx_packets + stats.tx_packets : 0;
 	return -rc;
 }
 
-void
-np_nic_begin(struct np_nic *n, const char *root, const char *device)
+/* Put the rate of packets that were counted since began_ns, WATCH_MS ago at least. */
+static void
+traffic_facts(const struct np_link *l, int why, uint64_t before, uint64_t began_ns,
+	      struct np_bag *into)
 {
-	np_link_open(&n->link, root, device);
-	n->packets_why = count_packets(n, &n->packets);
-	n->began_ns = np_now();
-}
-
-void
-np_nic_end(struct np_nic *n, struct np_bag *into)
-{
-	uint64_t until = n->began_ns + WATCH_MS * NP_MSEC, packets = 0, now;
+	uint64_t until = began_ns + WATCH_MS * NP_MSEC, packets = 0;
 	struct timespec left;
 
-	if (n->packets_why == 0) {
+	if (why == 0) {
 		while (np_now() < until) {
 			nanosleep(np_left(until, &left), NULL);
 		}
-		n->packets_why = count_packets(n, &packets);
+		why = count_packets(l, &packets);
 	}
-	now = np_now();
-	if (n->packets_why != 0) {
-		np_bag_unread(into, strerror(n->packets_why), "host.nic.other_packets_per_s");
+	if (why != 0) {
+		np_bag_unread(into, strerror(why), "host.nic.other_packets_per_s");
 	} else {
-		np_bag_real(into,
-			    packets < n->packets ? 0
-						 : (double)(packets - n->packets) * 1e9 /
-						       (double)(now - n->began_ns),
-			    "host.nic.other_packets_per_s");
+		np_bag_real(
+		    into, (double)np_excess(packets, before) * 1e9 / (double)(np_now() - began_ns),
+		    "host.nic.other_packets_per_s");
 	}
-	np_link_close(&n->link);
 }
 
 /* What netlink knows: MTU, state, GSO, queueing discipline, and a rate that netlab has set. */
 static void
-link_facts(const struct np_nic *n, struct np_bag *into)
+link_facts(const struct np_link *l, struct np_bag *into)
 {
 	struct np_rtnl_link link;
-	int rc = np_rtnl_link(n->link.rtnl, n->link.device, &link);
+	int rc = np_rtnl_link(l->rtnl, l->device, &link);
 	static const char prefix[] = "netlab rate=";
 	const size_t len = sizeof(prefix) - 1;
 	int64_t rate;
@@ -113,7 +98,7 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 		np_bag_int(into, link.gso_max_size, "host.nic.gso_max_size");
 		np_bag_int(into, link.gso_max_segs, "host.nic.gso_max_segs");
 	}
-	rc = np_tc_queues(n->link.rtnl, link.index, &tc);
+	rc = np_tc_queues(l->rtnl, link.index, &tc);
 	root = np_tc_root(&tc);
 	np_bag_text(into, root != NULL ? root->kind : link.qdisc, "host.nic.qdisc");
 	if (rc != 0) {
@@ -121,7 +106,7 @@ link_facts(const struct np_nic *n, struct np_bag *into)
 	} else if (tc.root_rate_bps > 0 && tc.root_rate_bps <= INT64_MAX) {
 		np_bag_int(into, (int64_t)tc.root_rate_bps, "host.nic.qdisc.rate_bps");
 	}
-	if (!n->link.in_sysfs) {
+	if (!l->in_sysfs) {
 		np_bag_int(into, link.rx_queues, "host.nic.queues.rx");
 		np_bag_int(into, link.tx_queues, "host.nic.queues.tx");
 	}
@@ -200,11 +185,11 @@ put_offloads(const struct ethtool_gstrings *names, const struct ethtool_gfeature
 
 /* Put the sizes of rings, and how interrupts are coalesced. */
 static void
-ring_facts(const struct np_nic *n, struct np_bag *into)
+ring_facts(const struct np_link *l, struct np_bag *into)
 {
 	struct ethtool_ringparam ring = { .cmd = ETHTOOL_GRINGPARAM };
 	struct ethtool_coalesce c = { .cmd = ETHTOOL_GCOALESCE };
-	int rc = np_ethtool_ask(n->link.inet, n->link.device, &ring);
+	int rc = np_ethtool_ask(l->inet, l->device, &ring);
 
 	if (rc == 0) {
 		np_bag_int(into, ring.rx_pending, "host.nic.ring.rx");
@@ -214,7 +199,7 @@ ring_facts(const struct np_nic *n, struct np_bag *into)
 	} else {
 		np_bag_unread(into, strerror(-rc), "host.nic.ring");
 	}
-	rc = np_ethtool_ask(n->link.inet, n->link.device, &c);
+	rc = np_ethtool_ask(l->inet, l->device, &c);
 	if (rc == 0) {
 		np_bag_int(into, c.rx_coalesce_usecs, "host.nic.coalesce.rx_usecs");
 		np_bag_int(into, c.rx_max_coalesced_frames, "host.nic.coalesce.rx_frames");
@@ -252,13 +237,13 @@ put_known(struct np_bag *into, const char *text, const char *name)
 
 /* Put what the driver tells by ethtool(8): its names, offloads, rings and speed. */
 static void
-driver_facts(const struct np_nic *n, struct np_bag *into)
+driver_facts(const struct np_link *l, struct np_bag *into)
 {
 	struct ethtool_drvinfo d = { .cmd = ETHTOOL_GDRVINFO };
 	struct ethtool_link_settings s;
 	struct ethtool_gstrings *names;
 	struct ethtool_gfeatures *features = NULL;
-	int rc = n->link.inet < 0 ? n->link.inet : np_ethtool_ask(n->link.inet, n->link.device, &d);
+	int rc = l->inet < 0 ? l->inet : np_ethtool_ask(l->inet, l->device, &d);
 
 	if (rc != 0 && rc != -EOPNOTSUPP) { /* its other requests may be supported */
 		np_bag_unread(into, strerror(-rc), "host.nic.driver");
@@ -271,9 +256,9 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	put_known(into, d.version, "host.nic.driver_version");
 	put_known(into, d.fw_version, "host.nic.firmware");
 	put_known(into, d.bus_info, "host.nic.bus");
-	rc = np_ethtool_names(n->link.inet, n->link.device, ETH_SS_FEATURES, &names);
+	rc = np_ethtool_names(l->inet, l->device, ETH_SS_FEATURES, &names);
 	if (rc == 0) {
-		rc = np_ethtool_features(n->link.inet, n->link.device, names->len, &features);
+		rc = np_ethtool_features(l->inet, l->device, names->len, &features);
 	}
 	if (rc == 0) {
 		put_offloads(names, features, into);
@@ -283,12 +268,12 @@ driver_facts(const struct np_nic *n, struct np_bag *into)
 	free(features);
 	free(names);
 	if (is_hardware(&d)) {
-		ring_facts(n, into);
+		ring_facts(l, into);
 	}
 	if (!is_hardware(&d) && !invents_speed(d.driver)) {
 		return; /* not hardware: it has no speed */
 	}
-	rc = np_ethtool_settings(n->link.inet, n->link.device, &s);
+	rc = np_ethtool_settings(l->inet, l->device, &s);
 	if (rc == 0 && invents_speed(d.driver)) {
 		np_bag_unread(into, "it has none: the driver reports an invented speed",
 			      "host.nic.speed_mbps");
@@ -326,15 +311,15 @@ add_irq(void *ctx, const struct np_irq *irq)
 
 /* Queues of a kind, "rx" or "tx", that /sys/class/net shows: those in use. */
 static int
-count_queues(const struct np_nic *n, const char *kind)
+count_queues(const struct np_link *l, const char *kind)
 {
 	char path[512];
 	struct stat st;
 	int i = 0;
 
 	do {
-		snprintf(path, sizeof(path), "%s/sys/class/net/%s/queues/%s-%d", n->link.root,
-			 n->link.device, kind, i);
+		snprintf(path, sizeof(path), "%s/sys/class/net/%s/queues/%s-%d", l->root, l->device,
+			 kind, i);
 	} while (stat(path, &st) == 0 && i++ < QUEUES);
 	return i;
 }
@@ -343,35 +328,35 @@ uint32_t
 np_nic_rx_queues(const char *device)
 {
 	struct np_rtnl_link link = { .rx_queues = 0 };
-	struct np_nic n;
+	struct np_link l;
 
-	np_link_open(&n.link, "", device);
-	if (n.link.in_sysfs) {
-		link.rx_queues = (uint32_t)count_queues(&n, "rx");
-	} else if (n.link.rtnl >= 0) {
-		(void)np_rtnl_link(n.link.rtnl, device, &link);
+	np_link_open(&l, "", device);
+	if (l.in_sysfs) {
+		link.rx_queues = (uint32_t)count_queues(&l, "rx");
+	} else if (l.rtnl >= 0) {
+		(void)np_rtnl_link(l.rtnl, device, &link);
 	}
-	np_link_close(&n.link);
+	np_link_close(&l);
 	return link.rx_queues;
 }
 
 /* Put queues, the processors that handle interrupts, and the MTU where netlink is not allowed. */
 static void
-sysfs_facts(const struct np_nic *n, struct np_bag *into)
+sysfs_facts(const struct np_link *l, struct np_bag *into)
 {
-	int queues = count_queues(n, "rx");
+	int queues = count_queues(l, "rx");
 	int64_t v;
-	struct irq_cpus i = { .root = n->link.root };
+	struct irq_cpus i = { .root = l->root };
 	char text[NP_BAG_TEXT];
 	int rc;
 
 	if (queues > 0) {
 		np_bag_int(into, queues, "host.nic.queues.rx");
-		np_bag_int(into, count_queues(n, "tx"), "host.nic.queues.tx");
+		np_bag_int(into, count_queues(l, "tx"), "host.nic.queues.tx");
 	} else {
 		np_bag_unread(into, "none in /sys/class/net", "host.nic.queues.rx");
 	}
-	rc = np_irq_each(n->link.root, n->link.device, add_irq, &i);
+	rc = np_irq_each(l->root, l->device, add_irq, &i);
 	np_cpulist_text(&i.cpus, text, sizeof(text));
 	if (rc == 0 && text[0] != '\0') {
 		np_bag_text(into, text, "host.nic.irq_cpus");
@@ -379,8 +364,8 @@ sysfs_facts(const struct np_nic *n, struct np_bag *into)
 		np_bag_unread(into, rc != 0 ? strerror(-rc) : "none of its interrupts is known",
 			      "host.nic.irq_cpus");
 	}
-	if (n->link.rtnl < 0) {
-		rc = np_file_number(&v, n->link.root, "/sys/class/net/%s/mtu", n->link.device);
+	if (l->rtnl < 0) {
+		rc = np_file_number(&v, l->root, "/sys/class/net/%s/mtu", l->device);
 		if (rc == 0) {
 			np_bag_int(into, v, "host.nic.mtu");
 		} else {
@@ -390,23 +375,33 @@ sysfs_facts(const struct np_nic *n, struct np_bag *into)
 }
 
 void
-np_nic_facts(const struct np_nic *n, struct np_bag *into)
+np_nic_facts(const char *root, const char *device, struct np_bag *into)
 {
-	np_bag_text(into, n->link.device, "host.nic.name");
-	if (n->link.rtnl >= 0) {
-		link_facts(n, into);
-	} else if (!is_test_root(n)) {
-		put_unread(into, strerror(-n->link.rtnl), from_link, COUNT(from_link));
+	bool is_test = root[0] != '\0'; /* /proc and /sys are a test's: don't ask the kernel */
+	struct np_link link, *l = &link;
+	uint64_t packets, began_ns;
+	int why;
+
+	np_link_open(l, root, device);
+	why = count_packets(l, &packets);
+	began_ns = np_now();
+	np_bag_text(into, device, "host.nic.name");
+	if (l->rtnl >= 0) {
+		link_facts(l, into);
+	} else if (!is_test) {
+		put_unread(into, strerror(-l->rtnl), from_link, COUNT(from_link));
 	}
-	if (!is_test_root(n)) {
-		driver_facts(n, into);
+	if (!is_test) {
+		driver_facts(l, into);
 	}
-	if (n->link.in_sysfs || n->link.rtnl < 0) { /* < 0: /sys is all there is */
-		sysfs_facts(n, into);
+	if (l->in_sysfs || l->rtnl < 0) { /* < 0: /sys is all there is */
+		sysfs_facts(l, into);
 	} else if (np_bag_string(into, "host.nic.bus") != NULL) { /* hardware */
 		np_bag_unread(into, "/sys/class/net shows another network namespace",
 			      "host.nic.irq_cpus");
 	}
+	traffic_facts(l, why, packets, began_ns, into);
+	np_link_close(l);
 }
 
 void
