@@ -65,19 +65,20 @@ np_bag_drop(struct np_bag *b, const char *prefix)
 	b->count = kept;
 }
 
-/* Is it a name as bag.h describes it, with a word before and after each dot? */
-static bool
-name_is_good(const char *name)
+bool
+np_bag_clean_name(char *name)
 {
+	bool good = *name != '\0';
 	char before = '.'; /* so that the first character can't be a dot */
 
-	for (const char *at = name; *at != '\0'; before = *at++) {
-		if (*at == '.' ? before == '.'
-			       : !isalnum((unsigned char)*at) && strchr("_-:", *at) == NULL) {
-			return false;
-		}
+	for (char *at = name; *at != '\0'; before = *at++) {
+		bool fits = *at == '.' ? before != '.' && at[1] != '\0'
+				       : isalnum((unsigned char)*at) || strchr("_-:", *at) != NULL;
+
+		good = good && fits;
+		*at = fits ? *at : '_';
 	}
-	return before != '.';
+	return good;
 }
 
 /* The item of that name. NULL: there is none. */
@@ -197,7 +198,7 @@ np_bag_put(struct np_bag *b, struct np_bag_item v, const char *name, ...)
 		data = text;
 		bytes = strlen(text) + 1;
 	}
-	if ((size_t)len >= sizeof(full) || !name_is_good(full) || !is_finite(&v) ||
+	if ((size_t)len >= sizeof(full) || !np_bag_clean_name(full) || !is_finite(&v) ||
 	    !store(b, full, v, data, bytes)) {
 		b->left_out++;
 	}

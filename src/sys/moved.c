@@ -70,21 +70,6 @@ struct np_moved {
 	struct reading from;
 };
 
-/* Replace characters that base/bag.h doesn't allow in names, and dots without a word, by '_'. */
-static void
-clean_name(char *name)
-{
-	char before = '.';
-
-	for (char *at = name; *at != '\0'; before = *at++) {
-		bool good = isalnum((unsigned char)*at) || strchr("_-:", *at) != NULL;
-
-		if (*at == '.' ? before == '.' || at[1] == '\0' : !good) {
-			*at = '_';
-		}
-	}
-}
-
 /* Append a counter. One that has too long a name, or for which there is no memory, is left out. */
 static void __attribute__((format(printf, 3, 4)))
 add(struct list *l, uint64_t value, const char *fmt, ...)
@@ -109,7 +94,7 @@ add(struct list *l, uint64_t value, const char *fmt, ...)
 		l->at = more;
 		l->room = room;
 	}
-	clean_name(name);
+	np_bag_clean_name(name);
 	l->at[l->count] = (struct counter){ .name = strdup(name), .value = value };
 	l->count += l->at[l->count].name != NULL;
 }
@@ -215,7 +200,7 @@ take_irq(void *ctx, const struct np_irq *irq)
 	char name[NAME];
 
 	snprintf(name, sizeof(name), "%s", irq->name);
-	clean_name(name);
+	np_bag_clean_name(name);
 	same = find(l, name, 0);
 	if (same != NULL) {
 		same->value += irq->count;

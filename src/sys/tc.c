@@ -1,6 +1,5 @@
 #include "sys/tc.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <linux/gen_stats.h>
 #include <linux/pkt_cls.h>
@@ -125,9 +124,7 @@ find(const struct np_tc *tc, const char *name)
 static void
 add_item(struct np_tc *tc, struct np_tc_item *item)
 {
-	for (char *at = item->name; *at != '\0'; at++) {
-		*at = isalnum((unsigned char)*at) || *at == '-' ? *at : '_';
-	}
+	np_bag_clean_name(item->name);
 	tc->count += find(tc, item->name) == NULL;
 }
 
