@@ -38,11 +38,6 @@ enum {
 	LAST_WAIT_S = 60       /* longest wait for the last buffers */
 };
 
-struct zerocopy {
-	bool blocks; /* it makes blocking calls; else the engine `epoll` waits for events */
-	struct np_borrowed borrowed[];
-};
-
 bool
 np_released_of(struct msghdr *m, struct np_released *out)
 {
@@ -87,12 +82,11 @@ np_borrowed_release(struct np_borrowed *b, const struct np_released *r)
 	return released;
 }
 
+/* np_worker.engine.state is one for each connection; NULL: this end receives. */
 static struct np_borrowed *
 borrowed_of(const struct np_worker *w, const struct np_conn *c)
 {
-	struct zerocopy *z = w->engine.state;
-
-	return &z->borrowed[c - w->conn];
+	return (struct np_borrowed *)w->engine.state + (c - w->conn);
 }
 
 /* np_calls.take_back: read a message of the error queue, which releases buffers. False: none. */
@@ -108,7 +102,7 @@ take_back(struct np_worker *w, struct np_conn *c)
 	struct np_released r;
 
 	if (w->engine.state == NULL || recvmsg(c->fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) {
-		return false; /* no state: a receiver */
+		return false;
 	}
 	if (np_released_of(&m, &r)) {
 		uint32_t released = np_borrowed_release(borrowed_of(w, c), &r);
@@ -123,12 +117,12 @@ take_back(struct np_worker *w, struct np_conn *c)
 static bool
 wait_for_release(struct np_worker *w, struct np_conn *c)
 {
-	const struct zerocopy *z = w->engine.state;
+	bool blocks = np_engine_blocks(&np_engine_zerocopy, w->run->plan);
 	struct pollfd p = { .fd = c->fd }; /* POLLERR is always reported */
 
 	w->engine.count[NP_E_RELEASE_WAITS]++;
-	c->waits_release = !z->blocks;
-	return z->blocks && !np_stopped(&w->stop) && (poll(&p, 1, -1) >= 0 || errno == EINTR);
+	c->waits_release = !blocks;
+	return blocks && !np_stopped(&w->stop) && (poll(&p, 1, -1) >= 0 || errno == EINTR);
 }
 
 /* The need after a wait: to send, and if `epoll` has to wait, as after a call that would block. */
@@ -351,9 +345,7 @@ zerocopy_bytes(const struct np_plan *p)
 {
 	uint64_t each = sizeof(struct np_borrowed);
 
-	return borrows(p) ? sizeof(struct zerocopy) + np_plan_worker_flows(p) * each +
-				slots_of(p) * sizeof(bool)
-			  : 0;
+	return borrows(p) ? np_plan_worker_flows(p) * each + slots_of(p) * sizeof(bool) : 0;
 }
 
 /* np_engine.open: divide the ring's slots equally, into a power of two for each connection. */
@@ -361,20 +353,19 @@ static int
 zerocopy_open(struct np_worker *w, struct np_err *err)
 {
 	uint64_t slots = slots_of(w->run->plan);
-	struct zerocopy *z = w->engine.state;
+	struct np_borrowed *b = w->engine.state;
 	uint32_t depth = 1;
 
-	if (z == NULL) {
+	if (b == NULL) {
 		return NP_OK; /* this end gives no buffers to the kernel */
 	}
 	slots = slots < w->send_ring.width ? slots : w->send_ring.width;
-	z->blocks = np_engine_blocks(&np_engine_zerocopy, w->run->plan);
 	while (2 * (uint64_t)depth * w->conns <= slots) {
 		depth *= 2;
 	}
 	for (uint32_t i = 0; i < w->conns; i++) {
-		z->borrowed[i].depth = depth;
-		z->borrowed[i].held = (bool *)&z->borrowed[w->conns] + (size_t)i * depth;
+		b[i].depth = depth;
+		b[i].held = (bool *)&b[w->conns] + (size_t)i * depth;
 	}
 	return NP_OK;
 }
@@ -383,10 +374,10 @@ zerocopy_open(struct np_worker *w, struct np_err *err)
 static void
 zerocopy_mark(struct np_worker *w)
 {
-	struct zerocopy *z = w->engine.state;
+	struct np_borrowed *b = w->engine.state;
 
-	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
-		z->borrowed[i].since = 0;
+	for (uint32_t i = 0; b != NULL && i < w->conns; i++) {
+		b[i].since = 0;
 	}
 }
 
@@ -408,14 +399,14 @@ static void
 zerocopy_finish(struct np_worker *w)
 {
 	uint64_t last_ns = np_deadline(LAST_WAIT_S * NP_SEC);
-	struct zerocopy *z = w->engine.state;
+	struct np_borrowed *b = w->engine.state;
 
-	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
+	for (uint32_t i = 0; b != NULL && i < w->conns; i++) {
 		struct np_conn *c = &w->conn[i];
 		uint64_t until = np_deadline(NP_PART_S * NP_SEC), now;
 
-		while (z->borrowed[i].count > 0 && !np_abandoned(&w->stop) &&
-		       (now = np_now()) < until && now < last_ns) {
+		while (b[i].count > 0 && !np_abandoned(&w->stop) && (now = np_now()) < until &&
+		       now < last_ns) {
 			struct pollfd p = { .fd = c->fd };
 
 			if (take_back(w, c)) {
@@ -439,19 +430,18 @@ zerocopy_take_all_back(struct np_worker *w)
 {
 	const struct sockaddr disconnect = { .sa_family = AF_UNSPEC };
 	uint64_t until = np_deadline(QUEUED_MS * NP_MSEC);
-	struct zerocopy *z = w->engine.state;
+	struct np_borrowed *b = w->engine.state;
 
-	for (uint32_t i = 0; z != NULL && i < w->conns; i++) {
+	for (uint32_t i = 0; b != NULL && i < w->conns; i++) {
 		struct pollfd p = { .fd = w->conn[i].fd };
 
-		if (z->borrowed[i].count > 0 && w->run->plan->transport->connected) {
+		if (b[i].count > 0 && w->run->plan->transport->connected) {
 			(void)connect(p.fd, &disconnect, sizeof(disconnect));
 		}
-		while (take_back(w, &w->conn[i]) ||
-		       (z->borrowed[i].count > 0 && np_now() < until)) {
+		while (take_back(w, &w->conn[i]) || (b[i].count > 0 && np_now() < until)) {
 			poll(&p, 1, RELEASE_MS);
 		}
-		if (z->borrowed[i].count > 0) {
+		if (b[i].count > 0) {
 			memset(&w->send_ring, 0, sizeof(w->send_ring)); /* leak it */
 		}
 	}
