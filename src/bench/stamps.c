@@ -174,7 +174,6 @@ is_due(const struct np_stamps *s, uint64_t number)
 	return number >= s->due && number % s->every == 0; /* `due` saves most divisions */
 }
 
-/* Begin the stamps of the transaction with that number. */
 static void
 begin_one(struct np_stamps *s, uint64_t number)
 {
@@ -358,17 +357,11 @@ void
 np_stamps_put(const struct np_run *run, struct np_bag *into)
 {
 	const struct np_stamps *s = run->worker->stamps;
-	int64_t counts[ROW];
 
-	if (s == NULL || run->plan->role != NP_FOLLOW) {
-		return;
+	if (s != NULL && run->plan->role == NP_FOLLOW) {
+		np_bag_ints(into, s->counts, ROW, "stamps.counts");
+		np_bag_ints(into, (const int64_t *)s->kept, s->count * ROW, "stamps.rows");
 	}
-	counts[0] = (int64_t)s->asked;
-	for (int i = 0; i < NP_STAMPS; i++) {
-		counts[1 + i] = (int64_t)s->came[i];
-	}
-	np_bag_ints(into, counts, ROW, "stamps.counts");
-	np_bag_ints(into, (const int64_t *)s->kept, s->count * ROW, "stamps.rows");
 }
 
 /* Find a list of rows whose values are small enough to be subtracted without overflow. */
@@ -397,10 +390,7 @@ np_stamps_get(const struct np_bag *b, struct np_stamps *into)
 	    !find_rows(b, "stamps.rows", NP_STAMPS_KEPT, &rows)) {
 		return false;
 	}
-	into->asked = (uint64_t)counts.ints[0];
-	for (int i = 0; i < NP_STAMPS; i++) {
-		into->came[i] = (uint64_t)counts.ints[1 + i];
-	}
+	memcpy(into->counts, counts.ints, sizeof(into->counts));
 	into->count = rows.count / ROW;
 	if (rows.count > 0) { /* else there is no list to copy from */
 		memcpy(into->kept, rows.ints, rows.count * sizeof(rows.ints[0]));

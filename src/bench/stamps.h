@@ -48,8 +48,13 @@ struct np_stamps {
 	uint32_t key;   /* by which the kernel identifies its message */
 	uint32_t sent;  /* datagrams with stamps so far */
 	uint32_t ahead; /* bytes of an unacknowledged token, which the kernel counts in `key` */
-	/* How many transactions should have stamps, and how many of each kind arrived. */
-	uint64_t asked, came[NP_STAMPS];
+	union {
+		/* How many transactions should have stamps, and how many of each kind arrived. */
+		struct {
+			uint64_t asked, came[NP_STAMPS];
+		};
+		int64_t counts[1 + NP_STAMPS]; /* the same, for a bag */
+	};
 	size_t count;
 	struct np_stamped kept[NP_STAMPS_KEPT];
 };
