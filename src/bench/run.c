@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/fds.h"
@@ -28,7 +29,6 @@ enum { UPGRADE_CHECK_MS = 100 }; /* between two checks whether the test is over 
 
 static const struct np_terms no_terms;
 
-/* Append the socket options that several transports have. */
 static void
 common_options(const struct np_plan *p, const struct np_terms *terms, struct np_sockopts *o)
 {
@@ -91,7 +91,9 @@ free_worker(struct np_worker *w)
 	np_fds_close(w->file.fd);
 	np_ring_free(&w->send_ring);
 	np_ring_free(&w->recv_ring);
-	np_stop_close(&w->stop);
+	if (w->stop.wake_fd > 0) {
+		close(w->stop.wake_fd);
+	}
 	free(w->count);
 	free(w->hist);
 	w->run = NULL;
@@ -160,7 +162,6 @@ take_workers(struct np_run *run, struct np_err *err)
 	run->workers = count;
 	NP_EACH_WORKER (w, run) {
 		bool blocks = np_engine_blocks(engine, p);
-		int rc;
 
 		w->run = run;
 		w->loop = engine->calls == NULL
@@ -185,9 +186,9 @@ take_workers(struct np_run *run, struct np_err *err)
 			return no_memory(p, err);
 		}
 		/* An engine that waits for events is stopped by an event. */
-		rc = blocks ? 0 : -np_stop_open(&w->stop);
-		if (rc != 0) {
-			return np_fail(err, NP_ESYS, rc, "make an eventfd to stop a worker");
+		w->stop.wake_fd = blocks ? 0 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (w->stop.wake_fd < 0) {
+			return np_fail(err, NP_ESYS, errno, "make an eventfd to stop a worker");
 		}
 	}
 	return NP_OK;

@@ -1,11 +1,8 @@
 #include "bench/stop.h"
 
-#include <errno.h>
 #include <stdint.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
-/* Wake a worker that waits for events. */
 static void
 wake(const struct np_stop *s)
 {
@@ -50,20 +47,4 @@ np_stop_take_mark(struct np_stop *s)
 		(void)!read(s->wake_fd, &count, sizeof(count));
 	}
 	return atomic_compare_exchange_strong(&s->level, &marked, 0);
-}
-
-int
-np_stop_open(struct np_stop *s)
-{
-	s->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	return s->wake_fd < 0 ? -errno : 0;
-}
-
-void
-np_stop_close(struct np_stop *s)
-{
-	if (s->wake_fd > 0) {
-		close(s->wake_fd);
-		s->wake_fd = 0;
-	}
 }

@@ -55,8 +55,4 @@ void np_stop_mark(struct np_stop *s);
 /* Worker: take back NP_MARK, to go on. False: no mark, or told to leave for good. */
 bool np_stop_take_mark(struct np_stop *s);
 
-/* Make the eventfd. Returns 0 or -errno. */
-int np_stop_open(struct np_stop *s);
-void np_stop_close(struct np_stop *s);
-
 #endif
