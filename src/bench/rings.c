@@ -89,7 +89,6 @@ np_worker_recv_ring(struct np_worker *w, int32_t size, bool stream, struct np_er
 	return np_ring_make(&w->recv_ring, s.width, s.size, s.align, s.offset, err);
 }
 
-/* Bytes of a ring of that shape. */
 static uint64_t
 bytes_of(struct shape s)
 {

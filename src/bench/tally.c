@@ -157,7 +157,6 @@ take_flows(const struct np_run *run, struct np_tally *t, struct np_err *err)
 	return NP_OK;
 }
 
-/* How far apart the workers began, and ended. */
 static void
 take_skew(struct np_tally *t)
 {
@@ -176,7 +175,6 @@ take_skew(struct np_tally *t)
 					.end_ns = (int64_t)np_excess(last_end, first_end) };
 }
 
-/* A row for each worker. */
 static int
 take_workers(const struct np_run *run, struct np_tally *t, struct np_err *err)
 {
@@ -378,7 +376,6 @@ first_start(const struct np_tally *a, const struct np_tally *b)
 	return is_a ? a->started_ns : b->started_ns;
 }
 
-/* Append the workers of `from`. */
 static int
 join_workers_of(struct np_tally *into, const struct np_tally *from, struct np_err *err)
 {

@@ -331,7 +331,6 @@ listen_to(struct loop *l, bool wanted)
 	}
 }
 
-/* A free slot waits on the listener. */
 static void
 wait_for_accept(struct loop *l, struct np_conn *c)
 {
@@ -348,7 +347,6 @@ may_reconnect(const struct loop *l, const struct np_conn *c)
 	       !np_stopped(&l->w->stop);
 }
 
-/* Is the turn of a connection over after that many calls? */
 static bool
 is_turn_over(const struct loop *l, const struct np_conn *c, int calls)
 {

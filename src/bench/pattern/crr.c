@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/lines.h"
@@ -51,9 +50,7 @@ step_port(struct connector *c)
 static void
 wait_to_retry(void)
 {
-	static const struct timespec pause = { .tv_nsec = 1000000 };
-
-	nanosleep(&pause, NULL);
+	poll(NULL, 0, 1);
 }
 
 /*
@@ -585,7 +582,6 @@ static const struct np_steps accept_steps = {
 
 NP_SYNC_LOOP(accept_sync, accept_steps)
 
-/* np_side.settle: bytes and calls follow from the transactions. */
 static void
 accept_settle(struct np_worker *w)
 {

@@ -14,7 +14,6 @@
 #include "net/cidr.h"
 #include "net/sources.h"
 
-/* The peers that the terms allow, as a list to compare sources with. */
 static void
 allowed_sources(const struct np_terms *t, struct np_sources *out)
 {
