@@ -17,12 +17,6 @@ enum {
 	OPTIONS = 2        /* socket options for polling */
 };
 
-struct spin {
-	bool can_poll;        /* the first connection has a receive queue that can be polled */
-	int set[OPTIONS];     /* the options of the first connection, as the kernel reports them */
-	int refused[OPTIONS]; /* errno of the last failure to set them, of any connection */
-};
-
 static const struct {
 	const char *name; /* in the evidence */
 	int option, value;
@@ -31,23 +25,33 @@ static const struct {
 	{ "engine.prefer_busy_poll", SO_PREFER_BUSY_POLL, 1 }, /* to interrupts */
 };
 
+/* Have the kernel poll for receives of a socket. Returns 0, or -1 with errno. */
+static int
+set_polling(int fd, int n)
+{
+	return setsockopt(fd, SOL_SOCKET, polling[n].option, &polling[n].value,
+			  sizeof(polling[n].value));
+}
+
 /* np_engine.put: the processors, and whether receives polled the receive queue, or why not. */
 static void
 spin_put(const struct np_run *run, struct np_bag *into)
 {
-	const struct spin *s = run->worker->engine.state;
+	int fd = run->conn->fd; /* the first connection stands for all */
+	bool can_poll = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) > 0;
 
 	np_bag_int(into, np_cpus_usable(), "engine.processors");
 	for (int i = 0; i < OPTIONS && run->plan->transport->ip_protocol != 0; i++) {
-		if (!s->can_poll) {
+		int set = np_sock_int(fd, SOL_SOCKET, polling[i].option);
+
+		if (!can_poll) {
 			np_bag_unread(into,
 				      "the packets come from no receive queue that can be polled",
 				      "%s", polling[i].name);
-		} else if (s->set[i] > 0) {
-			np_bag_int(into, s->set[i], "%s", polling[i].name);
-		} else {
-			np_bag_unread(into,
-				      s->refused[i] != 0 ? strerror(s->refused[i]) : "not set",
+		} else if (set > 0) {
+			np_bag_int(into, set, "%s", polling[i].name);
+		} else { /* the kernel says once more why not */
+			np_bag_unread(into, set_polling(fd, i) != 0 ? strerror(errno) : "not set",
 				      "%s", polling[i].name);
 		}
 	}
@@ -58,35 +62,25 @@ static int
 spin_run(struct np_worker *w)
 {
 	const struct np_transport *t = w->run->plan->transport;
-	struct spin *s = w->engine.state;
-	int rc, fd;
 
 	/*
 	 * Once, have receives poll the queue, if possible: only a connection knows its NAPI id yet.
 	 * Without CAP_NET_ADMIN some kernels allow the first option, none the other.
 	 */
 	for (uint32_t i = 0; i < w->conns && !w->goes_on && t->ip_protocol != 0; i++) {
-		fd = w->conn[i].fd;
+		int fd = w->conn[i].fd;
+
 		if (t->connected && np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) <= 0) {
 			continue;
 		}
 		for (int n = 0; n < OPTIONS; n++) {
 			/* net.core.busy_read may have set it already. */
-			if (np_sock_int(fd, SOL_SOCKET, polling[n].option) <= 0 &&
-			    setsockopt(fd, SOL_SOCKET, polling[n].option, &polling[n].value,
-				       sizeof(polling[n].value)) != 0) {
-				s->refused[n] = errno;
+			if (np_sock_int(fd, SOL_SOCKET, polling[n].option) <= 0) {
+				(void)set_polling(fd, n);
 			}
 		}
 	}
-	rc = np_engine_epoll.run(w);
-	/* For the evidence: what the first connection has now. */
-	fd = w->conn->fd;
-	s->can_poll = np_sock_int(fd, SOL_SOCKET, SO_INCOMING_NAPI_ID) > 0;
-	for (int i = 0; i < OPTIONS; i++) {
-		s->set[i] = np_sock_int(fd, SOL_SOCKET, polling[i].option);
-	}
-	return rc;
+	return np_engine_epoll.run(w);
 }
 
 static const char *
@@ -102,19 +96,12 @@ spin_why_not(const struct np_plan *p)
 	return np_engine_epoll.why_not(p);
 }
 
-static uint64_t
-spin_bytes(const struct np_plan *p)
-{
-	return sizeof(struct spin);
-}
-
 const struct np_engine np_engine_spin = {
 	.name = "spin",
 	.help = "never sleeps: tries again at once (each thread takes a whole processor)",
 	.spins = true,
 	.compares = true,
 	.why_not = spin_why_not,
-	.bytes = spin_bytes,
 	.run = spin_run,
 	.put = spin_put,
 };
