@@ -11,8 +11,6 @@ static const struct np_engine *const engines[] = { &np_engine_sync,     &np_engi
 						   &np_engine_zerocopy, &np_engine_spin,
 						   &np_engine_uring };
 
-enum { SYNC, EPOLL }; /* indexes of the first two */
-
 const struct np_engine *
 np_engine_at(size_t i)
 {
@@ -37,7 +35,8 @@ np_engine_of(const struct np_plan *p)
 		return p->near.place.engine;
 	}
 	/* As sync_why_not() says. */
-	return engines[p->ramp > 0 || p->rate > 0 || p->flows > np_plan_workers(p) ? EPOLL : SYNC];
+	return p->ramp > 0 || p->rate > 0 || p->flows > np_plan_workers(p) ? &np_engine_epoll
+									   : &np_engine_sync;
 }
 
 const char *
