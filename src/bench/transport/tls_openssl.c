@@ -261,10 +261,7 @@ do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, un
 	     struct np_err *err)
 {
 	uint64_t until = np_deadline(timeout_ms * (uint64_t)NP_MSEC);
-	struct pollfd p[2] = {
-		{ .fd = h->fd },
-		{ .fd = stop != NULL && stop->wake_fd > 0 ? stop->wake_fd : -1, .events = POLLIN },
-	};
+	struct pollfd p = { .fd = h->fd };
 	int rc;
 
 	while ((rc = SSL_do_handshake(ssl)) != 1) {
@@ -283,15 +280,15 @@ do_handshake(SSL *ssl, const struct handshake *h, const struct np_stop *stop, un
 			return np_fail(err, NP_EPEER, EPROTO, "TLS handshake: %s",
 				       reason(text, sizeof(text)));
 		}
-		if (stop != NULL && np_stopped(stop)) {
+		if (np_stopped(stop)) {
 			return np_fail(err, NP_ESYS, EINTR, "TLS handshake");
 		}
 		if (np_now() >= until) {
 			return np_fail(err, NP_ETIME, ETIMEDOUT,
 				       "TLS handshake: the far end is silent");
 		}
-		p[0].events = why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
-		poll(p, 2, CHECK_MS);
+		p.events = why == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
+		poll(&p, 1, CHECK_MS);
 	}
 	if (SSL_session_reused(ssl) != 1) { /* the server used a certificate, not the key */
 		return np_fail(err, NP_EPEER, EPROTO,
