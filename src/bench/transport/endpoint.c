@@ -204,47 +204,26 @@ np_endpoint_random(void *bytes, size_t count)
 	}
 }
 
-/* The bits of byte i of an address that belong to the host; mask: bits of the network. */
-static uint8_t
-host_bits(int32_t mask, size_t i)
-{
-	int32_t kept = mask - 8 * (int32_t)i;
-
-	return kept >= 8 ? 0 : kept <= 0 ? 0xff : (uint8_t)(0xff >> kept);
-}
-
-/* Are all host bits 0 (the network) or all 1 (broadcast)? */
-static bool
-is_edge(const uint8_t *bytes, size_t size, int32_t mask)
-{
-	bool zeros = true, ones = true;
-
-	for (size_t i = 0; i < size; i++) {
-		zeros = zeros && (bytes[i] & host_bits(mask, i)) == 0;
-		ones = ones && (bytes[i] | (uint8_t)~host_bits(mask, i)) == 0xff;
-	}
-	return zeros || ones;
-}
-
 void
 np_endpoint_spread(struct np_addr *a, int32_t mask)
 {
-	size_t size = np_addr_size(a);
-	uint8_t random[16], at[16];
-	bool is_tiny = mask > 8 * (int32_t)size - 2; /* two addresses: both are hosts */
+	size_t size = np_addr_size(a), whole = (uint32_t)mask / 8;    /* bytes of the network */
+	uint8_t at[16], bits = (uint8_t)(0xff >> (uint32_t)mask % 8); /* the host's, of the next */
+	uint32_t last = UINT32_MAX >> (uint32_t)mask % 32, host;      /* of an IPv4 network */
 
 	if (mask <= 0 || mask >= 8 * (int32_t)size || size > sizeof(at)) {
 		return;
 	}
-	memcpy(at, np_addr_bytes(a), size);
 	do {
-		np_endpoint_random(random, size);
-		for (size_t i = 0; i < size; i++) {
-			uint8_t bits = host_bits(mask, i);
+		const uint8_t *now = np_addr_bytes(a);
 
-			at[i] = (uint8_t)((at[i] & ~bits) | (random[i] & bits));
-		}
-	} while (np_family_of(a)->has_edges && !is_tiny && is_edge(at, size, mask));
+		np_endpoint_random(at, size);
+		memcpy(at, now, whole);
+		at[whole] = (uint8_t)((now[whole] & ~bits) | (at[whole] & bits));
+		memcpy(&host, at, sizeof(host));
+		host = ntohl(host) & last;
+		/* Of two addresses both are hosts. */
+	} while (np_family_of(a)->has_edges && last > 1 && (host == 0 || host == last));
 	np_addr_set_bytes(a, at);
 }
 
