@@ -1,6 +1,7 @@
 #include "bench/lacks.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -15,20 +16,16 @@
 enum { LIST = 16 << 10 }; /* bytes of /proc/net/protocols: about 140 lines of 110 bytes */
 
 /* What any kernel has, if it shows no list. */
-static const char least[] = "TCP \nTCPv6 \nUDP \nUDPv6 \n";
+static const char least[] = "\nTCP \nTCPv6 \nUDP \nUDPv6 \n";
 
-/* Does a line of the list begin with this name and a space? */
+/* Does a line of the list, which begins with an empty one, begin with this name and a space? */
 static bool
 begins_a_line(const char *list, const char *name)
 {
-	size_t len = strlen(name);
+	char wanted[32];
 
-	for (const char *at = list; (at = strstr(at, name)) != NULL; at += len) {
-		if ((at == list || at[-1] == '\n') && at[len] == ' ') {
-			return true;
-		}
-	}
-	return false;
+	snprintf(wanted, sizeof(wanted), "\n%s ", name);
+	return strstr(list, wanted) != NULL;
 }
 
 /* Has the kernel loaded this TCP upper-layer protocol (TLS)? */
@@ -49,10 +46,10 @@ uint64_t
 np_lacks_now(const char *root)
 {
 	const struct np_transport *t;
-	char list[LIST];
+	char list[LIST] = "\n";
 	uint64_t lacks = 0;
 
-	if (np_file_read(list, sizeof(list), root, "/proc/net/protocols") <= 0 ||
+	if (np_file_read(list + 1, sizeof(list) - 1, root, "/proc/net/protocols") <= 0 ||
 	    !begins_a_line(list, "TCP")) {
 		memcpy(list, least, sizeof(least));
 	}
