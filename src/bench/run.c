@@ -303,11 +303,8 @@ np_run_trim(struct np_run *run, uint32_t flows)
 static int
 upgrade_accepted(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
-	uint32_t left = 0;
+	uint32_t left = run->conns; /* but those without a socket, once the run is stopped */
 
-	for (uint32_t i = 0; i < run->conns; i++) {
-		left += waits[i].fd >= 0;
-	}
 	while (left > 0 && !np_stopped(run->stop)) {
 		if (poll(waits, run->conns, UPGRADE_CHECK_MS) <= 0) {
 			continue;

@@ -34,8 +34,8 @@ struct layout {
 	struct queue queue[QUEUES];
 	uint32_t queues;  /* queues that were seen in any round */
 	uint32_t share;   /* connections that a queue may have */
-	uint32_t *again;  /* numbers of connections beyond that */
-	uint32_t surplus; /* how many */
+	uint32_t surplus; /* connections beyond that */
+	uint32_t again[]; /* their numbers */
 };
 
 /* The queue with that NAPI id, added if it is new. NULL: there are QUEUES others. */
@@ -154,9 +154,8 @@ np_spread_connect(struct np_run *run, struct np_err *err)
 	if (np_many_connect(run, err) != NP_OK) {
 		return err->code;
 	}
-	l = calloc(1, sizeof(*l));
-	if (l == NULL || (l->again = calloc(run->conns, sizeof(*l->again))) == NULL) {
-		free(l);
+	l = calloc(1, sizeof(*l) + run->conns * sizeof(l->again[0]));
+	if (l == NULL) {
 		return np_fail(err, NP_ESYS, ENOMEM, "memory to spread %u flows", run->conns);
 	}
 	run->spread.has = np_sock_local(run->conn->fd, &local, &ignored) == NP_OK &&
@@ -164,7 +163,6 @@ np_spread_connect(struct np_run *run, struct np_err *err)
 			      ? np_nic_rx_queues(device)
 			      : 0;
 	rc = choose(run, l, err);
-	free(l->again);
 	free(l);
 	if (rc == NP_OK) {
 		np_many_connected(run);
