@@ -156,22 +156,6 @@ read_records(int fd, const struct np_tls_suite *suite, int direction, int64_t *r
 
 /* --- where it encrypts --- */
 
-enum where { UNKNOWN, IN_SOFTWARE, IN_HARDWARE };
-static const char *const where_names[] = { "not known where", "software", "hardware" };
-
-struct offload {
-	enum where sends, receives;
-};
-
-/* By the counts of TLS connections of this machine: with both kinds, that of ours is unknown. */
-static enum where
-where_of(unsigned long in_software, unsigned long in_hardware)
-{
-	return in_hardware == 0  ? in_software > 0 ? IN_SOFTWARE : UNKNOWN
-	       : in_software > 0 ? UNKNOWN
-				 : IN_HARDWARE;
-}
-
 /* The number after a name in a text; 0: it does not have that name. */
 static unsigned long
 count_of(const char *text, const char *name)
@@ -181,19 +165,24 @@ count_of(const char *text, const char *name)
 	return at != NULL ? strtoul(at + strlen(name), NULL, 10) : 0;
 }
 
-/* What encrypts and decrypts: the kernel only counts all open TLS connections, ours included. */
-static struct offload
-read_offload(void)
+/*
+ * Where the kernel encrypts ("Tx") or decrypts ("Rx"). It only counts all open TLS connections,
+ * ours included: with both kinds, that of ours is not known.
+ */
+static const char *
+where(const char *way)
 {
-	char text[1024];
+	char text[1024], soft[24], hard[24];
+	bool in_soft, in_hard;
 
+	snprintf(soft, sizeof(soft), "TlsCurr%sSw", way);
+	snprintf(hard, sizeof(hard), "TlsCurr%sDevice", way);
 	if (np_file_read(text, sizeof(text), "", "/proc/net/tls_stat") < 0) {
 		text[0] = '\0';
 	}
-	return (struct offload){
-		where_of(count_of(text, "TlsCurrTxSw"), count_of(text, "TlsCurrTxDevice")),
-		where_of(count_of(text, "TlsCurrRxSw"), count_of(text, "TlsCurrRxDevice")),
-	};
+	in_soft = count_of(text, soft) > 0;
+	in_hard = count_of(text, hard) > 0;
+	return in_soft == in_hard ? "not known where" : in_soft ? "software" : "hardware";
 }
 
 /* The cipher suite, once the transport is open: tls_open() has refused unknown ones. */
@@ -209,17 +198,16 @@ suite_of(const struct np_run *run)
 static void
 note_suite(struct np_run *run)
 {
-	struct offload e = read_offload();
+	const char *sent = where("Tx"), *received = where("Rx");
 
-	if (e.sends == e.receives) {
+	if (strcmp(sent, received) == 0) {
 		snprintf(run->closing.detail, sizeof(run->closing.detail),
-			 "TLS 1.3 %s, kernel (%s) both ways", suite_of(run)->title,
-			 where_names[e.sends]);
+			 "TLS 1.3 %s, kernel (%s) both ways", suite_of(run)->title, sent);
 		return;
 	}
 	snprintf(run->closing.detail, sizeof(run->closing.detail),
 		 "TLS 1.3 %s, kernel (%s) sending, kernel (%s) receiving", suite_of(run)->title,
-		 where_names[e.sends], where_names[e.receives]);
+		 sent, received);
 }
 
 /* --- the end of a direction --- */
@@ -411,7 +399,6 @@ static void
 tls_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 {
 	const struct np_tls_suite *suite = suite_of(run);
-	struct offload e = read_offload();
 	int64_t sent = 0, received = 0;
 	bool known = true;
 
@@ -421,8 +408,8 @@ tls_put_kernel(const struct np_run *run, int fd, struct np_bag *bag)
 	}
 	np_bag_text(bag, "1.3", "tls.version");
 	np_bag_text(bag, suite->title, "tls.cipher");
-	np_bag_text(bag, where_names[e.sends], "tls.encrypted_by");
-	np_bag_text(bag, where_names[e.receives], "tls.decrypted_by");
+	np_bag_text(bag, where("Tx"), "tls.encrypted_by");
+	np_bag_text(bag, where("Rx"), "tls.decrypted_by");
 	if (known) {
 		np_bag_int(bag, sent, "tls.records_sent");
 		np_bag_int(bag, received, "tls.records_received");
