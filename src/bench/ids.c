@@ -1,8 +1,6 @@
 #include "bench/ids.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/lines.h"

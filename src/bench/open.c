@@ -1,7 +1,6 @@
 #include "bench/open.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/lines.h"

@@ -14,7 +14,6 @@
 #include "stats/hist.h"
 
 struct np_conn;
-struct np_run;
 struct np_worker;
 
 enum {

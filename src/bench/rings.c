@@ -1,7 +1,6 @@
 /* The buffers of a worker: how many, how large, and how much memory they take (np_run_bytes()). */
 #include <errno.h>
 #include <stdint.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/ring.h"

@@ -5,7 +5,6 @@
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "base/err.h"
 #include "bench/bench.h"

@@ -3,9 +3,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/lines.h"
 #include "base/units.h"

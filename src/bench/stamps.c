@@ -5,7 +5,6 @@
 #include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>

@@ -5,11 +5,9 @@
  * once, and events are registered only if it would block. The engine `spin` never waits.
  */
 #include <errno.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fds.h"

@@ -7,7 +7,6 @@
 #include <netinet/udp.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "base/fds.h"
 #include "bench/bench.h"

@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/fds.h"
-#include "base/units.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/io.h"
 #include "bench/run.h"

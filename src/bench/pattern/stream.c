@@ -5,7 +5,6 @@
 #include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 

@@ -7,7 +7,6 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fds.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"

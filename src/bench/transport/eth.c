@@ -1,6 +1,5 @@
 /* Raw Ethernet frames (net/eth.h). The caller owns the socket, which receives only during tests. */
 #include <errno.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
