@@ -297,7 +297,7 @@ repeat_trial(struct session *s, struct np_repeat *repeat, struct np_trial_result
 			s->cli.plan.length = np_repeat_next_s(repeat);
 			s->cli.plan.length_less_ms = 0; /* whole seconds */
 		}
-		np_trial_result_free(r);
+		np_outcome_free(&r->out);
 		np_progress_iteration(s->progress, repeat->done + 1);
 		rc = run_trial(s, r, err);
 		if (rc != NP_OK && !r->out.measured) {
@@ -376,8 +376,8 @@ measure(struct session *s, struct np_err *err)
 	if (rc != NP_OK) {
 		np_fail_in(err, cli->bench.name);
 	}
-	np_trial_result_free(&two[0]);
-	np_trial_result_free(&two[1]);
+	np_outcome_free(&two[0].out);
+	np_outcome_free(&two[1].out);
 	np_repeat_free(&repeat);
 	return rc;
 }

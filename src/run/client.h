@@ -118,6 +118,7 @@ int np_client_run(struct np_client *c, const struct np_plan *p, const struct np_
 /* The evidence of the end that received a stream; NULL: none, or several sessions. */
 const struct np_bag *np_outcome_receiver(const struct np_outcome *out);
 
+/* Safe on a zeroed struct, and twice. */
 void np_outcome_free(struct np_outcome *out);
 
 #endif

@@ -178,7 +178,7 @@ run_step(struct np_knee *k, struct np_knee_step *s, const struct np_trial *t, st
 	set_rate(t->plan, s->rate);
 	np_hist_clear(all);
 	do {
-		np_trial_result_free(r);
+		np_outcome_free(&r->out);
 		rc = np_trial(t, r, err);
 		if (rc != NP_OK) {
 			return rc;
@@ -220,7 +220,7 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 		}
 		/* Keep the result of the highest good rate, or of the lowest if none is good. */
 		if (k->steps == 1 || s->why_too_high == NULL) {
-			np_trial_result_free(r);
+			np_outcome_free(&r->out);
 			*r = one;
 			np_report(&r->out, t->unit, &r->record); /* texts point into *r */
 			memset(&one, 0, sizeof(one));
@@ -229,7 +229,7 @@ np_knee_find(struct np_knee *k, const struct np_trial *t, struct np_trial_result
 	s = find_step(k, k->good);
 	set_rate(t->plan, s != NULL ? s->rate : k->step[0].rate);
 	k->good = s != NULL && s->arrived < 1 ? floor(s->rate * s->arrived) : k->good;
-	np_trial_result_free(&one);
+	np_outcome_free(&one.out);
 	free(all);
 	/* A signal leaves the steps before it. */
 	return r->out.measured && np_signalled(&t->client->signals) > 0 ? NP_OK : rc;

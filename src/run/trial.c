@@ -65,9 +65,3 @@ np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err
 	}
 	return rc;
 }
-
-void
-np_trial_result_free(struct np_trial_result *r)
-{
-	np_outcome_free(&r->out);
-}

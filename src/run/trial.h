@@ -35,12 +35,9 @@ int np_trial_sessions(const struct np_trial *t, uint32_t *sessions, struct np_er
 
 /*
  * Run one. The connection stays open for the next trial, unless the test ends it. A failed trial
- * may have figures, too (out.measured). Always call np_trial_result_free().
+ * may have figures, too (out.measured). Always call np_outcome_free(&r->out).
  */
 int np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err);
-
-/* Safe on a zeroed struct, and twice. */
-void np_trial_result_free(struct np_trial_result *r);
 
 /*
  * From a test's outcome to named results: fill each row of the metric table that the outcome has,

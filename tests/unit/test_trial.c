@@ -77,6 +77,12 @@ leave_bed(struct bed *b)
 }
 
 static void
+free_result(struct np_trial_result *r)
+{
+	np_outcome_free(&r->out);
+}
+
+static void
 check_trial(struct bed *b)
 {
 	struct np_trial_result r;
@@ -87,8 +93,8 @@ check_trial(struct bed *b)
 	assert_int_equal(r.out.tally.end.count.transactions, TRANSACTIONS);
 	assert_true(np_record_get_real(&r.record, NP_M_THROUGHPUT) > 0);
 	assert_true(np_bag_number(r.out.near_bag, "flow.transactions") == TRANSACTIONS);
-	np_trial_result_free(&r);
-	np_trial_result_free(&r);
+	np_outcome_free(&r.out);
+	np_outcome_free(&r.out);
 }
 
 TEST(trials_share_a_connection)
@@ -129,7 +135,7 @@ TEST(an_open_connection_is_taken)
 /* A service that sends nothing: that is no failure, and the figures say so. */
 TEST(nothing_counted_is_a_result)
 {
-	FREED_BY(np_trial_result_free) struct np_trial_result r;
+	FREED_BY(free_result) struct np_trial_result r;
 	struct np_err err;
 	FREED_BY(leave_bed) struct bed b;
 
@@ -171,7 +177,7 @@ take_a_tenth(struct bed *b, const char *bench, unsigned caps, char told[1024])
 	b->plan.near.call.interval_burst = 1; /* little work */
 	b->plan.near.call.interval_us = 10000;
 	for (int i = 0; i < 2; i++) {
-		FREED_BY(np_trial_result_free) struct np_trial_result r;
+		FREED_BY(free_result) struct np_trial_result r;
 		struct np_err err;
 
 		fail_if(np_trial(&b->trial, &r, &err) != NP_OK, "%s: %s", bench, err.msg);
@@ -224,7 +230,7 @@ TEST(a_fraction_is_this_ends_where_its_clock_counts)
 
 TEST(without_a_daemon_there_is_nothing)
 {
-	FREED_BY(np_trial_result_free) struct np_trial_result r;
+	FREED_BY(free_result) struct np_trial_result r;
 	struct np_err err = { .code = NP_OK };
 	struct bed b;
 
