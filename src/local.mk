@@ -121,7 +121,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/client_judge.c \
 	%D%/run/client_open.c \
 	%D%/run/clean.c %D%/run/clean.h \
-	%D%/run/disturbed.c %D%/run/disturbed.h %D%/run/outage.c %D%/run/outage.h %D%/run/thresholds.h \
+	%D%/run/disturbed.c %D%/run/disturbed.h %D%/run/outage.c %D%/run/outage.h \
 	%D%/run/intervals.c %D%/run/intervals.h \
 	%D%/run/drive.c %D%/run/drive.h \
 	%D%/run/ends.c %D%/run/ends.h \

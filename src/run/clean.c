@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/thresholds.h"
-
 /* Two intervals that overlap by less than this share do not affect each other. */
 static const double min_overlap = 0.2;
 

@@ -13,7 +13,6 @@
 #include "net/sock.h"
 #include "net/tcpinfo.h"
 #include "run/foreign.h"
-#include "run/thresholds.h"
 #include "sys/cpu.h"
 #include "sys/file.h"
 

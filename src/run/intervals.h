@@ -7,7 +7,7 @@
 
 #include "base/bag.h"
 
-/* Why an interval is marked as disturbed: doc/evidence.md; from when on: run/thresholds.h. */
+/* Why an interval is marked as disturbed: doc/evidence.md; from when on: run/disturbed.h. */
 enum np_reason {
 	NP_R_STEAL,
 	NP_R_PRESSURE,

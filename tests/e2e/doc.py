@@ -306,7 +306,7 @@ def the_thresholds_are_those_of_the_code() -> None:
     """doc/evidence.md has each threshold with its value and meaning."""
     pattern = r"^#define (NP_D_\w+) +([0-9.]+) +/\* (.*?) \*/"
     defined = {name: (value, " ".join(words.split())) for name, value, words in
-               re.findall(pattern, (lib.TOP / "src/run/thresholds.h").read_text(), re.M | re.S)}
+               re.findall(pattern, (lib.TOP / "src/run/disturbed.h").read_text(), re.M | re.S)}
     told = {name: (value, words) for name, value, words in
             re.findall(r"^\| `(NP_D_\w+)` \| (\S+) \| (.*) \|$",
                        (lib.TOP / "doc/evidence.md").read_text(), re.M)}

@@ -6,7 +6,6 @@
 #include "run/clean.h"
 
 #include "run/repeat.h"
-#include "run/thresholds.h"
 #include "sys/cpu.h"
 #include "sys/file.h"
 #include "sys/meters.h"
