@@ -145,7 +145,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/run/talk_plan.c \
 	%D%/run/team.c %D%/run/team.h \
 	%D%/run/trial.c %D%/run/trial.h \
-	%D%/run/witness.c %D%/run/witness.h \
 	%D%/out/classic.c %D%/out/format.h \
 	%D%/out/explain.c %D%/out/explain.h \
 	%D%/out/explain/ceiling.c %D%/out/explain/constants.h \

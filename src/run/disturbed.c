@@ -26,18 +26,128 @@ enum {
 /* Bytes that queues between socket and interface may hold. */
 static const uint64_t in_queues = 384 << 10;
 
+enum { SMALL = 4096 }; /* a message that a socket buffer always has room for */
+
+/* A look later than that may mean that the process was stopped: judge_stopped(). */
+enum { LATE_NS = 3 * NP_MSEC };
+
+/* A look at a thread takes some 10 us: once in 7 ms costs little. */
+enum { THREADS_MS = 7 };
+
+void
+np_witness_begin(struct np_witness *w, uint64_t due_ns, uint64_t now_ns)
+{
+	/* It could not begin before the previous look had ended. */
+	uint64_t from = due_ns > w->looked_ns ? due_ns : w->looked_ns;
+
+	w->late_ns += now_ns > from + LATE_NS ? now_ns - from : 0;
+	w->began_ns = now_ns;
+}
+
+void
+np_witness_done(struct np_witness *w, uint64_t now_ns)
+{
+	w->looking_ns += now_ns - w->began_ns;
+	w->looked_ns = now_ns;
+}
+
+/* Note a look at now_ns, and the time since the one before, or since the window began. */
+static void
+note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
+{
+	uint64_t from = w->last_ns != 0 ? w->last_ns : started_ns;
+	uint64_t gap = now_ns > from ? now_ns - from : 0;
+
+	w->longest_ns = gap > w->longest_ns ? gap : w->longest_ns;
+	w->last_ns = now_ns;
+}
+
+/* What a worker most likely does if the kernel only says that it is blocked. */
+static enum np_doing_what
+blocked_in(const struct np_worker *w)
+{
+	const struct np_plan *p = w->run->plan;
+
+	if (np_load_is_waiting(&w->load)) {
+		return NP_DOING_PAUSES;
+	}
+	if (p->pattern->connection_test) { /* to connect, to accept, for data or for a close */
+		return NP_DOING_WAITS;
+	}
+	if (!p->pattern->transactions) {
+		return p->role == NP_LEAD ? NP_DOING_SENDS : NP_DOING_RECEIVES;
+	}
+	/* Sends that fit into the socket buffer do not block. */
+	return w->send_size * w->depth <= SMALL ? NP_DOING_RECEIVES : NP_DOING_WAITS;
+}
+
+/* Open the files of threads, unless they are open. */
+static void
+open_threads(struct np_witness *w, const struct np_run *run)
+{
+	for (; w->threads < run->workers && w->threads < NP_WITNESS_THREADS; w->threads++) {
+		np_doing_open(&w->thread[w->threads], w->root, run->worker[w->threads].use.thread);
+	}
+}
+
+void
+np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns)
+{
+	note_gap(w, run->window.started_ns, now_ns);
+	w->looks++;
+	if (w->threads_ns != 0 && now_ns - w->threads_ns < THREADS_MS * NP_MSEC) {
+		return;
+	}
+	w->threads_ns = now_ns;
+	open_threads(w, run);
+	for (uint32_t i = 0; i < w->threads; i++) {
+		np_doing_look(&w->thread[i], blocked_in(&run->worker[i]));
+	}
+}
+
+/* When the last look was due: not after the test's length, though its last call may end later. */
+static uint64_t
+last_due(const struct np_run *run)
+{
+	uint64_t length_ns = np_plan_time_ns(run->plan);
+	uint64_t due = run->window.started_ns + length_ns;
+
+	return length_ns > 0 && due < run->window.ended_ns ? due : run->window.ended_ns;
+}
+
+void
+np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_worker *worker,
+	       struct np_bag *into)
+{
+	long at = worker - run->worker;
+
+	if (w->every_ns == 0) { /* nothing was looked at */
+		return;
+	}
+	if (run->window.started_ns != 0) {
+		note_gap(w, run->window.started_ns, last_due(run));
+		np_bag_real(into, (double)w->every_ns / 1e9, "sampler.every_s");
+		np_bag_int(into, (int64_t)w->looks, "sampler.samples");
+		np_bag_real(into, (double)w->longest_ns / 1e9, "sampler.gap_max_s");
+		np_bag_real(into, (double)w->stopped_ns / 1e9, "sampler.stopped_s");
+	}
+	if (at < NP_WITNESS_THREADS) {
+		np_doing_put(&w->thread[at], into);
+	} else if (w->looks > 0) {
+		np_bag_unread(into, "only the first 8 threads are sampled", "thread.looks");
+	}
+	for (uint32_t i = 0; i < w->threads; i++) {
+		np_doing_close(&w->thread[i]);
+	}
+}
+
+/* ---- Intervals ---- */
+
 /* The reason as a bit of marks. */
 static uint32_t
 mark_of(enum np_reason r)
 {
 	return UINT32_C(1) << r;
-}
-
-/* How many workers' threads are watched: the first ones. */
-static uint32_t
-threads_of(const struct np_disturbed *d)
-{
-	return d->run->workers < NP_WITNESS_THREADS ? d->run->workers : NP_WITNESS_THREADS;
 }
 
 /* What threads did since the last look. */
@@ -53,7 +163,7 @@ look_at_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p
 {
 	memset(p, 0, sizeof(*p));
 	d->cpus = 0;
-	for (uint32_t i = 0; i < threads_of(d); i++) {
+	for (uint32_t i = 0; i < w->threads; i++) {
 		struct np_doing *t = &w->thread[i];
 		int was = t->cpu;
 
@@ -77,12 +187,12 @@ judge_threads(struct np_disturbed *d, struct np_witness *w, struct progress *p,
 
 	d->process_ns = used;
 	look_at_threads(d, w, p);
-	for (uint32_t n = 0; n < threads_of(d); n++) {
+	for (uint32_t n = 0; n < w->threads; n++) {
 		/* Own threads that may have made this one wait: the controller, which may be on any
 		 * processor, and workers that were on the same one. */
 		uint64_t own = np_excess(process, p->all_ran), one;
 
-		for (uint32_t t = 0; t < threads_of(d); t++) {
+		for (uint32_t t = 0; t < w->threads; t++) {
 			bool meets =
 			    w->thread[t].cpu == w->thread[n].cpu || p->moved[t] || p->moved[n];
 
@@ -115,7 +225,7 @@ judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progres
 	uint64_t busy = 0, busiest = 0, stopped;
 
 	(void)np_thread_time(d->self_fd, &d->self);
-	for (uint32_t i = 0; i < threads_of(d); i++) {
+	for (uint32_t i = 0; i < w->threads; i++) {
 		uint64_t one = p->did[i].ran_ns + p->did[i].waited_ns;
 
 		busy += one;
@@ -147,7 +257,7 @@ others_us(struct np_disturbed *d, const struct np_witness *w)
 	used = (uint64_t)r.ru_utime.tv_sec * NP_SEC + (uint64_t)r.ru_utime.tv_usec * 1000;
 	own_ns = used - d->user_ns;
 	d->user_ns = used;
-	for (uint32_t i = 0; i < threads_of(d); i++) {
+	for (uint32_t i = 0; i < w->threads; i++) {
 		struct np_cpu_ticks did;
 
 		(void)np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, w->thread[i].cpu,
@@ -413,7 +523,7 @@ np_disturbed_look(struct np_disturbed *d, struct np_witness *w, uint64_t now_ns)
 	if (first) {
 		d->foreign_why = why_own_unknown(d->run);
 		d->self_fd = np_file_open(d->meters.link.root, "/proc/thread-self/schedstat");
-		np_witness_open(w, d->run);
+		open_threads(w, d->run);
 	}
 	judge_threads(d, w, &p, &i);
 	marks = judge_stopped(d, w, &p, first ? 0 : now_ns - d->last_ns);
@@ -446,7 +556,7 @@ void
 np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *into)
 {
 	const struct np_window *win = &d->run->window;
-	uint64_t last_due = np_witness_last_due(d->run);
+	uint64_t due = last_due(d->run);
 	struct np_interval i = { .cpus = d->cpus }; /* by the last look: threads may have ended */
 	struct progress p;
 	uint32_t marks = 0;
@@ -462,8 +572,8 @@ np_disturbed_end(struct np_disturbed *d, struct np_witness *w, struct np_bag *in
 		/* Else it is a daemon without traffic, which looks less often. */
 		if (d->run->plan->active || d->held.work > 0 || i.work > 0) {
 			/* As if the next look, due 100 ms after the last, came at the end. */
-			np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, last_due);
-			marks = judge_stopped(d, w, &p, np_excess(last_due, d->last_ns));
+			np_witness_begin(w, d->last_ns + NP_DISTURBED_MS * NP_MSEC, due);
+			marks = judge_stopped(d, w, &p, np_excess(due, d->last_ns));
 		}
 		np_intervals_keep(&d->intervals, i, marks);
 	}

@@ -11,8 +11,8 @@
 #include "base/bag.h"
 #include "bench/run.h"
 #include "run/intervals.h"
-#include "run/witness.h"
 #include "sys/meters.h"
+#include "sys/thread.h"
 
 /* From when on an interval counts as disturbed, as in doc/evidence.md (see tests/e2e/doc.py). */
 #define NP_D_STEAL 0.15   /* share of a processor's time that the hypervisor gave to others */
@@ -29,6 +29,24 @@
 #define NP_D_FOREIGN_BYTES 20000 /* an interval: ARP, a shell and the like do not disturb */
 #define NP_D_CLOCK_S 0.001  /* s: a step of the wall clock; slewing moves it by 0.00005 in 0.1 s */
 #define NP_D_STOPPED_S 0.02 /* s in an interval in which the process stood still */
+
+enum { NP_WITNESS_THREADS = 8 }; /* the first ones; each takes two descriptors */
+
+/* What a controller sees in the window: how late and long its looks were, what workers did. */
+struct np_witness {
+	const char *root;             /* of proc, for tests; else "" */
+	uint64_t every_ns;            /* intended time between looks; 0: none */
+	uint64_t looks;               /* so far */
+	uint64_t last_ns;             /* time of the last one; 0: none */
+	uint64_t threads_ns;          /* when threads were last looked at; 0: never */
+	uint64_t longest_ns;          /* between two looks */
+	uint64_t began_ns, looked_ns; /* when the last look of any kind began, and ended */
+	uint64_t late_ns,
+	    looking_ns;      /* how late looks came, and how long they took, in an interval */
+	uint64_t stopped_ns; /* how long the process stood still */
+	uint32_t threads;    /* that are looked at; 0: not open */
+	struct np_doing thread[NP_WITNESS_THREADS];
+};
 
 /* What the test's connections have carried. */
 struct np_carried {
@@ -60,6 +78,17 @@ struct np_disturbed {
 	const char *foreign_why; /* why foreign bytes can't be known; NULL: they can */
 	struct np_intervals intervals;
 };
+
+/* To be called before and after each look for samples or disturbances; due_ns: when it was due. */
+void np_witness_begin(struct np_witness *w, uint64_t due_ns, uint64_t now_ns);
+void np_witness_done(struct np_witness *w, uint64_t now_ns);
+
+/* A look during the window. Before the first one, set root and every_ns, and zero the rest. */
+void np_witness_look(struct np_witness *w, const struct np_run *run, uint64_t now_ns);
+
+/* After the window: put sampler.*, put thread.seen_* of `worker`, and close the files of all. */
+void np_witness_end(struct np_witness *w, const struct np_run *run, const struct np_worker *worker,
+		    struct np_bag *into);
 
 /* Open the files. The run's endpoint must exist. root, of proc and sys, must outlive *d. */
 void np_disturbed_begin(struct np_disturbed *d, const char *root, const char *device,

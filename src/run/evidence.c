@@ -19,7 +19,6 @@
 #include "run/disturbed.h"
 #include "run/foreign.h"
 #include "run/outage.h"
-#include "run/witness.h"
 #include "sys/cgroup.h"
 #include "sys/host.h"
 #include "sys/moved.h"

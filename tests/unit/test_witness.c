@@ -2,7 +2,7 @@
  * What a controller is witness to: times in which it could not look, and what a thread was found
  * doing, by prepared files and by threads that do it.
  */
-#include "run/witness.h"
+#include "run/disturbed.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
