@@ -11,12 +11,6 @@
 #include "net/sock.h"
 #include "run/ends.h"
 
-/* Deadlines, in milliseconds. */
-enum {
-	CONNECT_MS = 10000,
-	REST_MS = 10000 /* for the rest of a message */
-};
-
 /* Is it a link-local address without the interface that it needs (fe80::1 for fe80::1%eth0)? */
 static bool
 lacks_interface(const char *host)
@@ -193,7 +187,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 			break;
 		}
 	}
-	fd = np_race_connect(&order, local, np_client_deadline(CONNECT_MS), &race, err);
+	fd = np_race_connect(&order, local, np_client_deadline(NP_ANSWER_MS), &race, err);
 	if (fd < 0) {
 		c->unreachable = remote->at[0].sa.ss_family;
 		return fail_to_connect(t, &race, err);
@@ -211,7 +205,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 		close(fd);
 		return err->code;
 	}
-	c->chan.rest_ns = REST_MS * NP_MSEC;
+	c->chan.rest_ns = NP_ANSWER_MS * NP_MSEC;
 	if ((t->key != NULL && authenticate(c, t, err) != NP_OK) ||
 	    (t->key == NULL && t->passphrase != NULL &&
 	     send_passphrase(c, t->passphrase, err) != NP_OK)) {

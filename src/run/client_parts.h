@@ -10,7 +10,7 @@
 
 /* Deadlines, in milliseconds. */
 enum {
-	NP_ANSWER_MS = 10000, /* for sending a message, and for most answers */
+	NP_ANSWER_MS = 10000, /* to connect, to send a message, for most answers and their rest */
 	/* For the response to a test's request: a daemon may first run other tests, and is silent
 	 * meanwhile, as netperf's clients expect. Keep-alive notices a dead one. */
 	NP_RESPONSE_MS = 120000,
