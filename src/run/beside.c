@@ -88,7 +88,7 @@ np_beside_alone(struct np_beside *b, const struct np_trial *load, struct np_err 
 	return b->rc;
 }
 
-/* np_live.draw: note the load's longest time without a change, then call the caller's draw(). */
+/* np_live.draw: note the load's longest time without a change, then draw its client's view. */
 static void
 note_load(void *ctx, const struct np_live_view *v)
 {
@@ -106,8 +106,8 @@ note_load(void *ctx, const struct np_live_view *v)
 			b->quiet_ns = now - b->moved_ns;
 		}
 	}
-	if (b->was.draw != NULL) {
-		b->was.draw(b->was.ctx, v);
+	if (b->watched != NULL) {
+		b->watched->draw(b->watched->ctx, v);
 	}
 }
 
@@ -216,22 +216,20 @@ np_beside_trial(struct np_beside *b, const struct np_trial *load, struct np_tria
 	}
 	b->moved_ns = b->quiet_ns = 0;
 	b->watched = c->live;
-	b->was = (struct np_live){ .draw = NULL };
-	if (c->live == NULL) {
-		b->live = (struct np_live){ .every_ns = LOOK_MS * NP_MSEC, .due_ns = np_now() };
-		c->live = &b->live;
-	} else {
-		b->was = *c->live;
+	b->live = (struct np_live){ .every_ns = LOOK_MS * NP_MSEC, .due_ns = np_now() };
+	if (c->live != NULL) {
+		b->live = *c->live;
 	}
-	c->live->draw = note_load;
-	c->live->ctx = b;
+	b->live.draw = note_load;
+	b->live.ctx = b;
+	c->live = &b->live;
 	c->gate = b->gate;
 	rc = np_trial(load, r, err);
 	c->gate = NULL;
 	c->awaits = false;
 	if (b->watched != NULL) {
-		c->live->draw = b->was.draw;
-		c->live->ctx = b->was.ctx;
+		b->watched->view = b->live.view;
+		b->watched->due_ns = b->live.due_ns;
 	}
 	c->live = b->watched;
 	np_gate_fail(b->gate); /* the probe may wait for a load that failed */

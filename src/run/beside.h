@@ -38,8 +38,8 @@ struct np_beside {
 	struct np_err err;
 	int rc;
 	bool first;                         /* it failed before the windows opened, and first */
-	struct np_live live;                /* the load's, if its client shows no progress */
-	struct np_live *watched, was;       /* that of the load's client, or NULL; a copy of it */
+	struct np_live live;                /* the load's, in the place of its client's */
+	struct np_live *watched;            /* that of the load's client, or NULL */
 	uint64_t moved, moved_ns, quiet_ns; /* the load's work, when it last changed, and the
 					       longest time without a change */
 };
