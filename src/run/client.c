@@ -291,7 +291,7 @@ static void
 ask_far(struct np_client *c, struct np_client_test *t, int rc)
 {
 	struct np_outcome *out = t->out;
-	const char *why = c->lacks;
+	const char *why = "";
 	/* After a signal, is it still unknown whether the far end answers? */
 	bool hurries = np_hurried(t->run.stop) && c->owed != 0;
 	int hurry_ms = HURRY_MS + (int)(2 * t->run.round_trips_ns / NP_MSEC);
@@ -304,12 +304,11 @@ ask_far(struct np_client *c, struct np_client_test *t, int rc)
 		why = "there is no control connection (-N)";
 	} else if (rc == NP_ETIME) {
 		why = "the test was aborted";
-	} else if (why[0] == '\0' && c->chan.half_closed) {
+	} else if (c->chan.half_closed && (c->granted.caps & NP_CAPS_EVIDENCE) != 0) {
 		why = np_hurried(t->run.stop)
 			  ? "the test was interrupted, which ends the control connection"
 			  : "the control connection was closed to end the test";
-	} else if (why[0] == '\0' &&
-		   np_client_fetch(c, NP_ABOUT_TEST, hurries ? hurry_ms : NP_ANSWER_MS,
+	} else if (np_client_fetch(c, NP_ABOUT_TEST, hurries ? hurry_ms : NP_ANSWER_MS,
 				   &out->far_bag, &err) != NP_OK) {
 		why = err.msg;
 	}

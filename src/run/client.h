@@ -30,8 +30,8 @@ struct np_target {
 	const struct np_auth_key *key; /* to authenticate with; NULL: none */
 	bool nat; /* a NAT is on the path: the proof of the key does not cover addresses */
 	uint32_t silence_s; /* --silence: how long its kernel may be silent */
-	struct np_hello_message
-	    wants; /* what to ask of a daemon that knows greetings; caps 0: nothing */
+	/* What to ask of a daemon that knows greetings; caps 0: nothing. */
+	struct np_hello_message wants;
 };
 
 /* What a client tells its caller while it works. */
@@ -56,9 +56,8 @@ struct np_client {
 	bool opens_first;                 /* before the gate: its daemon sends at once */
 	bool awaits;          /* makes no data connection before the others have come to the gate */
 	struct np_live *live; /* shows the progress; NULL: nothing does */
-	struct np_hello_message
-	    granted;     /* the part of `wants` that the daemon agreed to; caps 0: none */
-	char lacks[512]; /* why the daemon reports nothing beyond results; empty: it does */
+	/* The part of `wants` that the daemon agreed to; caps 0: none. */
+	struct np_hello_message granted;
 	uint32_t owed; /* code of the last test's results if they may still come, unneeded; or 0 */
 	bool heard;    /* the daemon has answered once */
 	bool want_far; /* the daemon's own figures are needed, however late they come */
@@ -73,7 +72,7 @@ struct np_client {
 
 /*
  * Connect within 10 s, and greet the daemon if t->wants has caps; if it knows no greeting, connect
- * again: c->lacks says what it lacks. With a key, both ends prove that they have it, in 10 s for
+ * again, without any. With a key, both ends prove that they have it, in 10 s for
  * each message. NP_ECONTROL, with "establish the control connection" if there was none.
  */
 int np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err);
@@ -97,7 +96,7 @@ struct np_outcome {
 	char reasons[NP_CLEAN_TEXT];       /* what disturbed the other parts */
 };
 
-/* Ask the daemon for facts of its host. NP_ECONTROL with c->lacks if it reports none. */
+/* Ask the daemon for facts of its host. NP_ECONTROL if it reports none. */
 int np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err);
 
 /* Ask which of the daemon's engines could drive the test (np_engine_tell()), or NP_EUNSUP. */

@@ -283,6 +283,13 @@ np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms, str
 	struct np_evidence_message m = { .about = about };
 	uint8_t message[NP_MESSAGE_MAX];
 
+	*out = NULL;
+	if ((c->granted.caps & NP_CAPS_EVIDENCE) == 0) {
+		return np_fail(err, NP_ECONTROL, 0,
+			       "the netserver at %s gives only netperf's results: it is not "
+			       "Plumbline's, or was started with --no-evidence",
+			       c->peer);
+	}
 	np_tagged_put(&np_tagged_evidence, &m, message);
 	return fetch_bag(c, message, answer_ms, out, err);
 }
@@ -290,14 +297,6 @@ np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms, str
 int
 np_client_host(struct np_client *c, struct np_bag **far, struct np_err *err)
 {
-	*far = NULL;
-	if (c->lacks[0] != '\0') {
-		return np_fail(err, NP_ECONTROL, 0, "%s", c->lacks);
-	}
-	if ((c->granted.caps & NP_CAP_HOST) == 0) {
-		return np_fail(err, NP_ECONTROL, 0,
-			       "the netserver at %s reports nothing about its host", c->peer);
-	}
 	return np_client_fetch(c, NP_ABOUT_HOST, NP_ANSWER_MS, far, err);
 }
 

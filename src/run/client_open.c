@@ -247,15 +247,6 @@ greet(struct np_client *c, const struct np_hello_message *wants, struct np_err *
 	return NP_OK;
 }
 
-static void
-note_no_evidence(struct np_client *c)
-{
-	snprintf(c->lacks, sizeof(c->lacks),
-		 "the netserver at %s gives only netperf's results: it is not Plumbline's, or was "
-		 "started with --no-evidence",
-		 c->peer);
-}
-
 int
 np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
@@ -264,7 +255,6 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	int rc;
 
 	memset(&c->granted, 0, sizeof(c->granted));
-	c->lacks[0] = '\0';
 	np_live_step(c->live, NP_LIVE_CONNECTING, 0);
 	np_live_look(c->live, NULL); /* draw it now: resolving a name may take long */
 	if (np_resolve(t->host, t->port, t->family, SOCK_STREAM, &remote, err) != NP_OK) {
@@ -286,18 +276,10 @@ np_client_connect(struct np_client *c, const struct np_target *t, struct np_err 
 	np_live_step(c->live, NP_LIVE_ASKING, 0);
 	rc = greet(c, &t->wants, err);
 	if (rc == NP_OK) {
-		if ((t->wants.caps & NP_CAPS_EVIDENCE) != 0 &&
-		    (c->granted.caps & NP_CAPS_EVIDENCE) == 0) {
-			note_no_evidence(c);
-		}
 		return NP_OK;
 	}
 	/* Close by a reset: the next connection may need the same local port at once. */
 	setsockopt(c->chan.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	np_chan_close(&c->chan);
-	if (rc != NP_EUNSUP) {
-		return rc;
-	}
-	note_no_evidence(c);
-	return open_control(c, t, &remote, &local, err);
+	return rc == NP_EUNSUP ? open_control(c, t, &remote, &local, err) : rc;
 }
