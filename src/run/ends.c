@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "net/addr.h"
+#include "net/sock.h"
 
 /* Encode an address: IP version, 16 bytes of address (zeros after IPv4), port. */
 static void
@@ -28,9 +28,9 @@ encode(uint8_t at[NP_AUTH_ENDS / 2], struct np_addr *a)
 void
 np_ends_of(int fd, bool is_client, uint8_t ends[NP_AUTH_ENDS])
 {
-	struct np_addr near = { .len = sizeof(near.sa) }, far = { .len = sizeof(far.sa) };
+	struct np_addr near, far = { .len = sizeof(far.sa) };
 
-	if (getsockname(fd, (struct sockaddr *)&near.sa, &near.len) != 0 ||
+	if (np_sock_local(fd, &near, NULL) != NP_OK ||
 	    getpeername(fd, (struct sockaddr *)&far.sa, &far.len) != 0) {
 		memset(ends, 0, NP_AUTH_ENDS);
 		return;

@@ -49,7 +49,6 @@ struct np_evidence {
 	struct np_run *run;
 	struct np_bag *bag;
 	bool tcp, capturing;
-	bool queues;       /* samples have what sockets had queued */
 	uint64_t moved_ns; /* when `moved` began to count; 0: before the warm-up */
 	uint64_t every_ns; /* between samples; doubles whenever the columns are full */
 	size_t tcp_len;    /* bytes that the kernel fills of TCP_INFO */
@@ -243,7 +242,6 @@ take_sample(struct np_evidence *ev, const struct np_run *run, uint64_t now_ns)
 		? (int64_t)(s.transactions * (run->worker->send_size + run->worker->recv_size))
 		: (int64_t)s.bytes;
 	if (np_run_lasting_fd(run) >= 0) { /* else connections come and go */
-		ev->queues = true;
 		ev->column[QUEUED_IN][i] = extrapolate(s.queued_in, s.looked, conns_up(run));
 		ev->column[QUEUED_OUT][i] = extrapolate(s.queued_out, s.looked, conns_up(run));
 		np_tcp_sum_sample(&s.tcp, conns_up(run), info);
@@ -361,6 +359,7 @@ put_samples(struct np_evidence *ev)
 {
 	const char *where = ev->tcp ? "tcp" : "flow";
 	const struct np_tcp_sum before = before_window(ev->run);
+	bool has_queues = np_run_lasting_fd(ev->run) >= 0; /* as in take_sample() */
 	int64_t base[NP_TCP_SAMPLED];
 
 	if (ev->count == 0) {
@@ -380,7 +379,7 @@ put_samples(struct np_evidence *ev)
 		const char *name = n < OWN ? own_names[n] : np_tcp_sampled(n - OWN, ev->tcp_len);
 
 		/* NULL: this kernel's TCP_INFO does not have it. */
-		if (name != NULL && (n >= OWN ? ev->tcp : n == BYTES || ev->queues)) {
+		if (name != NULL && (n >= OWN ? ev->tcp : n == BYTES || has_queues)) {
 			np_bag_ints(ev->bag, ev->column[n], ev->count, "%s.samples.%s", where,
 				    name);
 		}
@@ -392,61 +391,59 @@ static void
 put_flow(const struct np_evidence *ev, const struct np_run *run)
 {
 	const struct np_plan *p = run->plan;
+	const struct np_worker *w = run->worker;
+	struct np_counts c = np_counts_of(run);
+	struct np_bag *b = ev->bag;
 	int sndbuf, rcvbuf;
-	struct np_counts c;
 	uint64_t dropped;
 
-	np_bag_text(ev->bag, np_plan_words(p)->role, "flow.role");
-	np_bag_text(ev->bag, p->transport->name, "flow.protocol");
-	np_bag_int(ev->bag, np_family(np_plan_family(p))->version, "flow.family");
+	np_bag_text(b, np_plan_words(p)->role, "flow.role");
+	np_bag_text(b, p->transport->name, "flow.protocol");
+	np_bag_int(b, np_family(np_plan_family(p))->version, "flow.family");
 	if (ev->device_why[0] != '\0') {
-		np_bag_unread(ev->bag, ev->device_why, "flow.device");
+		np_bag_unread(b, ev->device_why, "flow.device");
 	} else {
-		np_bag_text(ev->bag, ev->device, "flow.device");
+		np_bag_text(b, ev->device, "flow.device");
 	}
-	np_bag_real(ev->bag, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
+	np_bag_real(b, (double)(run->window.ended_ns - run->window.started_ns) / 1e9,
 		    "flow.seconds");
-	c = np_counts_of(run);
-	np_bag_int(ev->bag, (int64_t)c.sent, "flow.bytes_sent");
-	np_bag_int(ev->bag, (int64_t)c.received, "flow.bytes_received");
-	np_bag_int(ev->bag, (int64_t)c.sends, "flow.sends");
-	np_bag_int(ev->bag, (int64_t)c.receives, "flow.receives");
-	np_bag_int(ev->bag, (int64_t)c.transactions, "flow.transactions");
-	np_bag_int(ev->bag, (int64_t)c.failed, "flow.sends_refused");
+	np_bag_int(b, (int64_t)c.sent, "flow.bytes_sent");
+	np_bag_int(b, (int64_t)c.received, "flow.bytes_received");
+	np_bag_int(b, (int64_t)c.sends, "flow.sends");
+	np_bag_int(b, (int64_t)c.receives, "flow.receives");
+	np_bag_int(b, (int64_t)c.transactions, "flow.transactions");
+	np_bag_int(b, (int64_t)c.failed, "flow.sends_refused");
 	if (run->terms->eth != NULL && np_eth_drops(run->terms->eth, &dropped)) {
-		np_bag_int(ev->bag, (int64_t)dropped, "flow.socket_drops");
+		np_bag_int(b, (int64_t)dropped, "flow.socket_drops");
 	}
-	np_bag_int(ev->bag, (int64_t)run->worker->send_size, "flow.send_size");
-	np_bag_int(ev->bag, (int64_t)run->worker->recv_size, "flow.receive_size");
-	if (run->worker->recv_size > 0 && run->worker->recv_ring.slots != NULL) {
-		np_bag_int(ev->bag,
-			   (int64_t)((uintptr_t)run->worker->recv_ring.slots->buf %
+	np_bag_int(b, (int64_t)w->send_size, "flow.send_size");
+	np_bag_int(b, (int64_t)w->recv_size, "flow.receive_size");
+	if (w->recv_size > 0 && w->recv_ring.slots != NULL) {
+		np_bag_int(b,
+			   (int64_t)((uintptr_t)w->recv_ring.slots->buf %
 				     (uintptr_t)sysconf(_SC_PAGESIZE)),
 			   "flow.receive_offset");
 	}
-	if (run->worker->load.kind == &np_load_paced) {
-		np_bag_int(ev->bag, (int64_t)(run->worker->load.interval_ns / 1000),
-			   "flow.interval_us");
+	if (w->load.kind == &np_load_paced) {
+		np_bag_int(b, (int64_t)(w->load.interval_ns / 1000), "flow.interval_us");
 		/* Of a thread. */
-		np_bag_real(ev->bag,
-			    (double)p->near.call.interval_burst * conns_up(run) / run->workers,
+		np_bag_real(b, (double)p->near.call.interval_burst * conns_up(run) / run->workers,
 			    "flow.burst");
 	}
 	if (np_plan_messages(p, 1) > 0) {
-		np_bag_real(ev->bag, np_plan_messages(p, run->worker->send_size),
-			    "flow.asked_per_s");
+		np_bag_real(b, np_plan_messages(p, w->send_size), "flow.asked_per_s");
 	} else if (p->rate > 0 && p->role == NP_LEAD) {
-		np_bag_int(ev->bag, p->rate, "flow.asked_per_s");
+		np_bag_int(b, p->rate, "flow.asked_per_s");
 	}
-	np_bag_int(ev->bag, p->near.sock.sndbuf, "flow.sndbuf_asked");
-	np_bag_int(ev->bag, p->near.sock.rcvbuf, "flow.rcvbuf_asked");
+	np_bag_int(b, p->near.sock.sndbuf, "flow.sndbuf_asked");
+	np_bag_int(b, p->near.sock.rcvbuf, "flow.rcvbuf_asked");
 	if (p->pacing > 0) {
-		np_bag_int(ev->bag, (int64_t)p->pacing * 8, "flow.pacing_asked_bps");
+		np_bag_int(b, (int64_t)p->pacing * 8, "flow.pacing_asked_bps");
 	}
 	if (run->conn->fd >= 0) {
 		np_endpoint_buffers(p->transport, run->conn->fd, &sndbuf, &rcvbuf);
-		np_bag_int(ev->bag, sndbuf, "flow.sndbuf");
-		np_bag_int(ev->bag, rcvbuf, "flow.rcvbuf");
+		np_bag_int(b, sndbuf, "flow.sndbuf");
+		np_bag_int(b, rcvbuf, "flow.rcvbuf");
 	}
 }
 
