@@ -109,15 +109,6 @@ serve_evidence(const struct np_server *s, struct np_chan *c, struct np_err *err)
 	return rc;
 }
 
-/* Apply this daemon's policy and limits: reduce the plan to what it grants, or refuse it. */
-static int
-apply_policy(const struct np_server *s, struct np_plan *p, struct np_terms *terms,
-	     struct np_wish *wish, struct np_err *err)
-{
-	return np_server_allow(s, p, terms, err) == NP_OK ? np_server_wish(s, p, terms, wish, err)
-							  : (int)err->code;
-}
-
 /* Tell which engines of this end could drive a test, without running it. */
 static int
 serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
@@ -136,7 +127,7 @@ serve_engines(const struct np_server *s, struct np_chan *c, struct np_err *err)
 		const char *why_not;
 
 		one.near.place.engine = e;
-		why_not = apply_policy(s, &one, &terms, &wish, err) == NP_OK
+		why_not = np_server_allow(s, &one, &terms, &wish, err) == NP_OK
 			      ? np_server_why_no_engine(&s->limits, e, &one)
 			      : err->msg;
 		np_engine_tell(e, why_not, b);
@@ -181,7 +172,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 		np_addr_set_link(&p.also.at[i], &s->collect.near);
 		np_addr_set_link(&p.far_also.at[i], &s->collect.near);
 	}
-	rc = rc == NP_OK ? apply_policy(s, &p, &terms, &wish, err) : rc;
+	rc = rc == NP_OK ? np_server_allow(s, &p, &terms, &wish, err) : rc;
 	if (rc == NP_OK &&
 	    (why_not = np_server_why_no_engine(&s->limits, np_engine_of(&p), &p)) != NULL) {
 		rc = np_deny(err, EOPNOTSUPP, "engine %s at the daemon: %s (try --engine list)",

@@ -20,9 +20,12 @@ int np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_lay
 int
 np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code, struct np_err *err);
 
-/* Refuse what this client may not have; set p->bind, and *out: its peers, ports and sizes. */
+/*
+ * Refuse what this client may not have; set p->bind, and *out: its peers, ports and sizes. Then as
+ * np_server_wish().
+ */
 int np_server_allow(const struct np_server *s, struct np_plan *p, struct np_terms *out,
-		    struct np_err *err);
+		    struct np_wish *wish, struct np_err *err);
 
 /* A warm-up as the limit of a test's length counts it: in seconds, rounded up. */
 uint32_t np_server_warm_up_s(const struct np_plan *p);

@@ -169,7 +169,7 @@ choose_peers(const struct np_server *s, const struct np_plan *p, struct np_terms
 
 int
 np_server_allow(const struct np_server *s, struct np_plan *p, struct np_terms *out,
-		struct np_err *err)
+		struct np_wish *wish, struct np_err *err)
 {
 	/* No request can change these. */
 	*out = s->terms;
@@ -201,5 +201,5 @@ np_server_allow(const struct np_server *s, struct np_plan *p, struct np_terms *o
 			       "(netserver --allow-device, without --one-port)",
 			       p->near.sock.device);
 	}
-	return NP_OK;
+	return np_server_wish(s, p, out, wish, err);
 }
