@@ -199,8 +199,8 @@ src_netperf_SOURCES = \
 	%D%/cli/ceilings.c \
 	%D%/cli/tell_evidence.c \
 	%D%/cli/engines.c \
-	%D%/cli/checks.c %D%/cli/checks.h \
-	%D%/cli/help.c %D%/cli/help.h \
+	%D%/cli/checks.c \
+	%D%/cli/help.c \
 	%D%/cli/look.c %D%/cli/look.h \
 	%D%/cli/main.c \
 	%D%/cli/modes.h \

@@ -11,7 +11,6 @@
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
-#include "cli/checks.h"
 #include "cli/stray.h"
 #include "sys/affinity.h"
 
@@ -141,6 +140,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 	snprintf(cli->data.port, sizeof(cli->data.port), "0");
 	snprintf(cli->data.local_port, sizeof(cli->data.local_port), "0");
 	cli->output.verbosity = cli->output.headers = 1;
+	cli->output.uuid = cli->output.uuid_made;
 	cli->allow_routing = -1;
 	cli->confidence.max = cli->confidence.min = 1;
 	cli->confidence.width = -1;

@@ -104,8 +104,8 @@ struct np_cli_output {
 	double interim_s;           /* -D; 0: no interim results */
 	const char *brand;          /* -B; NULL: none */
 	const char *json_file;      /* of --json; NULL: standard output */
-	const char *uuid;           /* -u; NULL: one is made */
-	char uuid_made[40];         /* used without -u */
+	const char *uuid;           /* -u, or uuid_made */
+	char uuid_made[40];
 };
 
 /* What to collect in addition to the result. */
@@ -203,5 +203,23 @@ unsigned np_cli_traits(const struct np_bench *b);
 
 /* Fill cli->bench from the row that -t (a known test) names, or for OMNI from the options. */
 int np_omni_choose(struct np_cli *cli, struct np_err *err);
+
+/* Checks of the options, for each other and for the test: NP_EUSAGE names the option. */
+
+/* Conflicts that do not depend on the test: before the length gets its default. */
+int np_check_options(const struct np_cli *cli, struct np_err *err);
+
+/* Conflicts that depend on the test, once it is chosen. */
+int np_check_test(const struct np_cli *cli, struct np_err *err);
+
+/* Once the plan is complete: can the test have these flows, and can the engines drive them? */
+int np_check_flows(const struct np_cli *cli, struct np_err *err);
+
+/* For a test without data connections: refuse options about them. */
+int np_check_no_flows(const struct np_cli *cli, struct np_err *err);
+
+/* Can the test run in that many sessions of the daemon at `peer`? Notes go to standard error. */
+int np_check_sessions(const struct np_cli *cli, const char *peer, uint32_t sessions,
+		      struct np_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "cli/checks.h"
+#include "cli/args.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "cli/help.h"
+#include "cli/modes.h"
 
 #include <string.h>
 #include <strings.h>

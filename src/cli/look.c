@@ -210,8 +210,7 @@ np_cli_record_options(const struct np_cli *cli, struct np_record *r)
 	np_record_text(r, NP_M_LOCAL_FILL_FILE, text_or_none(cli->plan.near.call.fill_file));
 	np_record_text(r, NP_M_REMOTE_FILL_FILE, text_or_none(cli->plan.far.call.fill_file));
 	np_record_text(r, NP_M_COMMAND_LINE, cli->command_line);
-	np_record_text(r, NP_M_UUID,
-		       cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made);
+	np_record_text(r, NP_M_UUID, cli->output.uuid);
 	if (cli->output.brand != NULL) {
 		np_record_text(r, NP_M_RESULT_BRAND, cli->output.brand);
 	}

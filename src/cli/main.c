@@ -17,9 +17,7 @@
 #include "cli/aim.h"
 #include "cli/args.h"
 #include "cli/beside.h"
-#include "cli/checks.h"
 #include "cli/document.h"
-#include "cli/help.h"
 #include "cli/modes.h"
 #include "cli/progress.h"
 #include "cli/show.h"
@@ -493,7 +491,7 @@ run_test(struct session *s, struct np_err *err)
 	case NP_TEST_BENCH:
 		return run_bench(s, err);
 	case NP_TEST_UUID:
-		fputs(cli->output.uuid != NULL ? cli->output.uuid : cli->output.uuid_made, stdout);
+		fputs(cli->output.uuid, stdout);
 		return NP_OK;
 	case NP_TEST_LOC_CPU:
 		print_cpu_rate(cli, "local", np_cpu_ticks_per_s(), np_cpu_count());

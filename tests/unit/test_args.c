@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "bench/engine/engine.h"
-#include "cli/help.h"
+#include "cli/modes.h"
 #include "cli/stray.h"
 #include "opt/help.h"
 #include "tests/lib/check.h"
