@@ -220,12 +220,10 @@ set_transports(const struct np_setting *set)
 #define IS_LENGTH .kind = NP_OPT_LENGTH, .arg = "s"
 #define IS_BYTES .kind = NP_OPT_CUSTOM, .arg = "bytes", .set = set_bytes
 
-/* In the order of the help text. */
-enum group { NONE, LISTEN, WHO, LIMITS, RUN, TELL, HELP };
-static const char *const groups[] = { [NONE] = "Other",        [LISTEN] = "Where to listen",
-				      [WHO] = "Who is served", [LIMITS] = "Limits",
-				      [RUN] = "How it runs",   [TELL] = "What it tells",
-				      [HELP] = "Help",         NULL };
+/* Titles of groups in the help text. */
+static const char LISTEN[] = "Where to listen", WHO[] = "Who is served", LIMITS[] = "Limits",
+		  RUN[] = "How it runs", TELL[] = "What it tells", HELP[] = "Help";
+static const char *const groups[] = { LISTEN, WHO, LIMITS, RUN, TELL, HELP, NULL };
 
 static const struct np_option rows[] = {
 	{ ROW('4', NULL, PLAIN, NULL, "listen on IPv4 only"), .set = set_family, IN(LISTEN) },

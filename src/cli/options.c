@@ -938,7 +938,7 @@ set_help(const struct np_setting *set)
 #define NAMES(m1, m2)                                                                              \
 	TO2(m1, m2), .set = np_option_set_name, .max = sizeof(((struct np_cli *)0)->m1) - 1
 /* The row's group in help texts, its short help, and what a test must have to use it. */
-#define IN(g) .group = GROUP_##g
+#define IN(g) .group = (g)
 #define BRIEF(words) .brief = (words)
 #define FOR(trait) .needs = NP_FOR_##trait
 #define RANGE(lo, hi) .min = (lo), .max = (hi)
@@ -946,26 +946,12 @@ set_help(const struct np_setting *set)
 #define ASTRAY(l)                                                                                  \
 	.astray = names_figures, .instead = "output selectors are a test option (-- -" l " NAMES)"
 
-/* In the order of help texts. */
-enum global_group {
-	GROUP_NONE,
-	GROUP_WHERE,
-	GROUP_WHAT,
-	GROUP_LONG,
-	GROUP_SURE,
-	GROUP_PRINT,
-	GROUP_WHY,
-	GROUP_FLOWS,
-	GROUP_PACE,
-	GROUP_TUNE,
-	GROUP_HELP
-};
-static const char *const global_groups[] = {
-	[GROUP_NONE] = "Other",    [GROUP_WHERE] = "Target",    [GROUP_WHAT] = "Test",
-	[GROUP_LONG] = "Duration", [GROUP_SURE] = "Confidence", [GROUP_PRINT] = "Output",
-	[GROUP_WHY] = "Evidence",  [GROUP_FLOWS] = "Flows",     [GROUP_PACE] = "Pacing",
-	[GROUP_TUNE] = "Tuning",   [GROUP_HELP] = "Help",       NULL
-};
+/* Titles of groups in help texts. */
+static const char WHERE[] = "Target", WHAT[] = "Test", LONG[] = "Duration", SURE[] = "Confidence",
+		  PRINT[] = "Output", WHY[] = "Evidence", FLOWS[] = "Flows", PACE[] = "Pacing",
+		  TUNE[] = "Tuning", HELP[] = "Help";
+static const char *const global_groups[] = { WHERE, WHAT, LONG, SURE, PRINT, WHY,
+					     FLOWS, PACE, TUNE, HELP, NULL };
 
 static const struct np_option global_rows[] = {
 	{ ROW('4', "ipv4", PLAIN, NULL, "use IPv4 for the control connection"),
@@ -1214,31 +1200,11 @@ static const struct np_option global_rows[] = {
 const struct np_option_table np_global_options = { NP_OPT_TABLE(global_rows),
 						   .groups = global_groups };
 
-#undef IN
-#define IN(g) .group = TEST_##g
-enum test_group {
-	TEST_NONE,
-	TEST_CHOICE,
-	TEST_SIZES,
-	TEST_FLIGHT,
-	TEST_ENDS,
-	TEST_SOCKET,
-	TEST_CALLS,
-	TEST_PRINT,
-	TEST_HELP,
-	TEST_GONE
-};
-static const char *const test_groups[] = { [TEST_NONE] = "Other",
-					   [TEST_CHOICE] = "Choices of OMNI",
-					   [TEST_SIZES] = "Sizes",
-					   [TEST_FLIGHT] = "Requests in flight",
-					   [TEST_ENDS] = "Addresses, ports and routes",
-					   [TEST_SOCKET] = "Socket options",
-					   [TEST_CALLS] = "Calls and buffers",
-					   [TEST_PRINT] = "Output",
-					   [TEST_HELP] = "Help",
-					   [TEST_GONE] = "Without effect",
-					   NULL };
+static const char CHOICE[] = "Choices of OMNI", SIZES[] = "Sizes", FLIGHT[] = "Requests in flight",
+		  ENDS[] = "Addresses, ports and routes", SOCKET[] = "Socket options",
+		  CALLS[] = "Calls and buffers", GONE[] = "Without effect";
+static const char *const test_groups[] = { CHOICE, SIZES, FLIGHT, ENDS, SOCKET,
+					   CALLS,  PRINT, HELP,   GONE, NULL };
 static const char *const test_scopes[] = { "OMNI tests",        "TCP_CC, TCP_MSS, TCP_SENDFILE",
 					   "UNIX-domain tests", "DLCL tests",
 					   "SCTP tests",        NULL };

@@ -76,7 +76,7 @@ void
 np_help_print(FILE *out, const struct np_option_table *t, unsigned scope,
 	      const char *(*words)(const struct np_option *o, void *ctx), void *ctx)
 {
-	for (int g = 0; t->groups[g] != NULL; g++) {
+	for (size_t g = 0; t->groups[g] != NULL; g++) {
 		const char *title = t->groups[g];
 
 		for (size_t i = 0; i < t->count; i++) {
@@ -84,7 +84,7 @@ np_help_print(FILE *out, const struct np_option_table *t, unsigned scope,
 			const char *text = words != NULL ? words(o, ctx) : o->help;
 			char how[NP_HELP_HOW];
 
-			if (!np_option_in(o, scope) || o->group != g || text == NULL) {
+			if (!np_option_in(o, scope) || o->group != t->groups[g] || text == NULL) {
 				continue;
 			}
 			if (title != NULL) {
@@ -97,14 +97,14 @@ np_help_print(FILE *out, const struct np_option_table *t, unsigned scope,
 	}
 }
 
-/* Print the brief lines of one group (-1: of all groups), the first one after the title. */
+/* Print the brief lines of one group (NULL: of all groups), the first one after the title. */
 static void
-print_brief_group(FILE *out, const struct np_option_table *t, int group, const char *title)
+print_brief_group(FILE *out, const struct np_option_table *t, const char *group, const char *title)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		const struct np_option *o = &t->rows[i];
 
-		if (o->brief != NULL && (group < 0 || o->group == group)) {
+		if (o->brief != NULL && (group == NULL || o->group == group)) {
 			char arg[48];
 			int used = fprintf(out, "%-*s", BRIEF_AT, title);
 
@@ -126,11 +126,11 @@ void
 np_help_brief(FILE *out, const struct np_option_table *t, const char *title)
 {
 	if (title != NULL) {
-		print_brief_group(out, t, -1, title);
+		print_brief_group(out, t, NULL, title);
 		return;
 	}
-	for (int g = 0; t->groups[g] != NULL; g++) {
-		print_brief_group(out, t, g, t->groups[g]);
+	for (size_t g = 0; t->groups[g] != NULL; g++) {
+		print_brief_group(out, t, t->groups[g], t->groups[g]);
 	}
 }
 
@@ -160,6 +160,18 @@ doc_range(const struct np_option *o, char *out, size_t size)
 	}
 }
 
+/* The bits of the row's scope, or the number of its group. */
+static unsigned
+doc_place(const struct np_option_table *t, const struct np_option *o)
+{
+	unsigned group = 0;
+
+	while (t->groups[group] != NULL && t->groups[group] != o->group) {
+		group++;
+	}
+	return t->scopes != NULL ? o->scope : group;
+}
+
 void
 np_doc_table(FILE *out, const char *name, const struct np_option_table *t)
 {
@@ -176,8 +188,7 @@ np_doc_table(FILE *out, const char *name, const struct np_option_table *t)
 		doc_range(o, range, sizeof(range));
 		fprintf(out, "row\t%.1s\t%s\t%s\t%s\t%s\t%u\t%s\n", &o->letter,
 			o->name != NULL ? o->name : "", doc_argument(o),
-			o->arg != NULL ? o->arg : "", range,
-			t->scopes != NULL ? o->scope : (unsigned)o->group, o->help);
+			o->arg != NULL ? o->arg : "", range, doc_place(t, o), o->help);
 	}
 }
 

@@ -72,7 +72,7 @@ struct np_option {
 	const char *what;
 	int (*then)(const struct np_setting *set); /* after the value is set; NULL: nothing */
 	unsigned scope;    /* bits: the caller's scopes in which it is known; 0: all */
-	int group;         /* index of the caller's title under which help and manual list it */
+	const char *group; /* one of the table's titles, under which help and manual list it */
 	const char *brief; /* its line in the short help; NULL: none */
 	unsigned needs; /* bits of the caller's: what a test must have for it to have an effect */
 	bool secret;    /* the argument is overwritten in argv: set() has to copy it */
@@ -92,7 +92,7 @@ struct np_option {
 struct np_option_table {
 	const struct np_option *rows;
 	size_t count;
-	const char *const *groups; /* titles by a row's group, NULL after the last */
+	const char *const *groups; /* titles of groups, NULL after the last */
 	const char *const *scopes; /* what the bits of a row's scope mean; NULL: there are none */
 };
 #define NP_OPT_TABLE(list) .rows = (list), .count = sizeof(list) / sizeof((list)[0])

@@ -118,13 +118,12 @@ assert_table_in_order(const struct np_option_table *t, void *ctx)
 void
 assert_groups(const struct np_option_table *t)
 {
-	int known = 0;
-
-	while (t->groups[known] != NULL) {
-		known++;
-	}
 	for (size_t i = 0; i < t->count; i++) {
-		fail_if(t->rows[i].group < 1 || t->rows[i].group >= known, "no group of '%s'",
-			t->rows[i].help);
+		size_t g = 0;
+
+		while (t->groups[g] != NULL && t->groups[g] != t->rows[i].group) {
+			g++;
+		}
+		fail_if(t->groups[g] == NULL, "no group of '%s'", t->rows[i].help);
 	}
 }

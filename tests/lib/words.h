@@ -25,7 +25,7 @@ void words_split(struct words *w, const char *line);
  */
 void assert_table_in_order(const struct np_option_table *t, void *ctx);
 
-/* Each row has one of the groups, and not the first, which is for rows without. */
+/* Each row has one of the groups. */
 void assert_groups(const struct np_option_table *t);
 
 #endif

@@ -29,16 +29,39 @@ static const struct np_option rows[] = {
 	  .scope = 2 },
 };
 
+static const char rest[] = "Others", words[] = "Words";
 static const struct np_option paths[] = {
-	{ .letter = 'F', .name = "to", .kind = NP_OPT_TEXT, .arg = "file", .help = "a file" },
-	{ .name = "wire", .kind = NP_OPT_MAYBE, .arg = "pcap:file", .help = "maybe one" },
-	{ .name = "in", .kind = NP_OPT_CUSTOM, .arg = "dir", .help = "a directory" },
-	{ .name = "profile", .kind = NP_OPT_TEXT, .arg = "profile", .help = "no file", .group = 2 },
-	{ .letter = 'w', .name = "when", .kind = NP_OPT_CUSTOM, .arg = "on|off-2", .help = "when" },
-	{ .name = "which", .kind = NP_OPT_NEXT, .arg = "file|all|?", .help = "which" },
+	{ .letter = 'F',
+	  .name = "to",
+	  .kind = NP_OPT_TEXT,
+	  .arg = "file",
+	  .help = "a file",
+	  .group = rest },
+	{ .name = "wire",
+	  .kind = NP_OPT_MAYBE,
+	  .arg = "pcap:file",
+	  .help = "maybe one",
+	  .group = rest },
+	{ .name = "in", .kind = NP_OPT_CUSTOM, .arg = "dir", .help = "a directory", .group = rest },
+	{ .name = "profile",
+	  .kind = NP_OPT_TEXT,
+	  .arg = "profile",
+	  .help = "no file",
+	  .group = words },
+	{ .letter = 'w',
+	  .name = "when",
+	  .kind = NP_OPT_CUSTOM,
+	  .arg = "on|off-2",
+	  .help = "when",
+	  .group = rest },
+	{ .name = "which",
+	  .kind = NP_OPT_NEXT,
+	  .arg = "file|all|?",
+	  .help = "which",
+	  .group = rest },
 };
 
-static const char *const groups[] = { "Others", "Nothing", "Words", NULL };
+static const char *const groups[] = { rest, "Nothing", words, NULL };
 static const char *const scopes[] = { "odd tests", "even tests", NULL };
 
 static const char *

@@ -408,18 +408,19 @@ TEST(who_does_not_ask_for_notes_gets_an_error)
 	assert_wrong("-n 0-t", "-n: 0-t is not a number (try 64 or 64K)");
 }
 
+static const char first[] = "First", last[] = "Last";
 static const struct np_option grouped[] = {
-	{ .letter = 'a', .kind = NP_OPT_FLAG, .group = 2, .help = "last", .brief = "short" },
-	{ .name = "maybe", .kind = NP_OPT_MAYBE, .arg = "file", .group = 1, .help = "m" },
+	{ .letter = 'a', .kind = NP_OPT_FLAG, .group = last, .help = "last", .brief = "short" },
+	{ .name = "maybe", .kind = NP_OPT_MAYBE, .arg = "file", .group = first, .help = "m" },
 	{ .letter = 'n',
 	  .name = "next",
 	  .kind = NP_OPT_NEXT,
 	  .arg = "a-word-that-is-long",
-	  .group = 1,
+	  .group = first,
 	  .help = "twelve words that do not go into one line of the help text of ours",
 	  .brief = "as well" },
 };
-static const char *const titles[] = { "None", "First", "Last", NULL };
+static const char *const titles[] = { first, last, NULL };
 static const struct np_option_table listed = { NP_OPT_TABLE(grouped), .groups = titles };
 
 TEST(the_usage_text_has_groups_in_their_order)
