@@ -74,30 +74,16 @@ print_features(FILE *out, const struct np_cli *cli)
 	print_extensions(out, cli);
 }
 
-/* Fill in what the options say about a classic table. */
-static void
-describe_classic(const struct np_cli *cli, struct np_classic *c)
-{
-	memset(c, 0, sizeof(*c));
-	c->layout = cli->bench.layout;
-	c->unit = np_cli_unit(cli);
-	c->verbosity = cli->output.verbosity;
-	c->headers = cli->output.headers != 0;
-	c->local_cpu = cli->plan.near.place.measure_cpu;
-	c->remote_cpu = cli->plan.far.place.measure_cpu;
-	c->brand = cli->output.brand;
-}
-
 void
-np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
+np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_look *look,
+	      const struct np_ends *ends)
 {
 	const char *family = np_family(cli->plan.family)->name;
 	const char *from = ends->local.name;
 	unsigned port = cli->plan.far.sock.port;
 	char here[NP_ADDR_TEXT], there[NP_ADDR_TEXT];
-	struct np_classic classic;
 
-	if (cli->output.style == NP_STYLE_HUMAN) {
+	if (look->style == NP_STYLE_HUMAN) {
 		return;
 	}
 	if (cli->plan.copy_avoidance && (cli->bench.flags & NP_B_OLD) != 0) {
@@ -106,9 +92,8 @@ np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 		      "Local recv copy avoidance not available.\n",
 		      out);
 	}
-	describe_classic(cli, &classic);
-	np_classic_preface(out, &classic);
-	if (cli->output.headers != 0 && cli->terms.eth != NULL) { /* a test of the link layer */
+	np_classic_preface(out, &look->classic);
+	if (look->classic.headers && cli->terms.eth != NULL) { /* a test of the link layer */
 		fprintf(out, "%s from %s to %s of %s, ", cli->bench.title, cli->terms.eth->device,
 			cli->data.far_device[0] != '\0' ? cli->data.far_device : "the interface",
 			cli->target.host.text);
@@ -120,7 +105,7 @@ np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends)
 		print_features(out, cli);
 		putc('\n', out);
 	}
-	if (cli->output.headers != 0 && cli->bench.transport->named) {
+	if (look->classic.headers && cli->bench.transport->named) {
 		if (from[0] == '\0') { /* the wildcard */
 			from = np_cli_any_address(cli->plan.family);
 		}
@@ -142,18 +127,25 @@ void
 np_cli_look(const struct np_cli *cli, struct np_look *look)
 {
 	const struct np_plan *p = &cli->plan;
+	const struct np_cli_output *o = &cli->output;
+	unsigned flags = cli->bench.flags;
 
-	memset(look, 0, sizeof(*look));
-	look->style = cli->output.style;
-	describe_classic(cli, &look->classic);
-	look->histogram = cli->output.histogram;
-	look->histogram_of = np_plan_words(p)->timed;
-	look->times = cli->output.times;
-	look->transactions = p->pattern->transactions && (look->classic.unit->letter == 'x' ||
-							  (cli->bench.flags & NP_B_OLD) != 0);
-	look->average = (cli->bench.flags & NP_B_SPARSE) != 0;
-	look->latency = cli->output.latency;
-	look->congestion = cli->output.selection.congestion;
+	*look = (struct np_look){ .style = o->style,
+				  .classic = { .layout = cli->bench.layout,
+					       .unit = np_cli_unit(cli),
+					       .verbosity = o->verbosity,
+					       .headers = o->headers != 0,
+					       .local_cpu = p->near.place.measure_cpu,
+					       .remote_cpu = p->far.place.measure_cpu,
+					       .brand = o->brand },
+				  .histogram = o->histogram,
+				  .histogram_of = np_plan_words(p)->timed,
+				  .times = o->times,
+				  .average = (flags & NP_B_SPARSE) != 0,
+				  .latency = o->latency,
+				  .congestion = o->selection.congestion };
+	look->transactions = p->pattern->transactions &&
+			     (look->classic.unit->letter == 'x' || (flags & NP_B_OLD) != 0);
 	if (cli->output.selectors != NULL) {
 		look->list = cli->output.selection;
 	} else {

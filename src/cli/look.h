@@ -11,7 +11,8 @@ struct np_ends {
 };
 
 /* Print the lines before a test: the banner or, for AF_UNIX, the table's heads. */
-void np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_ends *ends);
+void np_cli_banner(FILE *out, const struct np_cli *cli, const struct np_look *look,
+		   const struct np_ends *ends);
 
 /* Fill in how the result is to be shown, except look->missed and look->human. */
 void np_cli_look(const struct np_cli *cli, struct np_look *look);

@@ -226,7 +226,6 @@ tell_result(struct session *s, struct np_repeat *repeat, const struct np_outcome
 
 	np_cli_record_options(cli, record);
 	np_repeat_conclude(repeat, timed, record);
-	np_cli_look(cli, &s->look);
 	s->look.missed = np_repeat_missed(repeat) && np_cli_repeats(cli);
 	np_document_result(s->document, &s->look, &figures);
 	if (s->beside != NULL) {
@@ -406,8 +405,9 @@ prepare(struct session *s, struct np_err *err)
 		np_show_plan(s->out != NULL ? s->out : stderr, cli, &s->client);
 		s->client.hooks.agreed = show_agreed;
 	}
+	np_cli_look(cli, &s->look);
 	if (s->out != NULL) {
-		np_cli_banner(s->out, cli, &s->ends);
+		np_cli_banner(s->out, cli, &s->look, &s->ends);
 	}
 	np_document_begin(s->document, cli, &s->client);
 	return NP_OK;
