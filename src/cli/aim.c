@@ -14,7 +14,7 @@
 #include "net/sources.h"
 
 void
-np_aim_default_host(struct np_cli_target *t)
+np_aim_default_host(struct np_target *t)
 {
 	if (!t->host.given) {
 		snprintf(t->host.text, sizeof(t->host.text), "%s",
@@ -26,20 +26,10 @@ np_aim_default_host(struct np_cli_target *t)
 }
 
 void
-np_aim_control(const struct np_cli *cli, struct np_target *t)
+np_aim_control(struct np_cli *cli)
 {
-	const struct np_cli_target *given = &cli->target;
+	struct np_target *t = &cli->target;
 
-	t->host = given->host.text;
-	t->port = given->port;
-	t->family = given->host.family;
-	t->local_host = given->local.given ? given->local.text : NULL;
-	t->local_device = given->local.device;
-	t->local_port = given->local_port[0] != '\0' ? given->local_port : NULL;
-	t->local_family = given->local.family;
-	t->passphrase = given->passphrase;
-	t->key = given->key.count > 0 ? &given->key : NULL;
-	t->nat = given->nat;
 	t->silence_s = cli->plan.silence_s;
 	memset(&t->wants, 0, sizeof(t->wants));
 	t->wants.version = NP_EXT_VERSION;

@@ -7,10 +7,10 @@
 #include "run/client.h"
 
 /* Without -H the host is this one: "localhost", or "::1" if -H or -L asks for IPv6. */
-void np_aim_default_host(struct np_cli_target *t);
+void np_aim_default_host(struct np_target *t);
 
-/* Fill in where the daemon is, and what to ask it for (wants). *t points to texts in cli. */
-void np_aim_control(const struct np_cli *cli, struct np_target *t);
+/* Complete cli->target: what to ask the daemon for. */
+void np_aim_control(struct np_cli *cli);
 
 /*
  * Find the data addresses for *ends and the plan; preferred is the remote one of c, the control

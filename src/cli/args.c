@@ -128,7 +128,7 @@ np_cli_parse(struct np_cli *cli, int argc, char **argv, struct np_err *err)
 {
 	/* The parser permutes the words and overwrites secrets. */
 	char **words = calloc((size_t)argc + 1, sizeof(*words));
-	const struct np_cli_target *t = &cli->target;
+	const struct np_target *t = &cli->target;
 	struct np_cli_output *o = &cli->output;
 	int rc;
 
@@ -187,8 +187,8 @@ np_cli_free(struct np_cli *cli)
 	np_plan_free(&cli->plan);
 	free(cli->command_line);
 	cli->command_line = NULL;
-	explicit_bzero(cli->target.passphrase_text, sizeof(cli->target.passphrase_text));
-	explicit_bzero(&cli->target.key, sizeof(cli->target.key));
+	explicit_bzero(cli->passphrase, sizeof(cli->passphrase));
+	explicit_bzero(&cli->key, sizeof(cli->key));
 }
 
 /* Put the test's row, or what the options of OMNI make of it, into the plan. */

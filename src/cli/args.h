@@ -49,14 +49,6 @@ enum np_for {
 
 #define NP_LENGTH_NOT_GIVEN INT64_MIN /* as length of a plan: -l was not given */
 
-/* A name and an address family, as -H and -L take them. */
-struct np_name {
-	char text[256];
-	char device[NP_ADDR_DEVICE]; /* of "NAME%eth0", for a local name; empty: none */
-	int family;
-	bool given;
-};
-
 /* What the test-specific options of an OMNI test choose. */
 struct np_omni_choice {
 	bool direction_given; /* -d; sizes then do not imply it */
@@ -64,16 +56,6 @@ struct np_omni_choice {
 	bool connections;     /* -c */
 	const char *protocol; /* -T; NULL: by test */
 	const char *type;     /* -t; NULL: by test */
-};
-
-/* Where netserver is, and how the user authenticates. */
-struct np_cli_target {
-	struct np_name host, local;
-	char port[NP_PORT_TEXT], local_port[NP_PORT_TEXT];
-	const char *passphrase;                  /* -Z, --passphrase-file; NULL: none is sent */
-	char passphrase_text[NP_FRAME_SIZE - 8]; /* a frame less its head */
-	struct np_auth_key key;                  /* --key-file; count 0: none */
-	bool nat;                                /* --nat */
 };
 
 /* The data connection's ends, where they differ from the control connection's. */
@@ -142,7 +124,9 @@ struct np_cli {
 	const char *beside;    /* --beside, test:rate; NULL: nothing runs beside the test */
 	uint32_t segment_size; /* --segment-size, bytes; 0: that of the message */
 
-	struct np_cli_target target;
+	struct np_target target;            /* np_aim_control() completes it */
+	char passphrase[NP_FRAME_SIZE - 8]; /* -Z, --passphrase-file: a frame less its head */
+	struct np_auth_key key;             /* --key-file */
 	struct np_cli_data data;
 	struct np_cli_output output;
 	struct np_repeat_plan confidence; /* -i, -I, -r, --clean; width < 0: not given */

@@ -69,11 +69,11 @@ np_cli_beside_new(const struct np_cli *load, struct np_cli_beside **probe, struc
 		return err->code;
 	}
 	p->run.probe = (struct np_trial){ .client = &p->client,
-					  .target = &p->target,
+					  .target = &p->cli.target,
 					  .plan = &p->cli.plan,
 					  .terms = &p->cli.terms,
 					  .peer = &p->ends.remote.at[0] };
-	np_aim_control(&p->cli, &p->target);
+	np_aim_control(&p->cli);
 	return NP_OK;
 }
 

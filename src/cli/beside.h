@@ -14,7 +14,6 @@ struct np_cli_beside {
 	char name[32]; /* of its test */
 	struct np_cli cli;
 	struct np_client client;
-	struct np_target target;
 	struct np_ends ends;
 	struct np_beside run;
 };

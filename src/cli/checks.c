@@ -50,7 +50,7 @@ np_check_options(const struct np_cli *cli, struct np_err *err)
 	bool other_length = cli->plan.length != NP_LENGTH_NOT_GIVEN &&
 			    (cli->plan.length != r->clean_s || cli->plan.length_less_ms != 0);
 	const struct conflict rows[] = {
-		{ cli->target.passphrase != NULL && cli->target.key.count > 0, "--key-file", NULL,
+		{ cli->target.passphrase != NULL && cli->target.key != NULL, "--key-file", NULL,
 		  "together with -Z or --passphrase-file (choose one)" },
 		{ !clean && r->at_most_s != 0, "--at-most", NULL,
 		  "limits --clean, which is not given" },

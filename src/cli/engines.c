@@ -47,7 +47,6 @@ ask_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, 
 static int
 list_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists, struct np_err *err)
 {
-	struct np_target aim;
 	int rc;
 
 	if (!cli->target.host.given || cli->plan.no_control) {
@@ -56,9 +55,9 @@ list_far(struct np_cli *cli, struct np_client *c, struct np_engine_lists *lists,
 					      : "no host was named (-H)");
 		return NP_OK;
 	}
-	np_aim_control(cli, &aim);
-	aim.wants.caps |= NP_CAP_PLAN;
-	rc = np_client_connect(c, &aim, err);
+	np_aim_control(cli);
+	cli->target.wants.caps |= NP_CAP_PLAN;
+	rc = np_client_connect(c, &cli->target, err);
 	if (rc == NP_OK) {
 		/* as np_trial_connect() sets it */
 		cli->plan.sequence = (c->granted.caps & NP_CAP_SEQUENCE) != 0;

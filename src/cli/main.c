@@ -81,7 +81,6 @@ handle_fatal(int sig)
 struct session {
 	struct np_cli cli;
 	struct np_client client;
-	struct np_target target;
 	struct np_ends ends;
 	struct np_trial trial;
 	struct np_cli_beside *beside; /* what runs beside it; NULL: nothing */
@@ -609,9 +608,9 @@ run(struct session *s, struct np_err *err)
 	if (settle(s, err) != NP_OK) {
 		return err->code;
 	}
-	np_aim_control(cli, &s->target);
+	np_aim_control(cli);
 	s->trial = (struct np_trial){ .client = &s->client,
-				      .target = &s->target,
+				      .target = &cli->target,
 				      .plan = &cli->plan,
 				      .terms = &cli->terms,
 				      .peer = &s->ends.remote.at[0] };
@@ -620,7 +619,7 @@ run(struct session *s, struct np_err *err)
 	s->client.hooks.tell = say_on_stderr;
 	s->client.hooks.tell_after_ns = TELL_AFTER_S * NP_SEC;
 	if (cli->preflight) {
-		return np_preflight_run(cli, &s->client, &s->target, err);
+		return np_preflight_run(cli, &s->client, err);
 	}
 	if (np_cli_test(cli) == NP_TEST_BENCH) {
 		s->progress = np_progress_begin(cli, &line_drawn);

@@ -29,10 +29,9 @@ void np_ceilings_answer(FILE *in, FILE *out);
 
 /*
  * Print what may disturb a measurement on this host and, with -H but not -N, on the daemon's if it
- * reports that. Connects by *target, and closes; if that fails, nothing is printed.
+ * reports that. Connects, and closes; if that fails, nothing is printed.
  */
-int np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_target *target,
-		     struct np_err *err);
+int np_preflight_run(struct np_cli *cli, struct np_client *c, struct np_err *err);
 
 /* Each end's engines, by np_engine_tell(), and why one can't drive the test. */
 struct np_engine_lists {

@@ -520,7 +520,7 @@ set_family(const struct np_setting *set)
 static int
 set_control_family(const struct np_setting *set)
 {
-	struct np_cli_target *t = &((struct np_cli *)set->ctx)->target;
+	struct np_target *t = &((struct np_cli *)set->ctx)->target;
 
 	set_family(set);
 	t->local.family = t->host.family;
@@ -721,21 +721,20 @@ set_gone(const struct np_setting *set)
 static int
 set_passphrase(const struct np_setting *set)
 {
-	struct np_cli_target *t = &((struct np_cli *)set->ctx)->target;
+	struct np_cli *cli = set->ctx;
 
-	snprintf(t->passphrase_text, sizeof(t->passphrase_text), "%s", set->arg);
-	t->passphrase = t->passphrase_text;
+	snprintf(cli->passphrase, sizeof(cli->passphrase), "%s", set->arg);
+	cli->target.passphrase = cli->passphrase;
 	return NP_OK;
 }
 
 static int
 set_passphrase_file(const struct np_setting *set)
 {
-	struct np_cli_target *t = &((struct np_cli *)set->ctx)->target;
+	struct np_cli *cli = set->ctx;
 
-	t->passphrase = t->passphrase_text;
-	return np_secret_passphrase(set->arg, t->passphrase_text, sizeof(t->passphrase_text),
-				    set->err);
+	cli->target.passphrase = cli->passphrase;
+	return np_secret_passphrase(set->arg, cli->passphrase, sizeof(cli->passphrase), set->err);
 }
 
 static int
@@ -743,7 +742,8 @@ set_key_file(const struct np_setting *set)
 {
 	struct np_cli *cli = set->ctx;
 
-	return np_auth_read_key(&cli->target.key, set->arg, set->err);
+	cli->target.key = &cli->key;
+	return np_auth_read_key(&cli->key, set->arg, set->err);
 }
 
 /* --engine: LOCAL,REMOTE or list. */

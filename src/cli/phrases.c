@@ -9,7 +9,7 @@
 #include "net/addr.h"
 
 void
-np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c)
+np_phrases_control(FILE *out, const struct np_target *t, const struct np_client *c)
 {
 	/* the family of -H or, if the host resolved, of its first address */
 	int given_family = t->host.family;

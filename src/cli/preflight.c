@@ -66,15 +66,13 @@ print_this_end(const struct np_addr *here)
 }
 
 int
-np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_target *target,
-		 struct np_err *err)
+np_preflight_run(struct np_cli *cli, struct np_client *c, struct np_err *err)
 {
 	/* Documentation addresses (RFC 5737, RFC 3849), to which nothing is sent. */
 	static const struct {
 		int family;
 		const char *host;
 	} outside[] = { { AF_INET, "192.0.2.1" }, { AF_INET6, "2001:db8::1" } };
-	struct np_target aim = *target;
 	struct np_addr here = { .len = 0 };
 	struct np_addrs a;
 	int rc;
@@ -94,8 +92,8 @@ np_preflight_run(const struct np_cli *cli, struct np_client *c, const struct np_
 		printf("only this end is shown: no host was named (-H)\n");
 		return NP_OK;
 	}
-	aim.wants.caps = NP_CAP_HOST;
-	rc = cli->plan.no_control ? NP_OK : np_client_connect(c, &aim, err);
+	cli->target.wants.caps = NP_CAP_HOST;
+	rc = cli->plan.no_control ? NP_OK : np_client_connect(c, &cli->target, err);
 	if (rc == NP_OK && !cli->plan.no_control) {
 		rc = print_both_ends(c, err);
 		np_chan_close(&c->chan);

@@ -144,7 +144,7 @@ np_stray_settled(struct np_cli *cli)
 		NP_NOTE(&cli->notes, "-D: ignored, as in netperf: %s has no interim results\n",
 			cli->bench.name);
 	}
-	note_alone(cli, cli->target.nat && cli->target.key.count == 0, "--nat", "--key-file");
+	note_alone(cli, cli->target.nat && cli->target.key == NULL, "--nat", "--key-file");
 	note_alone(cli, cli->strict && cli->rate == 0, "--strict", "--rate");
 	note_alone(cli, cli->evidence.sample_ms > 0 && (cli->evidence.caps & NP_CAP_TEST) == 0,
 		   "--sample-interval", "--json, --explain or the like");

@@ -8,7 +8,7 @@
 #include "base/text.h"
 
 struct np_cli;
-struct np_cli_target;
+struct np_target;
 struct np_client;
 struct np_option_notes;
 
@@ -42,7 +42,7 @@ int np_stray_refuse_test(const char *name, struct np_err *err);
  */
 
 /* For a control connection that could not be made, if netperf has a message for the reason. */
-void np_phrases_control(FILE *out, const struct np_cli_target *t, const struct np_client *c);
+void np_phrases_control(FILE *out, const struct np_target *t, const struct np_client *c);
 
 /* For a test that -t names, and that there is not. */
 void np_phrases_unknown_test(FILE *out, const struct np_cli *cli);

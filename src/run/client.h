@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "bench/tally.h"
 #include "net/addr.h"
+#include "opt/option.h"
 #include "run/clean.h"
 #include "run/drive.h"
 #include "run/evidence.h"
@@ -19,19 +20,23 @@
 #include "wire/chan.h"
 #include "wire/plan.h"
 
+/* A name and an address family, as -H and -L take them. */
+struct np_name {
+	char text[256];
+	char device[NP_ADDR_DEVICE]; /* of "NAME%eth0", for a local name; empty: none */
+	int family;                  /* AF_UNSPEC: any */
+	bool given;
+};
+
 /* Where the daemon is, as the user wrote it. */
 struct np_target {
-	const char *host, *port;             /* name or address; number or service */
-	int family;                          /* AF_UNSPEC: any */
-	const char *local_host, *local_port; /* NULL: any */
-	const char *local_device;            /* to bind the connection to; NULL or empty: none */
-	int local_family;
-	const char *passphrase;        /* NULL: none is sent */
-	const struct np_auth_key *key; /* to authenticate with; NULL: none */
+	struct np_name host, local;
+	char port[NP_PORT_TEXT], local_port[NP_PORT_TEXT]; /* number or service; empty: any */
+	const char *passphrase;                            /* NULL: none is sent */
+	const struct np_auth_key *key;                     /* to authenticate with; NULL: none */
 	bool nat; /* a NAT is on the path: the proof of the key does not cover addresses */
-	uint32_t silence_s; /* --silence: how long its kernel may be silent */
-	/* What to ask of a daemon that knows greetings; caps 0: nothing. */
-	struct np_hello_message wants;
+	uint32_t silence_s;            /* --silence: how long its kernel may be silent */
+	struct np_hello_message wants; /* of a daemon that knows greetings; caps 0: nothing */
 };
 
 /* What a client tells its caller while it works. */

@@ -22,36 +22,37 @@ lacks_interface(const char *host)
 static int
 fail_to_connect(const struct np_target *t, const struct np_race *race, struct np_err *err)
 {
-	const char *bare = lacks_interface(t->host) ? t->host : t->local_host;
+	const char *host = t->host.text, *local = t->local.given ? t->local.text : NULL;
+	const char *bare = lacks_interface(host) ? host : local;
 	int sys = err->sys;
 	bool several = strchr(race->others, ';') != NULL;
 
-	if (t->local_host != NULL && (sys == EADDRNOTAVAIL || sys == EAFNOSUPPORT)) {
+	if (local != NULL && (sys == EADDRNOTAVAIL || sys == EAFNOSUPPORT)) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "could not establish the control connection from %s to %s port %s: "
 			       "%s (%s)",
-			       t->local_host, t->host, t->port, strerror(sys),
+			       local, host, t->port, strerror(sys),
 			       sys == EAFNOSUPPORT ? "are both of IPv4, or both of IPv6?"
 						   : "is the first an address of this machine?");
 	}
-	if (t->local_port != NULL && (sys == EADDRINUSE || sys == EACCES)) {
+	if (t->local_port[0] != '\0' && (sys == EADDRINUSE || sys == EACCES)) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "could not establish the control connection from port %s: %s (try "
 			       "another one: -p %s,PORT)",
 			       t->local_port, strerror(sys), t->port);
 	}
-	if (sys == ENODEV && t->local_device != NULL && t->local_device[0] != '\0') {
+	if (sys == ENODEV && t->local.device[0] != '\0') {
 		return np_fail(err, NP_ECONTROL, 0, "-L: no interface is called %s",
-			       t->local_device);
+			       t->local.device);
 	}
 	if (sys == EINVAL && lacks_interface(bare)) {
 		return np_fail(err, NP_ECONTROL, 0,
 			       "could not establish the control connection to %s port %s: the "
 			       "link-local address %s needs its interface (try %s%%eth0)",
-			       t->host, t->port, bare, bare);
+			       host, t->port, bare, bare);
 	}
 	return np_fail(err, NP_ECONTROL, 0,
-		       "could not establish the control connection to %s port %s: %s (%s)", t->host,
+		       "could not establish the control connection to %s port %s: %s (%s)", host,
 		       t->port, several ? race->others : strerror(sys),
 		       !several && (sys == ENETUNREACH || sys == EHOSTUNREACH)
 			   ? "is there a route, is the host up, and does no firewall refuse it?"
@@ -175,7 +176,7 @@ static int
 open_control(struct np_client *c, const struct np_target *t, const struct np_addrs *remote,
 	     const struct np_addrs *local, struct np_err *err)
 {
-	struct np_race race = { .tick = draw_progress, .ctx = c->live, .device = t->local_device };
+	struct np_race race = { .tick = draw_progress, .ctx = c->live, .device = t->local.device };
 	struct np_addrs order = *remote;
 	int fd;
 
@@ -194,13 +195,13 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 	}
 	np_sock_watch_peer(fd, t->silence_s);
 	if (race.others[0] != '\0' && !np_addr_is_loopback(&race.used)) {
-		np_client_tell(c, "%s: %s is used (%s)", t->host, NP_HOST_STR(&race.used),
+		np_client_tell(c, "%s: %s is used (%s)", t->host.text, NP_HOST_STR(&race.used),
 			       race.others);
 	}
 	c->used = race.used;
 	c->heard = false;
 	c->owed = 0;
-	snprintf(c->peer, sizeof(c->peer), "%s port %s", t->host, t->port);
+	snprintf(c->peer, sizeof(c->peer), "%s port %s", t->host.text, t->port);
 	if (np_chan_open(&c->chan, fd, c->peer, err) != NP_OK) {
 		close(fd);
 		return err->code;
@@ -251,19 +252,21 @@ int
 np_client_connect(struct np_client *c, const struct np_target *t, struct np_err *err)
 {
 	static const struct linger reset = { .l_onoff = 1 };
+	const char *local_host = t->local.given ? t->local.text : NULL;
+	const char *local_port = t->local_port[0] != '\0' ? t->local_port : NULL;
 	struct np_addrs remote, local;
 	int rc;
 
 	memset(&c->granted, 0, sizeof(c->granted));
 	np_live_step(c->live, NP_LIVE_CONNECTING, 0);
 	np_live_look(c->live, NULL); /* draw it now: resolving a name may take long */
-	if (np_resolve(t->host, t->port, t->family, SOCK_STREAM, &remote, err) != NP_OK) {
+	if (np_resolve(t->host.text, t->port, t->host.family, SOCK_STREAM, &remote, err) != NP_OK) {
 		c->unresolved = err->sys;
 		return err->code;
 	}
 	local.count = 0;
-	if ((t->local_host != NULL || t->local_port != NULL) &&
-	    np_resolve(t->local_host, t->local_port, np_family_or(t->local_family, t->family),
+	if ((local_host != NULL || local_port != NULL) &&
+	    np_resolve(local_host, local_port, np_family_or(t->local.family, t->host.family),
 		       SOCK_STREAM, &local, err) != NP_OK) {
 		return err->code;
 	}

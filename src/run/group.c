@@ -150,7 +150,7 @@ check_ports(const struct np_plan *p, const struct np_target *t, uint32_t session
 			       "(leave out -- -P)",
 			       option, sessions, port);
 	}
-	if (t->local_port != NULL) {
+	if (t->local_port[0] != '\0') {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%s: %u control connections cannot all come from port %s (leave the "
 			       "local port out of -p)",
@@ -174,7 +174,7 @@ np_group_check(const struct np_plan *p, const struct np_target *t,
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%s: the netserver at %s port %s serves one flow in each session, "
 			       "by one thread, and has no warm-up (%s)",
-			       threads ? "--threads" : "--warm-up", t->host, t->port,
+			       threads ? "--threads" : "--warm-up", t->host.text, t->port,
 			       threads ? "--threads N,1, or leave it out" : "leave it out");
 	}
 	if (check_ports(p, t, sessions, err) != NP_OK) {
@@ -185,7 +185,7 @@ np_group_check(const struct np_plan *p, const struct np_target *t,
 		    err, NP_EUSAGE, 0,
 		    "--flows %u: the netserver at %s port %s serves one in each session, and %d "
 		    "sessions are the limit (a netserver of Plumbline serves more)",
-		    p->flows, t->host, t->port, NP_SESSIONS_MAX);
+		    p->flows, t->host.text, t->port, NP_SESSIONS_MAX);
 	}
 	if (p->length < 0 && session_length(p, each_way - 1, each_way) == 0) {
 		return np_fail(err, NP_EUSAGE, 0,

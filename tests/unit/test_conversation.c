@@ -34,17 +34,16 @@ struct meeting {
 static void
 meet_at(struct meeting *m, struct np_addr at, void (*script)(int fd))
 {
-	char host[NP_ADDR_TEXT];
 	/* Scripts know no greetings. */
-	const struct np_target target = { .host = np_addr_host(&at, host),
-					  .port = m->d.port,
-					  .wants = { .version = NP_EXT_VERSION,
-						     .caps = script == NULL ? NP_CAP_PLAN : 0 } };
+	struct np_target target = { .wants = { .version = NP_EXT_VERSION,
+					       .caps = script == NULL ? NP_CAP_PLAN : 0 } };
 
 	m->d = (struct daemon){
 		.script = script, .sessions = 1, .at = at, .server.caps = NP_CAP_PLAN
 	};
 	daemon_begin(&m->d);
+	np_addr_host(&at, target.host.text);
+	snprintf(target.port, sizeof(target.port), "%s", m->d.port);
 	memset(&m->c, 0, sizeof(m->c));
 	memset(&m->out, 0, sizeof(m->out));
 	m->err = (struct np_err){ .code = NP_OK };
@@ -636,10 +635,12 @@ TEST(a_port_that_leads_nowhere_is_an_error)
 static void
 assert_no_control(const char *host, const char *port, const char *words)
 {
-	struct np_target target = { .host = host, .port = port };
+	struct np_target target = { .nat = false };
 	struct np_client c = { .owed = 0 };
 	struct np_err err = { .code = NP_OK };
 
+	snprintf(target.host.text, sizeof(target.host.text), "%s", host);
+	snprintf(target.port, sizeof(target.port), "%s", port);
 	assert_int_equal(np_client_connect(&c, &target, &err), NP_ECONTROL);
 	assert_has(err.msg, words);
 }

@@ -35,8 +35,9 @@ start(struct daemon *d, unsigned caps, void (*script)(int fd))
 static void
 greet_as(struct meeting *m, struct np_hello_message wants, unsigned collects)
 {
-	const struct np_target target = { .host = "127.0.0.1", .port = m->d.port, .wants = wants };
+	struct np_target target = { .host.text = "127.0.0.1", .wants = wants };
 
+	snprintf(target.port, sizeof(target.port), "%s", m->d.port);
 	m->c = (struct np_client){ .collect = { .caps = collects, .every_ms = wants.every_ms } };
 	memset(&m->out, 0, sizeof(m->out));
 	fail_if(np_client_connect(&m->c, &target, &m->err) != NP_OK, "%s", m->err.msg);

@@ -119,7 +119,8 @@ make_bed(struct bed *b, const char *bench, int64_t length, int sessions, enum wh
 		pace(&b->plan.near.call, 1, 1000);
 	}
 	b->peer = loopback(AF_INET, 0);
-	b->target = (struct np_target){ .host = "127.0.0.1", .port = b->daemon.port };
+	b->target = (struct np_target){ .host.text = "127.0.0.1" };
+	snprintf(b->target.port, sizeof(b->target.port), "%s", b->daemon.port);
 	b->trial = (struct np_trial){
 		.client = &b->client, .target = &b->target, .plan = &b->plan, .peer = &b->peer
 	};
@@ -389,7 +390,7 @@ refused(const struct np_plan *p, const struct np_target *t, const char *option)
 
 TEST(what_can_t_be_shared_is_refused)
 {
-	struct np_target t = { .host = "there", .port = "1" };
+	struct np_target t = { .host.text = "there", .port = "1" };
 	struct np_plan p, q;
 	struct np_err err;
 
@@ -415,7 +416,7 @@ TEST(what_can_t_be_shared_is_refused)
 	assert_int_equal(np_group_check(&q, &t, &no_plans, &err), NP_OK);
 	q.flows = NP_SESSIONS_MAX + 1;
 	refused(&q, &t, "--flows 1001");
-	t.local_port = "7000";
+	snprintf(t.local_port, sizeof(t.local_port), "7000");
 	refused(&p, &t, "port 7000");
 }
 

@@ -18,13 +18,14 @@ static int
 meet(void (*script)(int fd), struct np_err *err)
 {
 	struct daemon d = { .script = script, .sessions = 1 };
-	struct np_target target = { .host = "127.0.0.1", .port = d.port, .key = &key };
+	struct np_target target = { .host.text = "127.0.0.1", .key = &key };
 	struct np_client c = { .heard = false };
 	int rc;
 
 	err->code = NP_OK;
 	err->msg[0] = '\0';
 	daemon_begin(&d);
+	snprintf(target.port, sizeof(target.port), "%s", d.port);
 	rc = np_client_connect(&c, &target, err);
 	if (rc == NP_OK) {
 		assert_true(c.heard);

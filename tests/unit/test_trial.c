@@ -50,10 +50,10 @@ make_bed_with(struct bed *b, const char *bench, int sessions, unsigned caps)
 	b->client.chan.fd = -1;
 	b->client.collect.caps = NP_CAP_TEST;
 	b->target = (struct np_target){
-		.host = "127.0.0.1",
-		.port = b->daemon.port,
+		.host.text = "127.0.0.1",
 		.wants = { .version = NP_EXT_VERSION, .caps = NP_CAP_TEST, .every_ms = 10 },
 	};
+	snprintf(b->target.port, sizeof(b->target.port), "%s", b->daemon.port);
 	b->trial = (struct np_trial){ .client = &b->client,
 				      .target = &b->target,
 				      .plan = &b->plan,
