@@ -54,18 +54,12 @@ np_aim_control(struct np_cli *cli)
 static int
 data_family(const struct np_cli *cli, const struct np_client *c)
 {
-	const int families[] = { cli->data.family, cli->data.host.family, cli->data.local.family };
-
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		if (families[i] != AF_UNSPEC) {
-			return families[i];
-		}
-	}
-	if (cli->plan.no_control) {
-		return cli->target.host.family;
-	}
+	int asked = np_family_or(cli->data.family,
+				 np_family_or(cli->data.host.family, cli->data.local.family));
 	/* IP data with a control connection of another family: the resolver chooses. */
-	return np_family_of(&c->used)->version > 0 ? c->used.sa.ss_family : AF_UNSPEC;
+	int used = np_family_of(&c->used)->version > 0 ? c->used.sa.ss_family : AF_UNSPEC;
+
+	return np_family_or(asked, cli->plan.no_control ? cli->target.host.family : used);
 }
 
 /* -N: set the port of ends->remote; by default of echo, discard or chargen (RFC 862 to 864). */
@@ -126,9 +120,7 @@ bind_near(struct np_cli *cli, struct np_ends *ends)
 		ends->local.at[0] = cli->plan.bind;
 		np_addr_host(&cli->plan.bind, cli->data.local.text);
 		cli->data.local.given = true;
-	} else {
-		cli->plan.bind.len = 0; /* no route; the daemon will refuse the test */
-	}
+	} /* else there is no route; the daemon will refuse the test */
 	np_addr_host(&ends->local.at[0], ends->local.name); /* for the banner */
 }
 
@@ -316,9 +308,7 @@ np_aim_data(struct np_cli *cli, const struct np_client *c, struct np_ends *ends,
 		   (!cli->plan.no_control && np_family_of(&c->used)->version == 0)) {
 		bind_near(cli, ends); /* the daemon accepts no other, but cannot see it */
 	} else if (must_bind_near(&cli->plan, &ends->remote.at[0], c)) {
-		if (!np_addr_towards(&ends->remote.at[0], &cli->plan.bind)) {
-			cli->plan.bind.len = 0; /* no route */
-		}
+		(void)np_addr_towards(&ends->remote.at[0], &cli->plan.bind);
 	} else if (!cli->plan.no_control) {
 		bind_if_source_varies(&cli->plan, &ends->remote.at[0], c);
 	}

@@ -83,9 +83,7 @@ np_cli_beside_aim(struct np_cli_beside *p, const struct np_client *load, struct 
 	if (p == NULL) {
 		return NP_OK;
 	}
-	p->client.hooks = (struct np_client_hooks){ .ctx = load->hooks.ctx,
-						    .tell = load->hooks.tell,
-						    .tell_after_ns = load->hooks.tell_after_ns };
+	p->client.hooks = load->hooks; /* for -d main() adds one later, of the load alone */
 	return np_aim_data(&p->cli, load, &p->ends, NULL, err) == NP_OK
 		   ? NP_OK
 		   : np_fail_in(err, "--beside");

@@ -83,9 +83,8 @@ np_preflight_run(struct np_cli *cli, struct np_client *c, struct np_err *err)
 			int of = outside[i].family;
 
 			if (np_family_or(cli->target.host.family, of) == of &&
-			    (np_resolve(outside[i].host, "9", of, SOCK_DGRAM, &a, NULL) != NP_OK ||
-			     !np_addr_towards(&a.at[0], &here))) {
-				here.len = 0;
+			    np_resolve(outside[i].host, "9", of, SOCK_DGRAM, &a, NULL) == NP_OK) {
+				(void)np_addr_towards(&a.at[0], &here);
 			}
 		}
 		print_this_end(&here);
@@ -104,7 +103,7 @@ np_preflight_run(struct np_cli *cli, struct np_client *c, struct np_err *err)
 				err);
 	}
 	if (rc == NP_OK) {
-		here.len = np_addr_towards(&a.at[0], &here) ? here.len : 0;
+		(void)np_addr_towards(&a.at[0], &here);
 		print_this_end(&here);
 		printf("only this end is shown: without a control connection (-N)\n");
 	}

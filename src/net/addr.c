@@ -573,7 +573,11 @@ np_addr_towards(const struct np_addr *far, struct np_addr *near)
 {
 	const struct np_family *f = np_family_of(far);
 
-	return f->towards != NULL && f->towards(far, near);
+	if (f->towards != NULL && f->towards(far, near)) {
+		return true;
+	}
+	near->len = 0;
+	return false;
 }
 
 bool

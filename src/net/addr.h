@@ -133,7 +133,8 @@ bool np_addr_is_here(const struct np_addr *a);
  */
 int np_addr_device(const struct np_addr *a, char device[NP_ADDR_DEVICE]);
 
-/* Our source address for packets to `far` at present; its port has no meaning. False: none. */
+/* Our source address for packets to `far` at present; its port means nothing. False, len 0: none.
+ */
 bool np_addr_towards(const struct np_addr *far, struct np_addr *near);
 
 /* 127.0.0.0/8, ::1 or the CID of the loopback, never in packets from other machines. */

@@ -143,9 +143,8 @@ np_evidence_begin(const struct np_evidence_wants *wants, struct np_run *run)
 		snprintf(ev->device, sizeof(ev->device), "%s", run->terms->eth->device);
 	}
 	if (run->plan->transport->ip_protocol != 0) {
-		if (near.len == 0 &&
-		    (run->end.peer.len == 0 || !np_addr_towards(&run->end.peer, &near))) {
-			near.len = 0; /* not known; np_addr_towards() may have set it */
+		if (near.len == 0 && run->end.peer.len != 0) {
+			(void)np_addr_towards(&run->end.peer, &near);
 		}
 		find_device(&near, ev->device, ev->device_why, sizeof(ev->device_why));
 	}
