@@ -522,17 +522,16 @@ disturbed_json(struct np_document *d, const struct np_outcome *out, const char *
 	put(d, o, "far", c->far_reported ? reasons_json(d, c->far_s) : json_null());
 	/* Rows such as [2.0, 3.2, ["steal"]]: seconds, and names of reasons. */
 	for (size_t i = 0; i < c->runs; i++) {
-		json_t *names = json_array(), *row = json_array();
+		json_t *names = json_array();
 
 		for (int r = 0; r < NP_REASONS; r++) {
 			if ((c->run[i].marks >> r & 1) != 0) {
 				append(d, names, json_string(np_reason_name((enum np_reason)r)));
 			}
 		}
-		append(d, row, np_json_real(c->run[i].from_s));
-		append(d, row, np_json_real(c->run[i].to_s));
-		append(d, row, names);
-		append(d, rows, row);
+		append(d, rows,
+		       json_pack("[o, o, o]", np_json_real(c->run[i].from_s),
+				 np_json_real(c->run[i].to_s), names));
 	}
 	put(d, o, "intervals", rows);
 	put(d, o, "counted_by", json_string(c->by_far ? "far" : "near"));

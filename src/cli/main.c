@@ -622,8 +622,7 @@ run(struct session *s, struct np_err *err)
 		return np_preflight_run(cli, &s->client, err);
 	}
 	if (np_cli_test(cli) == NP_TEST_BENCH) {
-		s->progress = np_progress_begin(cli, &line_drawn);
-		s->client.live = np_progress_live(s->progress);
+		s->progress = np_progress_begin(cli, &line_drawn, &s->client.live);
 	}
 	for (size_t i = 0; s->progress != NULL && i < sizeof(signals) / sizeof(signals[0]); i++) {
 		handle_fatal(signals[i]);

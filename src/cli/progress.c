@@ -203,7 +203,7 @@ draw_view(void *shown, const struct np_live_view *view)
 }
 
 struct np_progress_line *
-np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
+np_progress_begin(const struct np_cli *cli, atomic_int *drawn, struct np_live **live)
 {
 	enum np_when when = cli->output.progress;
 	const char *term = getenv("TERM");
@@ -251,13 +251,8 @@ np_progress_begin(const struct np_cli *cli, atomic_int *drawn)
 				    .ctx = s,
 				    .due_ns = np_now(),
 				    .view.since_ns = np_now() };
+	*live = &s->live;
 	return s;
-}
-
-struct np_live *
-np_progress_live(struct np_progress_line *s)
-{
-	return s != NULL ? &s->live : NULL;
 }
 
 void

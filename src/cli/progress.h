@@ -10,14 +10,15 @@
 
 struct np_progress_line; /* a line that may be drawn */
 
-/* Begin. NULL, which all functions accept: no line. *drawn: 0, or the descriptor that shows it. */
-struct np_progress_line *np_progress_begin(const struct np_cli *cli, atomic_int *drawn);
+/*
+ * Begin. NULL, which all functions accept: no line. *drawn: 0, or the descriptor that shows it.
+ * *live: what the test's client reports its steps to; NULL: to nothing.
+ */
+struct np_progress_line *
+np_progress_begin(const struct np_cli *cli, atomic_int *drawn, struct np_live **live);
 
 /* Erase the line, if it is visible. May be called by a signal handler. */
 void np_progress_erase(atomic_int *drawn);
-
-/* What the test's client reports its steps to; NULL: to nothing. */
-struct np_live *np_progress_live(struct np_progress_line *s);
 
 /* This iteration begins, from 1 on. Has no effect where a test runs once. */
 void np_progress_iteration(struct np_progress_line *s, unsigned number);

@@ -118,10 +118,9 @@ show_open(const struct np_cli *cli, const struct np_outcome *o)
 	}
 	if (r->answered < r->count.due) {
 		fprintf(stderr,
-			"netperf: %s: %llu of %llu due requests were not answered: their latency "
-			"counts as infinite\n",
-			name, (unsigned long long)(r->count.due - r->answered),
-			(unsigned long long)r->count.due);
+			"netperf: %s: %" PRIu64 " of %" PRIu64 " due requests were not answered: "
+			"their latency counts as infinite\n",
+			name, r->count.due - r->answered, r->count.due);
 	}
 	if (r->limits[0] != '\0') {
 		fprintf(stderr, "netperf: %s: the load generator was the bottleneck: %s\n", name,
@@ -425,9 +424,8 @@ np_show_partial(char *text, size_t size, const struct np_outcome *out, const str
 		const struct np_counts *c = &out->tally.end.count;
 		uint64_t work = counts ? c->transactions : np_counts_bytes(c);
 
-		snprintf(of, sizeof(of), " and %llu of %lld %s", (unsigned long long)work,
-			 (long long)-p->length * (p->both ? 2 : 1),
-			 counts ? "transactions" : "bytes");
+		snprintf(of, sizeof(of), " and %" PRIu64 " of %" PRId64 " %s", work,
+			 -p->length * (p->both ? 2 : 1), counts ? "transactions" : "bytes");
 	}
 	snprintf(text, size, "the result is partial: %s covers %.2f s%s%s", which, seconds, of,
 		 rate);
@@ -464,12 +462,10 @@ show_stations(const struct np_cli *cli, const struct np_stations *s)
 		const uint64_t *came = s->came[end];
 
 		fprintf(stderr,
-			"netperf: --stations: %s end: %llu transactions; stamps: %llu queued, "
-			"%llu sent, %llu received\n",
-			ends[end], (unsigned long long)s->asked[end],
-			(unsigned long long)came[NP_STAMP_QUEUE],
-			(unsigned long long)came[NP_STAMP_GONE],
-			(unsigned long long)came[NP_STAMP_CAME]);
+			"netperf: --stations: %s end: %" PRIu64 " transactions; stamps: %" PRIu64
+			" queued, %" PRIu64 " sent, %" PRIu64 " received\n",
+			ends[end], s->asked[end], came[NP_STAMP_QUEUE], came[NP_STAMP_GONE],
+			came[NP_STAMP_CAME]);
 	}
 	fprintf(stderr, "netperf: --stations: matched %zu of %zu transactions\n", s->joined,
 		s->kept);
