@@ -30,7 +30,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/wire.c %D%/wire/wire.h \
 	%D%/opt/help.c %D%/opt/help.h \
 	%D%/opt/option.c %D%/opt/option.h \
-	%D%/opt/tidy.c \
 	%D%/stats/ceiling.c %D%/stats/ceiling.h \
 	%D%/stats/confidence.c %D%/stats/confidence.h \
 	%D%/stats/counters.h \

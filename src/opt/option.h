@@ -155,7 +155,7 @@ bool np_option_is_number(const struct np_option *o);
 /* Is the row known in that scope? scope 0: the table has none, so each row is. */
 bool np_option_in(const struct np_option *o, unsigned scope);
 
-/* Whole numbers in scripts for netperf, which reads "1.0", "1.5" and "0-t" by atoi(3) (tidy.c). */
+/* Whole numbers in scripts for netperf, which reads "1.0", "1.5" and "0-t" by atoi(3). */
 enum np_tidy {
 	NP_TIDY_AS_IS,  /* nothing to do: don't use out */
 	NP_TIDY_SAME,   /* written differently, 1 for 1.0 */
