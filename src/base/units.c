@@ -2,6 +2,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -217,6 +218,25 @@ np_rate(const struct np_unit *unit, double amount, double seconds)
 		return amount > 0 ? 1e6 * seconds / amount : 0;
 	}
 	return seconds > 0 ? amount / unit->divisor / seconds : 0;
+}
+
+void
+np_si(double v, int digits, const char *unit, char *out, size_t size)
+{
+	static const char *const prefixes[] = { "n", "u", "m", "", "k", "M", "G", "T" };
+	enum { NONE = 3, LAST = 7 };
+	const double half = 0.5 * pow(10, -digits); /* of the last digit: what printf() rounds up */
+	int p = NONE, before = 1;                   /* digits before the decimal point */
+
+	for (; v >= 1000 * (1 - half) && p < LAST; p++) {
+		v /= 1000;
+	}
+	for (bool small = p == NONE; small && v > 0 && v < 1 - half && p > 0; p--) {
+		v *= 1000;
+	}
+	before = v >= 100 * (1 - half) ? 3 : v >= 10 * (1 - half) ? 2 : 1;
+	snprintf(out, size, "%.*f %s%s", digits > before ? digits - before : 0, v, prefixes[p],
+		 unit);
 }
 
 double

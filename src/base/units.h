@@ -2,6 +2,7 @@
 #ifndef NP_BASE_UNITS_H
 #define NP_BASE_UNITS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* The smaller of two numbers. */
@@ -55,6 +56,9 @@ const struct np_unit *np_unit(char letter);
 
 /* Units per second for an amount moved in that time; for 'u', microseconds per unit of work. */
 double np_rate(const struct np_unit *unit, double amount, double seconds);
+
+/* Write a number with that many significant digits, an SI prefix and its unit: "9.41 Gbit/s". */
+void np_si(double v, int digits, const char *unit, char *out, size_t size);
 
 /* Rounded to that many significant digits, for "%.12g": "%.3g" prints 1000 as 1e+03. */
 double np_significant(double value, int digits);

@@ -99,25 +99,6 @@ put_iteration(const struct np_progress *p, char text[PART])
 	}
 }
 
-/* A rate in bit/s, in three significant digits with a prefix. */
-static void
-put_bits(double rate, char text[PART])
-{
-	static const char *const prefixes[] = { "", "k", "M", "G", "T" };
-	size_t i = 0;
-
-	/* 999.6 would be printed as 1000. */
-	while (rate >= 999.5 && i + 1 < sizeof(prefixes) / sizeof(prefixes[0])) {
-		rate /= 1000;
-		i++;
-	}
-	snprintf(text, PART, "%.*f %sbit/s",
-		 i == 0 || rate >= 99.95 ? 0
-		 : rate >= 9.995         ? 1
-					 : 2,
-		 rate, prefixes[i]);
-}
-
 /* The rate; empty unless data move, and a rate is known. */
 static void
 put_rate(const struct np_progress *p, char text[PART])
@@ -130,7 +111,11 @@ put_rate(const struct np_progress *p, char text[PART])
 	}
 	switch (p->of) {
 	case NP_PROGRESS_BITS:
-		put_bits(p->rate, text);
+		if (p->rate < 999.5) { /* no fractions of a bit */
+			snprintf(text, PART, "%.0f bit/s", p->rate);
+		} else {
+			np_si(p->rate, 3, "bit/s", text, PART);
+		}
 		break;
 	case NP_PROGRESS_TRANSACTIONS:
 		snprintf(text, PART, "%.0f transactions/s", p->rate);

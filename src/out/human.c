@@ -22,25 +22,12 @@ struct word {
 	char text[32];
 };
 
-/* A number with that many significant digits, an SI prefix and its unit: "9.41 Gbit/s". */
 static struct word
 si(double v, int digits, const char *unit)
 {
-	static const char *const prefixes[] = { "n", "u", "m", "", "k", "M", "G", "T" };
-	enum { NONE = 3, LAST = 7 };
-	const double half = 0.5 * pow(10, -digits); /* of the last digit: what printf() rounds up */
-	int p = NONE, before = 1;                   /* digits before the decimal point */
 	struct word w;
 
-	for (; v >= 1000 * (1 - half) && p < LAST; p++) {
-		v /= 1000;
-	}
-	for (bool small = p == NONE; small && v > 0 && v < 1 - half && p > 0; p--) {
-		v *= 1000;
-	}
-	before = v >= 100 * (1 - half) ? 3 : v >= 10 * (1 - half) ? 2 : 1;
-	snprintf(w.text, sizeof(w.text), "%.*f %s%s", digits > before ? digits - before : 0, v,
-		 prefixes[p], unit);
+	np_si(v, digits, unit, w.text, sizeof(w.text));
 	return w;
 }
 
