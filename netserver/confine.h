@@ -13,9 +13,9 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "netserver/seal.h"
 
 struct np_limits;
+struct ns_seal;
 
 enum { NS_THREAD_FDS = 8 }; /* descriptors of a thread: of epoll, pipes, samples */
 

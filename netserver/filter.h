@@ -15,8 +15,26 @@ const char *ns_filter_lacks(void);
 /* Make a program (left empty without seccomp), in 1 to 2 ms. Always free its filter. NP_ESYS. */
 int ns_filter_make(const struct ns_sandbox *s, struct sock_fprog *program, struct np_err *err);
 
+/*
+ * Two random words after the (at most four) arguments of system calls. The filter allows some only
+ * with them: clone(2) that forks, landlock's. Once wiped they are lost: only root reads filters.
+ */
+struct ns_seal {
+	uint32_t word[2];
+};
+
+/* syscall(2), with the words as the last two arguments. Leaves no copy of them. */
+long ns_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d);
+
 /* Flags of clone(2), by which a process with the seal forks a child of its own parent. */
 #define NS_FORK (CLONE_PARENT | SIGCHLD)
+
+/* Which argument of clone(2) they are; the other one of the first two is the stack. */
+#if defined(__s390__)
+enum { NS_FORK_ARG = 1 };
+#else
+enum { NS_FORK_ARG = 0 };
+#endif
 
 /*
  * Draw a seal, put it into the program, install that for this thread and what it starts, and wipe

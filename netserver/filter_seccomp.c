@@ -38,7 +38,6 @@
 #include "bench/transport/dccp.h"
 #include "net/addr.h"
 #include "netserver/confine.h"
-#include "netserver/landlock.h"
 #include "run/server.h"
 #include "run/team.h"
 
@@ -128,15 +127,13 @@ struct rule {
 
 #define ALL UINT32_MAX
 
-#if defined(__s390__)
-enum { CLONE_FLAGS = 1 };
-#else
-enum { CLONE_FLAGS = 0 };
-#endif
-
 /* Placeholders for the words of a seal, which are drawn when the filter is installed. */
 static const uint32_t seal_blanks[] = { UINT32_C(0x73656c66), UINT32_C(0x6c616573) };
 enum { FIRST_WORD = 4 }; /* the argument that has the first word */
+
+/* Allowed with the seal only. */
+static const long landlock_calls[] = { SYS_landlock_create_ruleset, SYS_landlock_add_rule,
+				       SYS_landlock_restrict_self };
 
 /* A thread, as pthread_create(3) makes it, and neither a process nor a namespace. */
 enum { THREAD = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD };
@@ -157,7 +154,7 @@ static const struct rule allowed_if[] = {
 	{ "mmap", { { 2, PROT_EXEC, 0 }, { 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE } } },
 	{ "mmap2", { { 2, PROT_EXEC, 0 }, { 3, MAP_TYPE | MAP_GROWSDOWN, MAP_PRIVATE } } },
 	{ "mprotect", { { 2, PROT_EXEC, 0 } } },
-	{ "clone", { { CLONE_FLAGS, THREAD | NAMESPACES, THREAD } } },
+	{ "clone", { { NS_FORK_ARG, THREAD | NAMESPACES, THREAD } } },
 	{ "unshare", { { 0, ALL, CLONE_FILES } } }, /* np_fds_unshare() */
 	/* Landlock limits it to the session's threads (Linux 6.12); other processes ignore it. */
 	{ "tgkill", { { 2, ALL, NP_KICK_SIGNAL } } },
@@ -297,7 +294,7 @@ add_sealed(scmp_filter_ctx ctx, long call, bool forks)
 {
 	const struct condition sealed[CONDITIONS] = { { FIRST_WORD, ALL, seal_blanks[0] },
 						      { FIRST_WORD + 1, ALL, seal_blanks[1] },
-						      { CLONE_FLAGS, forks ? ALL : 0, NS_FORK } };
+						      { NS_FORK_ARG, forks ? ALL : 0, NS_FORK } };
 
 	return add_by_number(ctx, SCMP_ACT_ALLOW, (int)call, sealed);
 }
@@ -437,10 +434,31 @@ add_rules(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 	}
 	rc = rc == 0 && s->link_fd > 0 ? add(ctx, SCMP_ACT_ALLOW, &attach) : rc;
 	rc = rc != 0 ? rc : add_sealed(ctx, SYS_clone, true);
-	for (size_t i = 0; i < NS_LANDLOCK_CALLS && rc == 0; i++) {
-		rc = add_sealed(ctx, ns_landlock_calls[i], false);
+	for (size_t i = 0; i < COUNT(landlock_calls) && rc == 0; i++) {
+		rc = add_sealed(ctx, landlock_calls[i], false);
 	}
 	return rc != 0 ? rc : add(ctx, SCMP_ACT_ERRNO(ENOSYS), &clone3);
+}
+
+/* Not inlined, so that both calls below use the same registers and part of the stack. */
+static long __attribute__((noinline))
+call_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d)
+{
+	return syscall(call, a, b, c, d, (unsigned long)seal->word[0],
+		       (unsigned long)seal->word[1]);
+}
+
+long
+ns_sealed(const struct ns_seal *seal, long call, long a, long b, long c, long d)
+{
+	static const struct ns_seal none;
+	long rc = call_sealed(seal, call, a, b, c, d);
+	int error = errno;
+
+	/* Overwrite the words in registers, and in the stack below. */
+	(void)call_sealed(&none, SYS_getpid, 0, 0, 0, 0);
+	errno = error;
+	return rc;
 }
 
 const char *

@@ -12,13 +12,6 @@
 #include "netserver/filter.h"
 #include "netserver/session.h"
 
-/* The first arguments of clone(2): the flags and the stack, on s390 the other way round. */
-#if defined(__s390__)
-enum { FIRST = 0, SECOND = NS_FORK };
-#else
-enum { FIRST = NS_FORK, SECOND = 0 };
-#endif
-
 /* False when the daemon has gone, or this process has no room for the descriptors. */
 static bool
 receive_request(int fd, struct ns_caller *request, int fds[NS_FORK_FDS])
@@ -52,13 +45,14 @@ ns_forkserver_run(struct ns_daemon *d, unsigned filter, int fd, pid_t daemon)
 	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) &&
 	    ready.error == 0) {
 		struct ns_caller request;
+		const long first[] = { [NS_FORK_ARG] = NS_FORK, [!NS_FORK_ARG] = 0 };
 		int fds[NS_FORK_FDS];
 
 		while (receive_request(fd, &request, fds)) {
 			struct ns_fork_answer answer = { .pid = 0 };
 
 			/* fork(2), but the parent is the daemon; libc's passes no seal. */
-			answer.pid = (pid_t)ns_sealed(&seal, SYS_clone, FIRST, SECOND, 0, 0);
+			answer.pid = (pid_t)ns_sealed(&seal, SYS_clone, first[0], first[1], 0, 0);
 			if (answer.pid == 0) {
 				prctl(PR_SET_NAME, name);
 				close(fd);

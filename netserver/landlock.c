@@ -10,11 +10,7 @@
 
 #include "base/fds.h"
 #include "base/sanitized.h"
-
-enum { CREATE, ADD, RESTRICT };
-const long ns_landlock_calls[NS_LANDLOCK_CALLS] = { [CREATE] = SYS_landlock_create_ruleset,
-						    [ADD] = SYS_landlock_add_rule,
-						    [RESTRICT] = SYS_landlock_restrict_self };
+#include "netserver/filter.h"
 
 enum {
 	WRITE_FILE = LANDLOCK_ACCESS_FS_WRITE_FILE,
@@ -71,7 +67,7 @@ int
 ns_landlock_version(const struct ns_seal *seal)
 {
 	static const struct ns_seal none; /* no filter checks it yet */
-	long v = ns_sealed(seal != NULL ? seal : &none, ns_landlock_calls[CREATE], 0, 0,
+	long v = ns_sealed(seal != NULL ? seal : &none, SYS_landlock_create_ruleset, 0, 0,
 			   LANDLOCK_CREATE_RULESET_VERSION, 0);
 
 	return v > 0 && !NP_SANITIZED ? (int)v : 0;
@@ -88,7 +84,7 @@ allow(const struct rules *r, int fd, uint64_t allowed)
 {
 	const struct landlock_path_beneath_attr a = { .allowed_access = allowed, .parent_fd = fd };
 
-	return (int)ns_sealed(r->seal, ns_landlock_calls[ADD], r->fd, LANDLOCK_RULE_PATH_BENEATH,
+	return (int)ns_sealed(r->seal, SYS_landlock_add_rule, r->fd, LANDLOCK_RULE_PATH_BENEATH,
 			      (long)&a, 0);
 }
 
@@ -108,7 +104,7 @@ ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, stru
 	attr.files = known[version].files;
 	attr.scopes = known[version].scopes;
 	/* Older kernels take the longer structure as long as what they don't know is 0. */
-	r.fd = (int)ns_sealed(seal, ns_landlock_calls[CREATE], (long)&attr, sizeof(attr), 0, 0);
+	r.fd = (int)ns_sealed(seal, SYS_landlock_create_ruleset, (long)&attr, sizeof(attr), 0, 0);
 	if (r.fd < 0) {
 		return np_fail(err, NP_ESYS, errno, "make rules for files (landlock)");
 	}
@@ -125,7 +121,7 @@ ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, stru
 		}
 	}
 	if (rc == 0) {
-		rc = (int)ns_sealed(seal, ns_landlock_calls[RESTRICT], r.fd, 0, 0, 0);
+		rc = (int)ns_sealed(seal, SYS_landlock_restrict_self, r.fd, 0, 0, 0);
 	}
 	rc = rc == 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "confine to some files (landlock)");
 	close(r.fd);

@@ -8,10 +8,6 @@
 /* The version of the kernel's landlock; 0: none, or off. seal: NULL before there is a filter. */
 int ns_landlock_version(const struct ns_seal *seal);
 
-/* Its system calls, which take at most four arguments. */
-enum { NS_LANDLOCK_CALLS = 3 };
-extern const long ns_landlock_calls[NS_LANDLOCK_CALLS];
-
 /*
  * Confine this thread and those it makes; needs no_new_privs, and the seal if a filter of system
  * calls is installed already. NP_ESYS if the kernel refuses; NP_OK if it has no landlock.

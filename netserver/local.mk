@@ -22,7 +22,6 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/notify.c %D%/notify.h \
 	%D%/passed.c %D%/passed.h \
 	%D%/processors.c %D%/processors.h \
-	%D%/seal.c %D%/seal.h \
 	%D%/session.c %D%/session.h \
 	%D%/sessions.c %D%/sessions.h \
 	%D%/status.c %D%/status.h
