@@ -501,15 +501,14 @@ let_reuse(const struct ns_daemon *d, int on)
 static int
 connect_back(const struct ns_daemon *d, const struct datagram *dgram)
 {
-	int on = 1,
-	    fd = socket(dgram->to.sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct np_sockopts reuse = { .count = 0 };
+	int fd;
 
-	if (fd < 0) {
-		return -1;
-	}
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	NP_SOCKOPT_OR_NOT(&reuse, true, SOL_SOCKET, SO_REUSEADDR, 1);
 	let_reuse(d, 1);
-	if (bind(fd, (const struct sockaddr *)&dgram->to.sa, dgram->to.len) != 0 ||
+	fd = np_sock_open(dgram->to.sa.ss_family, SOCK_DGRAM | SOCK_NONBLOCK, 0, &reuse, &dgram->to,
+			  NULL);
+	if (fd >= 0 &&
 	    connect(fd, (const struct sockaddr *)&dgram->from.sa, dgram->from.len) != 0) {
 		close(fd);
 		fd = -1;
@@ -652,27 +651,19 @@ ns_datagrams_receive(struct ns_daemon *d, int fd)
 	}
 }
 
-/* A socket for datagrams, bound to that address; -1 with errno. */
+/* A socket for datagrams, bound to that address; -1 with err. */
 static int
-bind_datagrams(struct np_addr *at, int only_six)
+bind_datagrams(const struct np_addr *at, bool only_six, struct np_err *err)
 {
-	const int queue = 4 << 20; /* the system may allow less */
-	int on = 1, fd = socket(at->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct np_sockopts opts = { .count = 0 };
+	bool six = at->sa.ss_family == AF_INET6;
 
-	if (fd < 0) {
-		return -1;
-	}
-	setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof(on));
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &queue, sizeof(queue));
-	if (at->sa.ss_family == AF_INET6) {
-		setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof(on));
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only_six, sizeof(only_six));
-	}
-	if (bind(fd, (const struct sockaddr *)&at->sa, at->len) != 0) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	NP_SOCKOPT_OR_NOT(&opts, true, IPPROTO_IP, IP_PKTINFO, 1);
+	NP_SOCKOPT_OR_NOT(&opts, true, SOL_SOCKET, SO_RCVBUF,
+			  4 << 20); /* the system may allow less */
+	NP_SOCKOPT_OR_NOT(&opts, six, IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
+	NP_SOCKOPT_OR_NOT(&opts, six, IPPROTO_IPV6, IPV6_V6ONLY, only_six);
+	return np_sock_open(at->sa.ss_family, SOCK_DGRAM | SOCK_NONBLOCK, 0, &opts, at, err);
 }
 
 /* Do a peer's datagrams reach the socket connected to it? Not in some sandboxes: try it. */
@@ -687,9 +678,9 @@ sorts_by_peer(void)
 	bool works = false;
 
 	np_addr_make_loopback(&any, AF_INET);
-	trial.datagrams[0] = bind_datagrams(&any, 0);
-	one = bind_datagrams(&any, 0);
-	other = bind_datagrams(&any, 0);
+	trial.datagrams[0] = bind_datagrams(&any, false, NULL);
+	one = bind_datagrams(&any, false, NULL);
+	other = bind_datagrams(&any, false, NULL);
 	if (trial.datagrams[0] >= 0 && one >= 0 && other >= 0 &&
 	    np_sock_local(trial.datagrams[0], &dgram.to, NULL) == NP_OK &&
 	    np_sock_local(one, &dgram.from, NULL) == NP_OK &&
@@ -716,6 +707,7 @@ ns_datagrams_open(struct ns_daemon *d)
 {
 	const char *why =
 	    sorts_by_peer() ? NULL : "this system does not deliver datagrams by their sender";
+	struct np_err err;
 	struct np_addr at;
 
 	for (size_t i = 0; i < d->listener_count && why == NULL; i++) {
@@ -725,8 +717,8 @@ ns_datagrams_open(struct ns_daemon *d)
 		    np_family_of(&at)->version == 0) {
 			continue; /* not an IP listener: no UDP */
 		}
-		d->datagrams[i] = bind_datagrams(&at, only_six > 0);
-		why = d->datagrams[i] < 0 ? strerror(errno) : NULL;
+		d->datagrams[i] = bind_datagrams(&at, only_six > 0, &err);
+		why = d->datagrams[i] < 0 ? strerror(err.sys) : NULL;
 	}
 	d->limits.each.one_port_udp = why == NULL;
 	if (why != NULL) {
