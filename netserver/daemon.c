@@ -72,23 +72,18 @@ int
 ns_daemon_listen(struct ns_daemon *d, const char *host, const char *port, int family,
 		 struct np_err *err)
 {
-	struct np_err first = { .code = NP_OK };
-
+	*err = (struct np_err){ .code = NP_OK };
 	d->listener_count = 0;
 	if (host == NULL && np_family_or(family, 0) == 0) { /* all addresses of both */
 		/* The IPv6 socket usually covers IPv4; then the second bind has to fail. */
-		listen_family(d, NULL, port, AF_INET6, &first);
-		if (first.sys != EADDRINUSE) { /* do not take the port for IPv4 only */
-			listen_family(d, NULL, port, AF_INET, &first);
+		listen_family(d, NULL, port, AF_INET6, err);
+		if (err->sys != EADDRINUSE) { /* do not take the port for IPv4 only */
+			listen_family(d, NULL, port, AF_INET, err);
 		}
 	} else {
-		listen_family(d, host, port, family, &first);
+		listen_family(d, host, port, family, err);
 	}
-	if (d->listener_count == 0) {
-		*err = first;
-		return err->code;
-	}
-	return NP_OK;
+	return d->listener_count > 0 ? NP_OK : (int)err->code;
 }
 
 int

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/units.h"
 #include "net/sock.h"
 #include "netserver/one_port.h"
 #include "netserver/proxied.h"
@@ -621,7 +622,7 @@ again_at(const struct ns_caller *c)
 			   : c->held_ns != 0 ? c->held_ns
 					     : np_chan_again(&c->chan);
 
-	return c->quiet_ns != 0 && c->quiet_ns < next_ns ? c->quiet_ns : next_ns;
+	return c->quiet_ns != 0 ? np_min(c->quiet_ns, next_ns) : next_ns;
 }
 
 uint64_t
@@ -635,12 +636,9 @@ ns_front_tick(struct ns_daemon *d, uint64_t now_ns)
 		if (again_at(c) <= now_ns || c->deadline_ns <= now_ns) {
 			check_deadlines(d, c, now_ns);
 		}
-	}
-	for (c = d->callers; c != NULL; c = c->next) { /* of those that are left */
-		uint64_t again = again_at(c);
-
-		next = c->deadline_ns < next ? c->deadline_ns : next;
-		next = again < next ? again : next;
+		if (c->kind == NS_CALLER) { /* it was not dropped */
+			next = np_min(next, np_min(again_at(c), c->deadline_ns));
+		}
 	}
 	return next;
 }

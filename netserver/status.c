@@ -244,18 +244,17 @@ ns_status_listen(const char *port, struct np_err *err)
 	return fd;
 }
 
-/* The user that made the connection or listener at the other end; false if the kernel can't say. */
-static bool
-user_of(int fd, uid_t *user)
+enum { UNKNOWN = -1 };
+
+/* The user that made the connection or listener at the other end; UNKNOWN: the kernel can't say. */
+static uid_t
+user_of(int fd)
 {
 	struct ucred cred;
 	socklen_t len = sizeof(cred);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) != 0) {
-		return false;
-	}
-	*user = cred.uid;
-	return true;
+	return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == 0 ? cred.uid
+									 : (uid_t)UNKNOWN;
 }
 
 static const char refusal[] = "netserver: the status is for root and the daemon's users\n";
@@ -272,7 +271,8 @@ ns_status_answer(const struct ns_daemon *d)
 	if (fd < 0) {
 		return;
 	}
-	if (user_of(fd, &user) && (user == 0 || user == geteuid() || user == d->owner)) {
+	user = user_of(fd);
+	if (user == 0 || user == geteuid() || user == d->owner) {
 		len = ns_status_text(d, np_now(), text, sizeof(text));
 	} else {
 		len = sizeof(refusal) - 1;
@@ -336,16 +336,14 @@ ns_status_ask(const char *port, FILE *out, struct np_err *err)
 	uint64_t deadline = np_deadline(ASK_S * NP_SEC);
 	int fd = connect_to(port, err);
 	char text[NS_STATUS_MAX];
-	uid_t user = 0;
+	uid_t user;
 	ssize_t len;
 
 	if (fd < 0) {
 		return err->code;
 	}
 	len = read_answer(fd, text, sizeof(text), deadline);
-	if (!user_of(fd, &user)) {
-		user = 0; /* not known: no remark */
-	}
+	user = user_of(fd);
 	close(fd);
 	if (len <= 0) {
 		return np_fail(err, NP_ECONTROL, 0, "the netserver of port %s does not answer",
@@ -361,7 +359,7 @@ ns_status_ask(const char *port, FILE *out, struct np_err *err)
 
 		putc(plain ? text[i] : '?', out);
 	}
-	if (user != 0 && user != geteuid()) {
+	if (user != 0 && user != geteuid() && user != (uid_t)UNKNOWN) {
 		fprintf(out, "(answered by a process of user %lu)\n", (unsigned long)user);
 	}
 	return NP_OK;
