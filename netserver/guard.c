@@ -587,21 +587,6 @@ ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uin
 }
 
 bool
-ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish)
-{
-	for (int g = 0; g < NP_RESOURCES; g++) {
-		/* Without the reserve, which gives no one more than ns_resource.first. */
-		uint64_t grantable = l->all[g] - reserved(l->all[g], (enum np_resource)g);
-
-		if (is_limited(l, (enum np_resource)g) &&
-		    wish->takes[g] - wish->spares[g] > np_excess(grantable, s->idle_holds[g])) {
-			return false;
-		}
-	}
-	return is_within_max_memory(l, wish);
-}
-
-bool
 ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,
 	      const struct ns_session *s, enum np_resource resource, uint64_t total)
 {

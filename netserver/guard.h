@@ -267,7 +267,10 @@ int ns_guard_session(const struct ns_limits *l, const struct ns_session *session
 		     const struct np_addr *peer, const uint64_t holds[NP_RESOURCES],
 		     enum ns_refusal *why, struct np_err *err);
 
-/* May s have what its test needs? The grant replaces wish->takes: less by up to wish->spares. */
+/*
+ * May s have what its test needs, beside these sessions? The grant replaces wish->takes: less by up
+ * to wish->spares.
+ */
 int ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 		  const struct ns_session *s, struct np_wish *wish, enum ns_refusal *why,
 		  struct np_err *err);
@@ -284,10 +287,6 @@ bool ns_guard_shared(const struct ns_session *sessions, const struct np_addr *pe
  */
 enum { NS_NICE = 5, NS_NICE_MOST = 19 };
 int ns_guard_nice(const struct ns_session *sessions, const struct np_addr *peer, uint32_t cpus);
-
-/* Would the test fit if no other session held anything? */
-bool
-ns_guard_could(const struct ns_limits *l, const struct ns_session *s, const struct np_wish *wish);
 
 /* May s hold one more? total: what all hold; only if it reaches the reserve, look who holds it. */
 bool ns_guard_more(const struct ns_limits *l, const struct ns_session *sessions,

@@ -229,8 +229,11 @@ static bool
 wait_for_room(struct ns_daemon *d, struct ns_session *s, enum ns_refusal what)
 {
 	uint64_t now = np_now(), until;
+	struct np_wish alone = s->wish;
+	enum ns_refusal why;
 
-	if (d->args.exclusive || !ns_guard_could(&d->limits, s, &s->wish) ||
+	if (d->args.exclusive || /* or it would not fit if no other session held anything */
+	    ns_guard_test(&d->limits, NULL, s, &alone, &why, NULL) != NP_OK ||
 	    (s->room_until_ns != 0 && now >= s->room_until_ns)) {
 		return false;
 	}
