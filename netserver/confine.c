@@ -374,12 +374,13 @@ limit_session(const struct ns_sandbox *s, struct np_err *err)
 {
 	/* Only a filter limits what capabilities are used for: without one, drop them all. */
 	bool can_filter = NP_SANITIZED || ns_filter_lacks() == NULL;
-	uint64_t flows = s->flows != 0 ? s->flows : NP_FLOWS_MAX;
+	uint64_t flows = s->limits.flows != 0 ? s->limits.flows : NP_FLOWS_MAX;
 
 	if (limit(RLIMIT_NOFILE, "descriptors",
 		  DESCRIPTORS + NS_THREAD_FDS * NP_THREADS_MAX + s->urings + flows, err) != NP_OK ||
 	    limit(RLIMIT_CORE, "core files", 0, err) != NP_OK ||
-	    (s->bytes != 0 && !NP_SANITIZED && limit_memory(s->bytes, err) != NP_OK) ||
+	    (s->limits.bytes != 0 && !NP_SANITIZED &&
+	     limit_memory(s->limits.bytes, err) != NP_OK) ||
 	    (!can_filter && limit_capabilities(0, false, err) != NP_OK)) {
 		return err->code;
 	}

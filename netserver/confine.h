@@ -13,8 +13,8 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "run/server.h"
 
-struct np_limits;
 struct ns_seal;
 
 enum { NS_THREAD_FDS = 8 }; /* descriptors of a thread: of epoll, pipes, samples */
@@ -46,10 +46,10 @@ struct ns_sandbox {
 	int capture_fd;  /* a packet socket that may receive, but not send; 0: none */
 	int link_fd;     /* a packet socket that may send, but only by its interface; 0: none */
 	uint32_t urings; /* rings that it has already (np_urings_prepare()); 0: it can't use any */
-	uint32_t flows;  /* data connections that RLIMIT_NOFILE has room for; 0: NP_FLOWS_MAX */
 	bool alone;      /* there is no daemon that could call ns_confine_descriptors() */
-	const struct np_limits *limits; /* which transports and engines it has; NULL: all */
-	uint64_t bytes; /* RLIMIT_DATA beyond what the process has now; 0: no limit */
+	/* Its transports and engines, and RLIMIT_NOFILE by `flows`. `bytes` is RLIMIT_DATA beyond
+	 * what the process has now. */
+	struct np_limits limits;
 };
 
 /* Congestion controls for clients: the loaded ones. With CAP_NET_ADMIN others load modules. */

@@ -325,7 +325,7 @@ add_socket(scmp_filter_ctx ctx, int family, int type, int protocol)
 static bool
 serves(const struct ns_sandbox *s, const struct np_transport *t, int family)
 {
-	return s->limits == NULL || !np_lacks(s->limits->lacks, t, family);
+	return !np_lacks(s->limits.lacks, t, family);
 }
 
 /* Allow the sockets of a transport, as tests make them. 0, or a negative errno. */
@@ -386,8 +386,8 @@ static const struct list {
 static int
 add_options(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 {
-	const struct np_limits *most = s->limits;
-	int rc = most != NULL && most->devices ? add_option(ctx, SOL_SOCKET, SO_BINDTODEVICE) : 0;
+	const struct np_limits *most = &s->limits;
+	int rc = most->devices ? add_option(ctx, SOL_SOCKET, SO_BINDTODEVICE) : 0;
 
 	for (size_t i = 0; i < COUNT(options) && rc == 0; i++) {
 		const struct np_transport *t = options[i].transport;
@@ -395,8 +395,7 @@ add_options(scmp_filter_ctx ctx, const struct ns_sandbox *s)
 
 		/* An engine that spins needs --spin. */
 		if ((t == NULL || serves(s, t, AF_INET) || serves(s, t, AF_INET6)) &&
-		    (e == NULL || most == NULL ||
-		     (np_limits_serve(most, e) && (!e->spins || most->spin > 0)))) {
+		    (e == NULL || (np_limits_serve(most, e) && (!e->spins || most->spin > 0)))) {
 			rc = add_option(ctx, options[i].level, options[i].name);
 		}
 	}

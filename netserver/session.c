@@ -217,9 +217,7 @@ sandbox_of(const struct ns_daemon *d, unsigned filter)
 	return (struct ns_sandbox){
 		.fill_dir = d->fill_dir,
 		.filter = filter,
-		.limits = &d->limits.each,
-		.bytes = d->limits.each.bytes,
-		.flows = d->limits.each.flows,
+		.limits = d->limits.each,
 	};
 }
 

@@ -167,7 +167,7 @@ each_ends(int want, struct ns_sandbox box, const char *users, int (*const tries[
 	}
 }
 
-static const struct ns_sandbox plain = { 0 }, of_16_mib = { .bytes = 16 * MIB };
+static const struct ns_sandbox plain = { 0 }, of_16_mib = { .limits.bytes = 16 * MIB };
 
 static long
 mapped(int protection, int flags)
@@ -668,10 +668,10 @@ TEST(what_only_some_tests_need_others_have_not)
 	needs(false, true);
 	assert_ptr_equal(np_transport_at(2), &np_transport_udp);
 	for (size_t i = 0; i < LEN(attempts); i++) {
-		struct attempt a = { .try = attempts[i], .box.limits = &none };
+		struct attempt a = { .try = attempts[i], .box.limits = none };
 
 		assert_int_equal(outcome(&a), EPERM);
-		a.box.limits = &all;
+		a.box.limits = all;
 		assert_int_not_equal(outcome(&a), EPERM);
 	}
 }
@@ -791,12 +791,12 @@ open_more(void)
 
 TEST(descriptors_are_few)
 {
-	struct attempt a = { .try = open_many, .user = "", .box.flows = 1, .granted = true };
+	struct attempt a = { .try = open_many, .user = "", .box.limits.flows = 1, .granted = true };
 
 	assert_int_equal(outcome(&a), 0); /* threads may share a table */
 	a.try = open_more;
 	assert_int_equal(outcome(&a), EMFILE);
-	a = (struct attempt){ .try = open_many, .box.flows = NP_FLOWS_MAX };
+	a = (struct attempt){ .try = open_many, .box.limits.flows = NP_FLOWS_MAX };
 	assert_int_equal(outcome(&a), EMFILE); /* before a test is granted */
 	a.user = "";
 	a.box.alone = true; /* started by inetd */
@@ -825,11 +825,11 @@ open_what_flows_take(void)
 TEST(descriptors_are_as_many_as_flows_take)
 {
 	struct attempt a = {
-		.try = open_what_flows_take, .user = "", .box.flows = 100, .granted = true
+		.try = open_what_flows_take, .user = "", .box.limits.flows = 100, .granted = true
 	};
 
 	assert_int_equal(outcome(&a), 0);
-	a.box.flows = 0; /* no limit */
+	a.box.limits.flows = 0; /* no limit */
 	assert_int_equal(outcome(&a), 0);
 }
 
@@ -936,7 +936,7 @@ TRY(open_null, open("/dev/null", O_WRONLY | O_CLOEXEC))
 
 TEST(tests_find_what_they_need)
 {
-	const struct ns_sandbox of_4_mib = { .bytes = 4 * MIB };
+	const struct ns_sandbox of_4_mib = { .limits.bytes = 4 * MIB };
 
 	assert_each(0, of_4_mib, "drs", read_processors, count_processors,
 		    read_the_list_of_processors, bind_to_a_processor, tcp, udp, open_null);
@@ -1026,7 +1026,7 @@ TRY(read_counters, open("/proc/net/snmp", O_RDONLY | O_CLOEXEC))
 
 TEST(evidence_is_gathered_where_that_was_asked_for)
 {
-	struct ns_sandbox box = { .bytes = 4 * MIB, .filter = NS_FILTER_EVIDENCE };
+	struct ns_sandbox box = { .limits.bytes = 4 * MIB, .filter = NS_FILTER_EVIDENCE };
 
 	for (int i = 0; i < 2; i++, box.filter |= NS_FILTER_UNIX) {
 		assert_each(0, box, "drs", gather_counters, gather_facts, read_own_delay,
@@ -1208,7 +1208,7 @@ TEST(who_gathers_evidence_changes_nothing)
 static int
 confine_twice(void)
 {
-	const struct ns_sandbox box = { .bytes = MIB };
+	const struct ns_sandbox box = { .limits.bytes = MIB };
 	struct np_err err;
 
 	return ns_confine_session(&box, &err) == NP_OK ? 1 : err.code == NP_ESYS ? 0 : 2;
@@ -1318,7 +1318,7 @@ static int
 try_capture(const char *user, bool want)
 {
 	struct sockaddr_ll to = { .sll_family = AF_PACKET, .sll_ifindex = 1 };
-	struct ns_sandbox box = { .bytes = 16 * MIB,
+	struct ns_sandbox box = { .limits.bytes = 16 * MIB,
 				  .filter = NS_FILTER_UNIX | NS_FILTER_EVIDENCE };
 	uint8_t frame[60] = { 0 };
 	struct np_err err = { .code = NP_OK };
@@ -1407,7 +1407,7 @@ try_frames(void)
 	struct sockaddr_ll other = { .sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_ALL) };
 	struct iovec part = { .iov_base = &other, .iov_len = NP_ETH_LEAST };
 	uint8_t frame[NP_ETH_LEAST] = { 0 };
-	struct ns_sandbox box = { .bytes = 16 * MIB };
+	struct ns_sandbox box = { .limits.bytes = 16 * MIB };
 	struct np_err err = { .code = NP_OK };
 	struct np_eth l = { .fd = -1 };
 	struct np_addr to;
