@@ -78,19 +78,6 @@ take_signals(struct ns_daemon *d, sigset_t *let_in)
 	d->reloads = &reloads_asked;
 }
 
-/* 0, 1, 2 become /dev/null: readers see the end. Returns 1 in the parent, 0 in the daemon, -1. */
-static int
-detach(void)
-{
-	pid_t pid = fork();
-
-	if (pid != 0) {
-		return pid > 0 ? 1 : -1;
-	}
-	setsid();
-	return chdir("/") == 0 ? np_fds_to_null() : -1;
-}
-
 /* Listen, and print netperf's lines. If no more is to be printed of an error, its text is empty. */
 static int
 listen_and_tell(struct ns_daemon *d, struct np_err *err)
@@ -271,10 +258,8 @@ run_daemon(struct ns_daemon *d, struct np_err *err)
 		return np_fail_in(err, "--metrics-file");
 	}
 	if (!d->args.foreground) {
-		rc = detach();
-		if (rc != 0) {
-			return rc > 0 ? NP_OK
-				      : np_fail(err, NP_ESYS, errno, "go to the background");
+		if (daemon(0, 0) != 0) {
+			return np_fail(err, NP_ESYS, errno, "go to the background");
 		}
 		np_log_open_syslog(d->log->ctx);
 		d->log->sink = np_log_to_syslog;
