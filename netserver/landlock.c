@@ -73,18 +73,13 @@ ns_landlock_version(const struct ns_seal *seal)
 	return v > 0 && !NP_SANITIZED ? (int)v : 0;
 }
 
-struct rules {
-	int fd;
-	const struct ns_seal *seal;
-};
-
 /* Allow these rights for the file, or below the directory, that fd is. 0, or -1 with errno. */
 static int
-allow(const struct rules *r, int fd, uint64_t allowed)
+allow(const struct ns_seal *seal, int rules, int fd, uint64_t allowed)
 {
 	const struct landlock_path_beneath_attr a = { .allowed_access = allowed, .parent_fd = fd };
 
-	return (int)ns_sealed(r->seal, SYS_landlock_add_rule, r->fd, LANDLOCK_RULE_PATH_BENEATH,
+	return (int)ns_sealed(seal, SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH,
 			      (long)&a, 0);
 }
 
@@ -92,10 +87,9 @@ int
 ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, struct np_err *err)
 {
 	const int newest = (int)(sizeof(known) / sizeof(known[0])) - 1;
-	struct rules r = { .seal = seal };
 	int version = ns_landlock_version(seal);
 	struct ruleset_attr attr = { .files = 0 };
-	int rc;
+	int rules, rc;
 
 	if (version == 0) {
 		return NP_OK;
@@ -104,11 +98,11 @@ ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, stru
 	attr.files = known[version].files;
 	attr.scopes = known[version].scopes;
 	/* Older kernels take the longer structure as long as what they don't know is 0. */
-	r.fd = (int)ns_sealed(seal, SYS_landlock_create_ruleset, (long)&attr, sizeof(attr), 0, 0);
-	if (r.fd < 0) {
+	rules = (int)ns_sealed(seal, SYS_landlock_create_ruleset, (long)&attr, sizeof(attr), 0, 0);
+	if (rules < 0) {
 		return np_fail(err, NP_ESYS, errno, "make rules for files (landlock)");
 	}
-	rc = s->fill_dir > 0 ? allow(&r, s->fill_dir, READ_FILE) : 0;
+	rc = s->fill_dir > 0 ? allow(seal, rules, s->fill_dir, READ_FILE) : 0;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]) && rc == 0; i++) {
 		if ((s->filter & paths[i].sessions) == paths[i].sessions) {
 			const char *path = paths[i].path;
@@ -116,14 +110,14 @@ ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, stru
 
 			/* A missing path needs no rule. A rule is for an inode: descriptors of
 			 * /proc stay open, or the kernel may drop theirs when short of memory. */
-			rc = fd >= 0 ? allow(&r, fd, paths[i].allowed) : 0;
+			rc = fd >= 0 ? allow(seal, rules, fd, paths[i].allowed) : 0;
 			np_fds_close(strncmp(path, "/proc/", strlen("/proc/")) != 0 ? fd : -1);
 		}
 	}
 	if (rc == 0) {
-		rc = (int)ns_sealed(seal, SYS_landlock_restrict_self, r.fd, 0, 0, 0);
+		rc = (int)ns_sealed(seal, SYS_landlock_restrict_self, rules, 0, 0, 0);
 	}
 	rc = rc == 0 ? NP_OK : np_fail(err, NP_ESYS, errno, "confine to some files (landlock)");
-	close(r.fd);
+	close(rules);
 	return rc;
 }
