@@ -300,20 +300,25 @@ serve(struct serving *s)
 	d->log->level = level; /* a client may have raised it */
 }
 
-/* Close all but these. 0, 1, 2 become /dev/null: stderr is shared. Sanitizers report on it. */
+/* Drop what a session does not need: secrets, and all descriptors but fd and c's (NULL: none). */
 static int
-drop_descriptors(int *keep, size_t count, struct np_err *err)
+shed(struct ns_daemon *d, struct ns_caller *c, int fd, struct np_err *err)
 {
-	np_fds_close_except(keep, count);
-	return NP_SANITIZED || np_fds_to_null() == 0
-		   ? NP_OK
-		   : np_fail(err, NP_ESYS, errno, "open /dev/null");
+	int keep[] = { c != NULL ? c->chan.fd : -1, fd, d->fill_dir, d->cgroups.quota.fd,
+		       d->cgroups.other.fd };
+
+	forget_secrets(d, c);
+	np_fds_close_except(keep, sizeof(keep) / sizeof(keep[0]));
+	/* stderr is shared. Sanitizers report on it. */
+	if (!NP_SANITIZED && np_fds_to_null() != 0) {
+		return np_fail(err, NP_ESYS, errno, "open /dev/null");
+	}
+	return ns_confine_die_first(err);
 }
 
 void
 ns_session_run(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t daemon, struct ns_seal *seal)
 {
-	int keep[] = { c->chan.fd, fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
 	struct ns_relay relay = { .fd = fd, .type = NS_LOG_LINE };
 	struct to_daemon to = { .fd = fd, .signals = &d->signals };
 	const struct np_admission admission = { .ask = ask, .tell = tell, .ctx = &to };
@@ -330,9 +335,7 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t daemon, s
 	d->log->ctx = &relay;
 	np_drive_prepare();
 	if (seal == NULL) { /* else ns_session_confine() has done that in the fork server */
-		rc = drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), &err);
-		forget_secrets(d, c);
-		rc = rc == NP_OK ? ns_confine_die_first(&err) : rc;
+		rc = shed(d, c, fd, &err);
 	}
 	if (rc == NP_OK) {
 		begin(&s, d, c);
@@ -352,15 +355,10 @@ int
 ns_session_confine(struct ns_daemon *d, unsigned filter, int fd, struct ns_seal *seal,
 		   struct np_err *err)
 {
-	int keep[] = { fd, d->fill_dir, d->cgroups.quota.fd, d->cgroups.other.fd };
 	const struct ns_sandbox box = sandbox_of(d, filter);
 
-	if (drop_descriptors(keep, sizeof(keep) / sizeof(keep[0]), err) != NP_OK) {
-		return err->code;
-	}
-	forget_secrets(d, NULL);
 	/* Sessions with rings or packet sockets are not forked here. */
-	if (ns_confine_die_first(err) != NP_OK || np_urings_prepare(0, err) != NP_OK ||
+	if (shed(d, NULL, fd, err) != NP_OK || np_urings_prepare(0, err) != NP_OK ||
 	    (d->args.allow_raw && ns_with_raw(false, NULL, NULL, err) != NP_OK)) {
 		return err->code;
 	}
