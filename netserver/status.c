@@ -100,24 +100,21 @@ put_limit(struct out *o, uint64_t limit, bool is_bytes, const char *what)
 static const char *
 doing(char out[96], const struct ns_session *s, uint64_t now_ns)
 {
-	const int width = (int)sizeof(s->wish.test);
-	char a[SHORT];
+	uint64_t since_ns = s->waiting_ns != 0 ? s->waiting_ns : s->test_ns;
+	char of[SHORT], a[SHORT];
+	const char *what = s->waiting_ns != 0     ? "waits for its turn"
+			   : s->wish.seconds == 0 ? "by count"
+						  : of;
 
 	if (s->ending) {
 		return "is ending";
 	}
-	if (s->waiting_ns != 0) {
-		snprintf(out, 96, "%.*s waits for its turn, %s", width, s->wish.test,
-			 span(a, s->waiting_ns, now_ns));
-	} else if (s->test_ns == 0) {
+	if (since_ns == 0) {
 		return "no test";
-	} else if (s->wish.seconds == 0) {
-		snprintf(out, 96, "%.*s by count, %s", width, s->wish.test,
-			 span(a, s->test_ns, now_ns));
-	} else {
-		snprintf(out, 96, "%.*s of %" PRIu32 " s, %s", width, s->wish.test, s->wish.seconds,
-			 span(a, s->test_ns, now_ns));
 	}
+	snprintf(of, sizeof(of), "of %" PRIu32 " s", s->wish.seconds);
+	snprintf(out, 96, "%.*s %s, %s", (int)sizeof(s->wish.test), s->wish.test, what,
+		 span(a, since_ns, now_ns));
 	np_text_printable(out); /* a session may have been compromised */
 	return out;
 }
