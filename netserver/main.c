@@ -131,9 +131,9 @@ open_files(struct ns_daemon *d, struct np_err *err)
 	return NP_OK;
 }
 
-/* Load --transports' modules now: clients can't have one loaded later. */
+/* Load --transports' modules, and find control groups: sessions, and users, can't do that later. */
 static int
-load_transports(struct ns_daemon *d, struct np_err *err)
+prepare_machine(struct ns_daemon *d, struct np_err *err)
 {
 	const struct np_transport *t;
 
@@ -148,6 +148,10 @@ load_transports(struct ns_daemon *d, struct np_err *err)
 		}
 	}
 	d->limits.each.lacks = np_lacks_now("");
+	/* Needs privileges where ip-netns(8) has hidden them. */
+	if (!d->args.no_evidence) {
+		np_cgroup_find("", &d->cgroups);
+	}
 	return NP_OK;
 }
 
@@ -233,12 +237,8 @@ run_daemon(struct ns_daemon *d, struct np_err *err)
 		return err->code;
 	}
 	open_status(d);
-	if (load_transports(d, err) != NP_OK) {
+	if (prepare_machine(d, err) != NP_OK) {
 		return err->code;
-	}
-	/* Needs privileges where ip-netns(8) has hidden them. */
-	if (!d->args.no_evidence) {
-		np_cgroup_find("", &d->cgroups);
 	}
 	if (ns_daemon_descriptors(d, err) != NP_OK) {
 		np_cgroup_forget(&d->cgroups); /* a leak checker needs descriptors, too */
@@ -285,13 +285,8 @@ run_for_inetd(struct ns_daemon *d, struct np_err *err)
 
 	d->log->sink = np_log_to_syslog;
 	np_log_open_syslog(d->log->ctx);
-	if (open_files(d, err) != NP_OK || load_transports(d, err) != NP_OK) {
-		return err->code;
-	}
-	if (!d->args.no_evidence) {
-		np_cgroup_find("", &d->cgroups);
-	}
-	if (go_unprivileged(&d->args, err) != NP_OK) {
+	if (open_files(d, err) != NP_OK || prepare_machine(d, err) != NP_OK ||
+	    go_unprivileged(&d->args, err) != NP_OK) {
 		return err->code;
 	}
 	log_lacks(d);
