@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/units.h"
 #include "net/sock.h"
 #include "netserver/one_port.h"
@@ -28,9 +29,9 @@ enum {
 	BEGIN = 8       /* sessions started in one call */
 };
 
-/* Remove a caller from the list; its descriptor is closed. ns_front_free_dropped() frees it. */
+/* Forget a caller, and close its connection: a session has its own copy, or has closed this one. */
 static void
-forget(struct ns_daemon *d, struct ns_caller *c)
+drop(struct ns_daemon *d, struct ns_caller *c)
 {
 	for (struct ns_caller **at = &d->callers; *at != NULL; at = &(*at)->next) {
 		if (*at == c) {
@@ -45,21 +46,14 @@ forget(struct ns_daemon *d, struct ns_caller *c)
 	if (c->session != NULL) {
 		c->session->handover.waiting--;
 	}
+	/* close(2) does not remove it from the set while a session has it open, too. */
+	epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
+	np_fds_close(c->chan.fd);
 	/* Events that epoll has returned already may still point to it. */
 	explicit_bzero(&c->chan, sizeof(c->chan)); /* a passphrase may have come */
 	c->kind = NS_DROPPED;
 	c->next = d->dropped;
 	d->dropped = c;
-}
-
-/* Close a caller's connection (a session has its own copy), and forget the caller. */
-static void
-drop(struct ns_daemon *d, struct ns_caller *c)
-{
-	/* close(2) does not remove it from the set while a session has it open, too. */
-	epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
-	close(c->chan.fd);
-	forget(d, c);
 }
 
 /* Send a reply. All input was read, so a close(2) sends no reset, which could discard the reply. */
@@ -338,7 +332,7 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 
 		epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
 		ns_session_serve_here(d, c); /* closes the connection */
-		forget(d, c);
+		drop(d, c);
 		/* Others were not read meanwhile, so their deadlines are extended. */
 		for (c = d->callers; c != NULL; c = c->next) {
 			c->deadline_ns += np_now() - before;
