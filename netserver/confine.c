@@ -20,7 +20,6 @@
 #include <unistd.h>
 
 #include "base/sanitized.h"
-#include "base/text.h"
 #include "base/units.h"
 #include "netserver/filter.h"
 #include "netserver/landlock.h"

@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "base/log.h"
 #include "run/server.h"
 
 struct ns_seal;

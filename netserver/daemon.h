@@ -1,4 +1,4 @@
-/* The daemon, one process that never waits for a peer; see front.h, sessions.h and guard.h. */
+/* The daemon, one process that never waits for a peer; see caller.h, sessions.h and guard.h. */
 #ifndef NETSERVER_DAEMON_H
 #define NETSERVER_DAEMON_H
 

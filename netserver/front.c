@@ -1,4 +1,4 @@
-#include "netserver/front.h"
+#include "netserver/caller.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/daemon.c %D%/daemon.h \
 	%D%/filter.h \
 	%D%/forkserver.c \
-	%D%/front.c %D%/front.h \
+	%D%/front.c \
 	%D%/one_port.c %D%/one_port.h \
 	%D%/proxied.c %D%/proxied.h \
 	%D%/guard.c %D%/guard.h \

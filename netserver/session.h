@@ -2,7 +2,6 @@
 #ifndef NETSERVER_SESSION_H
 #define NETSERVER_SESSION_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include "netserver/caller.h"

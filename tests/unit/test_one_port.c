@@ -13,7 +13,6 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "netserver/caller.h"
-#include "netserver/front.h"
 #include "netserver/passed.h"
 #include "netserver/proxied.h"
 #include "netserver/session.h"
