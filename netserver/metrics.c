@@ -1,6 +1,5 @@
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,24 +22,25 @@ put_head(const struct metrics *m, const char *name, const char *help)
 		strstr(name, "_total") != NULL ? "counter" : "gauge");
 }
 
-/* A metric of one value: a counter if its name ends in _total. Values are whole. */
+/* A metric of one value: a counter if its name ends in _total. */
 static void
-put(const struct metrics *m, const char *name, const char *help, double value)
+put(const struct metrics *m, const char *name, const char *help, uint64_t value)
 {
 	put_head(m, name, help);
-	fprintf(m->out, "netserver_%s{port=\"%s\"} ", name, m->port);
-	if (isinf(value)) {
-		fputs("+Inf\n", m->out);
-	} else {
-		fprintf(m->out, "%.0f\n", value);
-	}
+	fprintf(m->out, "netserver_%s{port=\"%s\"} %" PRIu64 "\n", name, m->port, value);
 }
 
-/* The value of a limit: 0 stands for no limit. */
-static double
-no_limit_at_0(uint64_t n)
+/* A limit. 0 stands for no limit, unless none_at_0. */
+static void
+put_limit(const struct metrics *m, const char *name, const char *help, uint64_t limit,
+	  bool none_at_0)
 {
-	return n == 0 ? (double)INFINITY : (double)n;
+	if (limit != 0 || none_at_0) {
+		put(m, name, help, limit);
+	} else {
+		put_head(m, name, help);
+		fprintf(m->out, "netserver_%s{port=\"%s\"} +Inf\n", name, m->port);
+	}
 }
 
 /* A row of limits.def, if it has a metric; tells: what is limited. */
@@ -51,7 +51,7 @@ put_row(const struct metrics *m, const char *name, bool is_bytes, const char *te
 
 	if (name != NULL) {
 		snprintf(help, sizeof(help), "Limit of %s%s.", is_bytes ? "bytes " : "", tells);
-		put(m, name, help, no_limit_at_0(n));
+		put_limit(m, name, help, n, false);
 	}
 }
 
@@ -63,37 +63,32 @@ ns_metrics_print(FILE *out, const void *ctx)
 	enum { COUNT, SECONDS, SHARED, LENGTH, BYTES }; /* units of limits.def */
 	const struct ns_stats *s = &d->stats;
 
-	put(&m, "start_time_seconds", "When the daemon started, in Unix time.",
-	    (double)s->started_at_s);
-	put(&m, "connections_total", "Connections accepted at the control port.",
-	    (double)s->connections);
-	put(&m, "sessions_total", "Sessions begun.", (double)s->sessions);
+	put(&m, "start_time_seconds", "When the daemon started, in Unix time.", s->started_at_s);
+	put(&m, "connections_total", "Connections accepted at the control port.", s->connections);
+	put(&m, "sessions_total", "Sessions begun.", s->sessions);
 	put(&m, "sessions_killed_total",
-	    "Sessions that ran too long and were ended, or that a signal ended.",
-	    (double)s->killed);
-	put(&m, "tests_total", "Tests ended, failed ones included.", (double)s->tests);
-	put(&m, "tests_failed_total", "Tests that failed.", (double)s->tests_failed);
-	put(&m, "received_bytes_total", "Bytes received in tests.", (double)s->received_bytes);
-	put(&m, "sent_bytes_total", "Bytes sent in tests.", (double)s->sent_bytes);
-	put(&m, "transactions_total", "Transactions of tests.", (double)s->transactions);
+	    "Sessions that ran too long and were ended, or that a signal ended.", s->killed);
+	put(&m, "tests_total", "Tests ended, failed ones included.", s->tests);
+	put(&m, "tests_failed_total", "Tests that failed.", s->tests_failed);
+	put(&m, "received_bytes_total", "Bytes received in tests.", s->received_bytes);
+	put(&m, "sent_bytes_total", "Bytes sent in tests.", s->sent_bytes);
+	put(&m, "transactions_total", "Transactions of tests.", s->transactions);
 	put(&m, "log_lines_lost_total", "Lines of the log for which there was no room.",
-	    d->log_out != NULL ? (double)d->log_out->lost : 0);
+	    d->log_out != NULL ? d->log_out->lost : 0);
 	put(&m, "log_lines_left_out_total",
-	    "Lines of the log that clients caused beyond the limit.",
-	    (double)ns_daemon_lines_left_out(d));
+	    "Lines of the log that clients caused beyond the limit.", ns_daemon_lines_left_out(d));
 	put(&m, "metrics_lost_total", "Times that this file could not be written.",
-	    (double)s->metrics_lost);
+	    s->metrics_lost);
 	/* All reasons, also those at 0: a rate needs the series before the first refusal. */
 	put_head(&m, "refused_total", "Clients and tests refused.");
 	for (int i = 0; i < NS_REFUSALS; i++) {
 		fprintf(m.out, "netserver_refused_total{port=\"%s\",reason=\"%s\"} %" PRIu64 "\n",
-			m.port, ns_refusals[i].name, (uint64_t)s->refused[i]);
+			m.port, ns_refusals[i].name, s->refused[i]);
 	}
-	put(&m, "waiting_sessions", "Sessions that wait for their turn now.",
-	    (double)s->waiting_now);
-	put(&m, "silent_connections", "Connections without a session.", (double)s->silent_now);
+	put(&m, "waiting_sessions", "Sessions that wait for their turn now.", s->waiting_now);
+	put(&m, "silent_connections", "Connections without a session.", s->silent_now);
 	put(&m, "limit_silent_connections", "Limit of connections without a session.",
-	    d->limits.silent);
+	    (uint64_t)d->limits.silent);
 	for (int i = 0; i < NP_RESOURCES; i++) {
 		const struct ns_resource *resource = &ns_resources[i];
 		char text[NAME], name[NAME];
@@ -101,13 +96,11 @@ ns_metrics_print(FILE *out, const void *ctx)
 		snprintf(name, sizeof(name), "%s%s", i == NP_RES_SESSIONS ? "active_" : "",
 			 resource->metric);
 		snprintf(text, sizeof(text), "The %s in use now.", resource->words);
-		put(&m, name, text, (double)s->held[i]);
+		put(&m, name, text, s->held[i]);
 		snprintf(name, sizeof(name), "limit_%s", resource->metric);
 		snprintf(text, sizeof(text), "Limit of %s for all sessions together.",
 			 resource->words);
-		put(&m, name, text,
-		    resource->none_at_0 ? (double)d->limits.all[i]
-					: no_limit_at_0(d->limits.all[i]));
+		put_limit(&m, name, text, d->limits.all[i], resource->none_at_0);
 	}
 #define NS_LIMIT(unit, option, least, most, member, usual, tells, metric, text)                    \
 	put_row(&m, metric, (unit) == BYTES, tells, (uint64_t)d->limits.member);
