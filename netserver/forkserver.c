@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -27,8 +26,7 @@ receive_request(int fd, struct ns_caller *request, int fds[NS_FORK_FDS])
 void
 ns_forkserver_run(struct ns_daemon *d, unsigned filter, int fd, pid_t daemon)
 {
-	struct np_err err = { .code = NP_OK };
-	struct ns_fork_answer ready = { .pid = 0 };
+	struct ns_fork_answer answer = { .pid = 0 };
 	struct ns_seal seal = { .word = { 0 } };
 	char name[16] = ""; /* netserver's (prctl(2)), which sessions get again */
 
@@ -38,19 +36,14 @@ ns_forkserver_run(struct ns_daemon *d, unsigned filter, int fd, pid_t daemon)
 	if (getppid() != daemon) {
 		_exit(0); /* it died before the call took effect */
 	}
-	if (ns_session_confine(d, filter, fd, &seal, &err) != NP_OK) {
-		ready.error = err.sys != 0 ? err.sys : EIO;
-		snprintf(ready.why, sizeof(ready.why), "%.*s", (int)sizeof(ready.why) - 1, err.msg);
-	}
-	if (send(fd, &ready, sizeof(ready), MSG_NOSIGNAL) == (ssize_t)sizeof(ready) &&
-	    ready.error == 0) {
+	(void)ns_session_confine(d, filter, fd, &seal, &answer.err);
+	if (send(fd, &answer, sizeof(answer), MSG_NOSIGNAL) == (ssize_t)sizeof(answer) &&
+	    answer.err.code == NP_OK) {
 		struct ns_caller request;
 		const long first[] = { [NS_FORK_ARG] = NS_FORK, [!NS_FORK_ARG] = 0 };
 		int fds[NS_FORK_FDS];
 
 		while (receive_request(fd, &request, fds)) {
-			struct ns_fork_answer answer = { .pid = 0 };
-
 			/* fork(2), but the parent is the daemon; libc's passes no seal. */
 			answer.pid = (pid_t)ns_sealed(&seal, SYS_clone, first[0], first[1], 0, 0);
 			if (answer.pid == 0) {
@@ -60,8 +53,9 @@ ns_forkserver_run(struct ns_daemon *d, unsigned filter, int fd, pid_t daemon)
 				request.chan.peer = request.text;
 				ns_session_run(d, &request, fds[NS_FORK_DAEMON], daemon, &seal);
 			}
+			answer.err.code = NP_OK;
 			if (answer.pid < 0) {
-				answer = (struct ns_fork_answer){ .error = errno };
+				np_fail(&answer.err, NP_ESYS, errno, "no process for a session");
 			}
 			for (size_t i = 0; i < NS_FORK_FDS; i++) {
 				close(fds[i]);

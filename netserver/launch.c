@@ -75,11 +75,11 @@ start(struct ns_daemon *d, struct ns_forkserver *f, unsigned filter, struct np_e
 		ns_forkserver_end(f);
 		return np_fail(err, NP_ESYS, 0, "the process for sessions does not answer");
 	}
-	if (ready.error != 0) {
+	if (ready.err.code != NP_OK) {
 		ns_forkserver_end(f);
-		return np_fail(err, NP_ESYS, 0, "%.*s", (int)sizeof(ready.why) - 1, ready.why);
+		*err = ready.err;
 	}
-	return NP_OK;
+	return ready.err.code;
 }
 
 int
@@ -104,11 +104,11 @@ ns_forkserver_fork(struct ns_forkserver *f, const struct ns_caller *c, int sessi
 		ns_forkserver_end(f);
 		return err->code;
 	}
-	if (a.error != 0) {
-		return np_fail(err, NP_ESYS, a.error, "no process for a session");
+	if (a.err.code != NP_OK) {
+		*err = a.err;
 	}
 	*pid = a.pid;
-	return NP_OK;
+	return a.err.code;
 }
 
 /* Do sessions have a filter of system calls? Most inherit it from a fork server; others make it. */

@@ -31,9 +31,8 @@ enum { NS_FORK_CONTROL, NS_FORK_DAEMON, NS_FORK_FDS }; /* to the client, to the 
 
 /* The fork server's first message, and its answer to each request. */
 struct ns_fork_answer {
-	pid_t pid;     /* of the session; 0: none */
-	int error;     /* then: an errno */
-	char why[200]; /* if the fork server could not start: a message */
+	pid_t pid; /* of the session; 0: none */
+	struct np_err err;
 };
 
 /* Start the fork servers, before the first session. */
