@@ -73,10 +73,7 @@ ns_notify_sockets(int *fds, size_t max, struct np_err *err)
 			return -1;
 		}
 		np_sock_block(fds[i], false);
-		if (fcntl(fds[i], F_SETFD, FD_CLOEXEC) != 0) {
-			np_fail(err, NP_ESYS, errno, "LISTEN_FDS: descriptor %d", fds[i]);
-			return -1;
-		}
+		fcntl(fds[i], F_SETFD, FD_CLOEXEC);
 	}
 	return (int)count;
 }
