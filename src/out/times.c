@@ -17,7 +17,8 @@ static const struct {
 };
 enum { COLUMNS = sizeof(columns) / sizeof(columns[0]), PERCENTILES_END = 7 };
 
-enum row { VALUES, FROM, TO }; /* FROM, TO: the confidence interval of percentiles */
+/* Those of the confidence interval of percentiles, FROM and TO, end with the last percentile. */
+enum row { HEADS, VALUES, FROM, TO };
 
 /* A cell's text; "-": none. FROM and TO begin with a label, and are empty but for percentiles. */
 static void
@@ -28,39 +29,25 @@ fill_cell(const struct np_hist *h, const struct np_hist_summary *s, enum row row
 					 [2] = s->mean,
 					 [COLUMNS - 2] = (double)s->max,
 					 [COLUMNS - 1] = s->stddev };
+	static const char *const labels[] = { [FROM] = "95% from", [TO] = "to" };
 	double share = columns[column].share;
-	static const char *const words[] = { "", "95% from", "to" };
 	uint64_t low, high;
 
 	snprintf(text, TIME_TEXT, "-");
-	if (row == VALUES && s->count == 0) {
-		return;
-	}
-	if (share > 0 && np_hist_interval(h, share, &low, &high)) {
+	if (row == HEADS) {
+		snprintf(text, TIME_TEXT, "%s", columns[column].head);
+	} else if (s->count > 0 && share > 0 && np_hist_interval(h, share, &low, &high)) {
 		np_hist_us((double)(row == VALUES ? np_hist_percentile(h, share)
 				    : row == FROM ? low
 						  : high),
 			   text, TIME_TEXT);
-	} else if (row == VALUES && column == 0) {
+	} else if (row != VALUES && share <= 0) {
+		snprintf(text, TIME_TEXT, "%s", column == 0 ? labels[row] : "");
+	} else if (s->count > 0 && column == 0) {
 		snprintf(text, TIME_TEXT, "%" PRIu64, s->count);
-	} else if (row == VALUES && share <= 0) {
+	} else if (s->count > 0 && share <= 0) {
 		np_hist_us(values[column], text, TIME_TEXT);
-	} else if (share <= 0) {
-		snprintf(text, TIME_TEXT, "%s", column == 0 ? words[row] : "");
 	}
-}
-
-/* Print a row; those of the intervals end with the last percentile. */
-static void
-put_row(FILE *out, const struct np_hist *h, const struct np_hist_summary *s, enum row row)
-{
-	char text[TIME_TEXT];
-
-	for (int i = 0; i < (row == VALUES ? COLUMNS : PERCENTILES_END); i++) {
-		fill_cell(h, s, row, i, text);
-		fprintf(out, "%s%*s", i > 0 ? " " : "", columns[i].width - (i > 0), text);
-	}
-	putc('\n', out);
 }
 
 void
@@ -68,23 +55,22 @@ np_times_print(FILE *out, const struct np_hist *h, bool headers)
 {
 	const char *between = "not enough operations for ";
 	struct np_hist_summary s = { .count = 0 };
+	char text[TIME_TEXT];
 	uint64_t low, high;
+	enum row last;
 
 	if (h != NULL) {
 		np_hist_summarise(h, &s);
 	}
-	for (int i = 0; headers && i < COLUMNS; i++) {
-		fprintf(out, "%s%*s", i > 0 ? " " : "", columns[i].width - (i > 0),
-			columns[i].head);
+	last = headers && s.count > 0 ? TO : VALUES;
+	for (enum row row = headers ? HEADS : VALUES; row <= last; row++) {
+		for (int i = 0; i < (row < FROM ? COLUMNS : PERCENTILES_END); i++) {
+			fill_cell(h, &s, row, i, text);
+			fprintf(out, "%s%*s", i > 0 ? " " : "", columns[i].width - (i > 0), text);
+		}
+		putc('\n', out);
 	}
-	fputs(headers ? "\n" : "", out);
-	put_row(out, h, &s, VALUES);
-	if (!headers || s.count == 0) {
-		return; /* -P 0: only the values */
-	}
-	put_row(out, h, &s, FROM);
-	put_row(out, h, &s, TO);
-	for (int i = 1; i < COLUMNS; i++) {
+	for (int i = 1; headers && s.count > 0 && i < COLUMNS; i++) {
 		if (columns[i].share > 0 && !np_hist_interval(h, columns[i].share, &low, &high)) {
 			fprintf(out, "%s%.*s", between, (int)strcspn(columns[i].head, "/"),
 				columns[i].head);
