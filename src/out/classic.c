@@ -466,12 +466,6 @@ find_layout(const char *name)
 	return NULL;
 }
 
-bool
-np_classic_known(const char *layout)
-{
-	return find_layout(layout) != NULL;
-}
-
 static void
 put_heads(const struct view *v, const struct layout *l)
 {
@@ -533,7 +527,7 @@ np_classic_print(FILE *out, const struct np_classic *c, const struct np_record *
 }
 
 void
-np_confidence_warn(FILE *out, double throughput, double local_cpu, double remote_cpu)
+np_confidence_warn(FILE *out, const struct np_record *r)
 {
 	fprintf(out,
 		"!!! WARNING\n"
@@ -543,5 +537,7 @@ np_confidence_warn(FILE *out, double throughput, double local_cpu, double remote
 		"!!! Confidence intervals: Throughput      : %4.3f%%\n"
 		"!!!                       Local CPU util  : %4.3f%%\n"
 		"!!!                       Remote CPU util : %4.3f%%\n\n",
-		throughput, local_cpu, remote_cpu);
+		np_record_get_real(r, NP_M_THROUGHPUT_CONFID),
+		np_record_get_real(r, NP_M_LOCAL_CPU_CONFID),
+		np_record_get_real(r, NP_M_REMOTE_CPU_CONFID));
 }

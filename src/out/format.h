@@ -30,11 +30,8 @@ void np_classic_print(FILE *out, const struct np_classic *c, const struct np_rec
 /* Print the title and heads of a UNIX-domain test, before it runs, at every verbosity with -P 1. */
 void np_classic_preface(FILE *out, const struct np_classic *c);
 
-/* Is there a classic layout of that name? For unit tests. */
-bool np_classic_known(const char *layout);
-
 /* Warn as netperf does that the confidence asked for was not reached; full widths in percent. */
-void np_confidence_warn(FILE *out, double throughput, double local_cpu, double remote_cpu);
+void np_confidence_warn(FILE *out, const struct np_record *r);
 
 /* netperf's ten lines of a histogram: eight decades from 1 us, ten cells each. */
 void np_histogram_print(FILE *out, const struct np_hist *h);

@@ -25,9 +25,7 @@ np_look_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	figures.record = &shown;
 	if (l->style == NP_STYLE_CLASSIC) {
 		if (l->missed) {
-			np_confidence_warn(out, np_record_get_real(&shown, NP_M_THROUGHPUT_CONFID),
-					   np_record_get_real(&shown, NP_M_LOCAL_CPU_CONFID),
-					   np_record_get_real(&shown, NP_M_REMOTE_CPU_CONFID));
+			np_confidence_warn(out, &shown);
 		}
 		/* For whichever of the two the layout prints. */
 		classic.hist = l->histogram || l->average ? f->latency : NULL;

@@ -254,9 +254,12 @@ TEST(what_is_not_known_is_minus_one)
 
 TEST(only_layouts_of_the_table_are_known)
 {
-	assert_true(np_classic_known("stream"));
-	assert_false(np_classic_known("STREAM"));
-	assert_false(np_classic_known(""));
+	struct np_classic c = { .layout = "STREAM", .unit = np_unit('m'), .verbosity = 1 };
+	struct np_record r = { .value[0].known = false };
+
+	assert_prints(&c, &r, "");
+	c.layout = "";
+	assert_prints(&c, &r, "");
 }
 
 /* ---- With CPU figures ---- */
@@ -526,7 +529,12 @@ TEST(dg_rr_shows_the_mean_of_its_times)
 
 TEST(a_missed_confidence_is_told_in_netperfs_words)
 {
-	assert_writes(out, np_confidence_warn(out, 884.645, 0, 12.3456),
+	struct np_record r = { .value[0].known = false };
+
+	np_record_real(&r, NP_M_THROUGHPUT_CONFID, 884.645);
+	np_record_real(&r, NP_M_LOCAL_CPU_CONFID, 0);
+	np_record_real(&r, NP_M_REMOTE_CPU_CONFID, 12.3456);
+	assert_writes(out, np_confidence_warn(out, &r),
 		      "!!! WARNING\n"
 		      "!!! Desired confidence was not achieved within the specified iterations.\n"
 		      "!!! This implies that there was variability in the test environment that\n"

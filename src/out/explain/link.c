@@ -24,8 +24,8 @@ np_link_score(const struct np_facts_of_test *f)
 }
 
 /* Do packets wait for a processor that receives them? Not if a busy sender may do that work. */
-double
-np_softirq_score(const struct np_facts_of_test *f)
+static double
+softirq_score(const struct np_facts_of_test *f)
 {
 	if (f->same_machine &&
 	    (f->sender.busy >= NP_BUSY || f->sender.starved || f->sender.spins)) {
@@ -37,8 +37,9 @@ np_softirq_score(const struct np_facts_of_test *f)
 										  : 0;
 }
 
-struct np_words
-np_softirq_words(const struct np_facts_of_test *f)
+/* "CPU 3 of the receiver, which spent 90 % of its time receiving packets (softirq)" */
+static struct np_words
+softirq_words(const struct np_facts_of_test *f)
 {
 	struct np_words w;
 
@@ -154,8 +155,8 @@ np_rule_softirq(const struct np_facts_of_test *f, struct np_verdict *v)
 			  f->backlog_drops, np_share_words(dropped).text);
 		return;
 	}
-	np_decide(v, NP_LIMIT_SOFTIRQ, np_softirq_score(f), f->softirq, "limited by %s",
-		  np_softirq_words(f).text);
+	np_decide(v, NP_LIMIT_SOFTIRQ, softirq_score(f), f->softirq, "limited by %s",
+		  softirq_words(f).text);
 	v->allows = f->softirq >= NP_SOFTIRQ_NEXT ? f->measured / f->softirq : (double)NAN;
 }
 
@@ -164,7 +165,7 @@ void
 np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double sender = np_sender_cpu_score(f), reader = np_reader_cpu_score(f);
-	double softirq = np_softirq_score(f), score = fmax(fmax(sender, reader), softirq);
+	double softirq = softirq_score(f), score = fmax(fmax(sender, reader), softirq);
 	struct np_encap usual = f->encap; /* the same with Ethernet's MTU */
 	struct np_bag_item acked;
 	size_t samples = np_bag_list(f->tx, "tcp.samples.bytes_acked", 0, &acked);
@@ -196,7 +197,7 @@ np_rule_mtu(const struct np_facts_of_test *f, struct np_verdict *v)
 	/* Of the processor that limits, and just above the score of that processor's own rule. */
 	by = score <= sender   ? np_cpu_words(&f->sender, "sending")
 	     : score <= reader ? np_reader_words(f)
-			       : np_softirq_words(f);
+			       : softirq_words(f);
 	score = score > 0 ? score + 0.02 : 0;
 	if (f->in->datagrams) {
 		double bytes = np_bag_number(f->tx, "flow.send_size");

@@ -61,13 +61,9 @@ struct np_words np_cpu_words(const struct np_thread_facts *t, const char *which)
 /* np_cpu_words() of the receiver's process: "reading", "discarding" or "responding". */
 struct np_words np_reader_words(const struct np_facts_of_test *f);
 
-/* "CPU 3 of the receiver, which spent 90 % of its time receiving packets (softirq)" */
-struct np_words np_softirq_words(const struct np_facts_of_test *f);
-
 /* The scores (0 to 1) of the rules of these names, for other rules to compare with. */
 double np_sender_cpu_score(const struct np_facts_of_test *f);
 double np_reader_cpu_score(const struct np_facts_of_test *f);
-double np_softirq_score(const struct np_facts_of_test *f);
 double np_link_score(const struct np_facts_of_test *f);
 
 /* The transmitter's own queueing discipline held packets back throughout. */
