@@ -229,7 +229,7 @@ missing(const struct np_facts_of_test *f)
 
 /* No cause is clear enough: say what is missing, and what was measured nevertheless. */
 static void
-unclear(const struct np_facts_of_test *f, const struct np_verdict *best, struct np_explanation *out)
+unclear(const struct np_facts_of_test *f, const struct np_verdict *best, struct np_verdict *out)
 {
 	snprintf(out->sentence, sizeof(out->sentence), "%s", missing(f));
 	if (!isnan(f->sender.cpu) || f->sender.spins) {
@@ -259,7 +259,7 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	size_t also;
 
 	memset(out, 0, sizeof(*out));
-	out->share = out->allows = out->next_allows = (double)NAN;
+	out->best.share = out->best.allows = out->next.allows = (double)NAN;
 	np_facts_of_test(in, &f);
 	np_flows_find(&f, &flows); /* before anything judges by facts that it corrects */
 	np_ceiling_tell(&f, out);
@@ -268,41 +268,33 @@ np_explain(const struct np_explain_input *in, struct np_explanation *out)
 	also = rival_of(&all);
 	rival = &all.v[also];
 	if (best->score < NP_ENOUGH || f.seconds < NP_SHORT) {
-		unclear(&f, best, out);
+		unclear(&f, best, &out->best);
 	} else if (also == 1 && best->score < NP_WEAK && best->score - rival->score < NP_TIE) {
 		/* Two fit equally well, and neither fits well. */
-		snprintf(out->sentence, sizeof(out->sentence), "%s or %s: both fit equally well",
+		snprintf(out->best.sentence, NP_EXPLAIN_TEXT, "%s or %s: both fit equally well",
 			 np_limit_name(best->limit), np_limit_name(rival->limit));
-		out->also = rival->limit;
-		memcpy(out->also_sentence, rival->sentence, sizeof(out->also_sentence));
-		np_explain_add(out->doubts, "%s", best->sentence);
+		out->also = *rival;
+		np_explain_add(out->best.doubts, "%s", best->sentence);
 	} else {
-		out->limit = best->limit;
-		out->score = best->score;
-		out->share = best->share;
-		out->allows = best->allows;
-		memcpy(out->sentence, best->sentence, sizeof(out->sentence));
-		memcpy(out->doubts, best->doubts, sizeof(out->doubts));
+		out->best = *best;
 		/* The sentence about the MTU names the processor or the link that it burdens. */
 		if (also > 0 && best->limit != NP_LIMIT_UNCLEAR && best->limit != NP_LIMIT_MTU) {
-			out->also = rival->limit;
-			memcpy(out->also_sentence, rival->sentence, sizeof(out->also_sentence));
+			out->also = *rival;
 		}
 		/* The next limit: the cause with the lowest rate above the measured one. */
 		for (size_t i = 0; i < all.count && f.measured > 0; i++) {
 			const struct np_verdict *v = &all.v[i];
 
-			if (v->limit != out->limit && v->limit != out->also &&
+			if (v->limit != best->limit && v->limit != out->also.limit &&
 			    v->allows > NP_WITHIN * f.measured &&
-			    v->allows <= NP_NEXT * f.measured && !(v->allows >= out->next_allows)) {
-				out->next = v->limit;
-				out->next_allows = v->allows;
+			    v->allows <= NP_NEXT * f.measured && !(v->allows >= out->next.allows)) {
+				out->next = *v;
 			}
 		}
 	}
 	np_flows_tell(&flows, &f, out);
 	np_calls_tell(&f, out);
-	doubt(&f, out->doubts);
+	doubt(&f, out->best.doubts);
 }
 
 /* Put a figure if it is known. */
@@ -319,26 +311,26 @@ np_explain_put(const struct np_explanation *e, bool transactions, struct np_bag 
 {
 	const struct np_explain_ceiling *c = &e->ceiling;
 
-	np_bag_text(into, np_limit_name(e->limit), "explain.limit");
-	np_bag_text(into, e->sentence, "explain.sentence");
-	np_bag_text(into, e->doubts, "explain.doubts");
+	np_bag_text(into, np_limit_name(e->best.limit), "explain.limit");
+	np_bag_text(into, e->best.sentence, "explain.sentence");
+	np_bag_text(into, e->best.doubts, "explain.doubts");
 	np_bag_text(into, e->calls, "explain.calls");
 	np_bag_text(into, e->ceiling_text, "explain.ceiling");
-	if (e->also != NP_LIMIT_UNCLEAR) {
-		np_bag_text(into, np_limit_name(e->also), "explain.also");
-		np_bag_text(into, e->also_sentence, "explain.also_sentence");
+	if (e->also.limit != NP_LIMIT_UNCLEAR) {
+		np_bag_text(into, np_limit_name(e->also.limit), "explain.also");
+		np_bag_text(into, e->also.sentence, "explain.also_sentence");
 	}
-	put(into, e->allows, transactions ? "allows_transactions_per_s" : "allows_bps");
-	if (e->next != NP_LIMIT_UNCLEAR) {
-		np_bag_text(into, np_limit_name(e->next), "explain.next");
-		put(into, e->next_allows, transactions ? "next_transactions_per_s" : "next_bps");
+	put(into, e->best.allows, transactions ? "allows_transactions_per_s" : "allows_bps");
+	if (e->next.limit != NP_LIMIT_UNCLEAR) {
+		np_bag_text(into, np_limit_name(e->next.limit), "explain.next");
+		put(into, e->next.allows, transactions ? "next_transactions_per_s" : "next_bps");
 	}
 	if (e->flows != NP_FLOWS_NONE) {
 		np_bag_text(into, kind_names[e->flows], "explain.flows");
 		np_bag_text(into, e->flows_sentence, "explain.flows_sentence");
 	}
-	put(into, e->score, "score");
-	put(into, e->share, "share");
+	put(into, e->best.score, "score");
+	put(into, e->best.share, "share");
 	put(into, c->rate_bps, "link_rate_bps");
 	put(into, c->most, transactions ? "ceiling_transactions_per_s" : "ceiling_bps");
 	put(into, c->reached, "reached");

@@ -95,17 +95,20 @@ struct np_explain_ceiling {
 
 enum { NP_EXPLAIN_TEXT = 800 };
 
-struct np_explanation {
+/* What a rule says of a cause. */
+struct np_verdict {
 	enum np_limit limit;
-	double score; /* 0 to 1: how well the rule fits */
-	double share; /* of the time, or of the ceiling, as in the sentence; NAN: none */
+	double score;  /* 0 to 1: how well the rule fits */
+	double share;  /* of the time, or of the ceiling, as in the sentence; NAN: none */
+	double allows; /* rate that this cause alone allows; not finite: not known */
 	char sentence[NP_EXPLAIN_TEXT]; /* without a full stop */
 	char doubts[NP_EXPLAIN_TEXT];   /* empty: none */
-	double allows;      /* rate that this cause alone allows; not finite: not known */
-	enum np_limit also; /* another that holds; NP_LIMIT_UNCLEAR: none */
-	char also_sentence[NP_EXPLAIN_TEXT];
-	enum np_limit next;          /* the limit without this cause; NP_LIMIT_UNCLEAR: not known */
-	double next_allows;          /* bits of payload, or transactions, a second */
+};
+
+struct np_explanation {
+	struct np_verdict best;
+	struct np_verdict also;      /* another that holds; NP_LIMIT_UNCLEAR: none */
+	struct np_verdict next;      /* the limit without that cause; NP_LIMIT_UNCLEAR: not known */
 	char calls[NP_EXPLAIN_TEXT]; /* cost of the sender's calls; empty: it does not matter */
 	enum np_flows_kind flows;
 	char flows_sentence[NP_EXPLAIN_TEXT];

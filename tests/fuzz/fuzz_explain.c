@@ -309,10 +309,10 @@ explain(const struct np_explain_input *in)
 
 	must(values != NULL && out != NULL);
 	np_explain(in, &e);
-	must(e.limit < NP_LIMITS && is_share(e.score));
+	must(e.best.limit < NP_LIMITS && is_share(e.best.score));
 	must(isnan(e.ceiling.most) || e.ceiling.most >= 0);
 	must(in->family != 0 || isnan(e.ceiling.most));
-	must(strlen(e.sentence) > 0 && strstr(e.sentence, "nan") == NULL);
+	must(strlen(e.best.sentence) > 0 && strstr(e.best.sentence, "nan") == NULL);
 	np_explain_put(&e, in->transactions, values);
 	np_explain_print(out, values);
 	np_ledger_print(out, in->near, in->far, in->far_lacks);

@@ -72,11 +72,11 @@ assert_limit(const struct np_explanation *e, const char *what, const char *want)
 {
 	size_t name = strcspn(want, ":");
 
-	fail_if(strlen(np_limit_name(e->limit)) != name ||
-		    strncmp(want, np_limit_name(e->limit), name) != 0,
-		"%s: %s, not %s: %s", what, np_limit_name(e->limit), want, e->sentence);
+	fail_if(strlen(np_limit_name(e->best.limit)) != name ||
+		    strncmp(want, np_limit_name(e->best.limit), name) != 0,
+		"%s: %s, not %s: %s", what, np_limit_name(e->best.limit), want, e->best.sentence);
 	if (want[name] == ':') {
-		assert_has(e->sentence, want + name + 2);
+		assert_has(e->best.sentence, want + name + 2);
 	}
 }
 
@@ -100,8 +100,8 @@ check(struct np_explain_input in, const struct example *x, size_t count)
 		struct np_explanation e = explain(in, x[i].near, x[i].far);
 
 		assert_limit(&e, x[i].what, x[i].want);
-		assert_null(strstr(e.sentence, "nan"));
-		assert_null(strstr(e.doubts, "nan"));
+		assert_null(strstr(e.best.sentence, "nan"));
+		assert_null(strstr(e.best.doubts, "nan"));
 		assert_null(strstr(e.ceiling_text, "nan"));
 	}
 }
@@ -352,12 +352,12 @@ TEST(test_copies_to_just_after_a_page)
 
 	e = explained(in, TX, RX BUSY " tcp.samples.queued_in=[200000] flow.receive_offset=16",
 		      "receiver-cpu");
-	assert_has(e.doubts, "begin 16 bytes after a page boundary");
-	assert_has(e.doubts, "(try -A 64)");
+	assert_has(e.best.doubts, "begin 16 bytes after a page boundary");
+	assert_has(e.best.doubts, "(try -A 64)");
 	e = explain(in, TX, RX BUSY " tcp.samples.queued_in=[200000] flow.receive_offset=0");
-	assert_null(strstr(e.doubts, "after a page boundary"));
+	assert_null(strstr(e.best.doubts, "after a page boundary"));
 	e = explain(in, TX, RX ASLEEP " flow.receive_offset=16");
-	assert_null(strstr(e.doubts, "after a page boundary")); /* it has time to copy */
+	assert_null(strstr(e.best.doubts, "after a page boundary")); /* it has time to copy */
 }
 
 /* netserver transmits, and is a stock one: what the near end knows is the reader's side. */
@@ -377,10 +377,10 @@ TEST(a_reader_without_its_far_end)
 	in.far_lacks = "the daemon is netperf's own";
 	check(in, examples, LEN(examples));
 	e = explain(in, RX, NULL);
-	assert_has(e.doubts, "the far end reported nothing about its side");
-	assert_null(strstr(e.doubts, "one machine"));
+	assert_has(e.best.doubts, "the far end reported nothing about its side");
+	assert_null(strstr(e.best.doubts, "one machine"));
 	e = explain(in, RX " flow.device='lo'", NULL);
-	assert_has(e.doubts, "both ends share the processors of one machine");
+	assert_has(e.best.doubts, "both ends share the processors of one machine");
 	explained(in, RX, TX BUSY, "sender-cpu");
 }
 
@@ -426,10 +426,10 @@ TEST(links_shapers_and_mtu_that_limit)
 
 	/* A hundredth too much is as much as the buffers of 1.4 MB hold, of 145; 3 % is not. */
 	in.link_rate_bps = 122e6;
-	assert_has(explain(in, TX, RX).doubts,
+	assert_has(explain(in, TX, RX).best.doubts,
 		   "were in queues when the time began or ended count, too (a longer -l)");
 	in.link_rate_bps = 119.5e6;
-	assert_has(explain(in, TX, RX).doubts, "the rate does not count all of it");
+	assert_has(explain(in, TX, RX).best.doubts, "the rate does not count all of it");
 
 	/* 204 of 294 bytes with an MTU of 256. */
 	in.link_rate_bps = 115.84e6 / 204 * 294;
@@ -446,7 +446,7 @@ TEST(a_shaper_whose_rate_is_not_known)
 	    tcp_input(), HELD,
 	    CAME "[0,1448100,2896000,4344100,5792000,7240100,8688000,10136100,11584000,13032100]",
 	    "link: held packets back 3000 times a second, and the rate of 115.8 Mbit/s");
-	assert_has(e.doubts, "--link-rate");
+	assert_has(e.best.doubts, "--link-rate");
 	/* At a rate that jumps it is something else. */
 	explained(tcp_input(), HELD,
 		  CAME
@@ -533,28 +533,29 @@ TEST(limits_of_datagrams)
 	e = explained(in, UDP_TX BUSY,
 		      UDP_RX " flow.receives=99700 moved.snmp.Udp.RcvbufErrors=100000",
 		      "udp-receive-buffer");
-	assert_has(e.doubts, "drops of all sockets together");
-	assert_null(strstr(e.doubts, "was cut"));
+	assert_has(e.best.doubts, "drops of all sockets together");
+	assert_null(strstr(e.best.doubts, "was cut"));
 	e = explain(in, UDP_TX, UDP_RX " flow.receive_size=1000");
-	assert_null(strstr(e.doubts, "was cut")); /* as many bytes have come as were sent */
+	assert_null(strstr(e.best.doubts, "was cut")); /* as many bytes have come as were sent */
 	e = explain(in, UDP_TX, UDP_RX " flow.receive_size=1000 flow.bytes_received=100000000");
-	assert_has(e.doubts, "each datagram of 1472 bytes was cut to the 1000 bytes of a receive");
+	assert_has(e.best.doubts,
+		   "each datagram of 1472 bytes was cut to the 1000 bytes of a receive");
 	e = explained(in, UDP_TX, LOSSY_RX " tc.in.drops=900000", "policer");
-	assert_has(e.doubts, "it also drops other traffic");
+	assert_has(e.best.doubts, "it also drops other traffic");
 	e = explained(in, UDP_TX, LOSSY_RX " tc.in.drops=20000", "policer");
-	assert_null(strstr(e.doubts, "others"));
+	assert_null(strstr(e.best.doubts, "others"));
 	/* A link that is full has dropped the rest, and its queue went on after the time. */
 	in.link_rate_bps = 100e6 * 1538 / 1472;
 	in.throughput_bps = 107e6;
 	e = explained(in, UDP_TX,
 		      LOSSY_RX " udp.receive_span_bps=99.8e6 udp.lost=50000 udp.sent=100000",
 		      "link");
-	assert_int_equal(e.also, NP_LIMIT_UNCLEAR);
+	assert_int_equal(e.also.limit, NP_LIMIT_UNCLEAR);
 	assert_has(e.ceiling_text, "99.8 % of it reached");
 	in.link_rate_bps = 0;
 	in.throughput_bps = 94e6;
 	e = explained(in, UDP_TX, NULL, "unclear: 20 % of the datagrams were lost");
-	assert_has(e.sentence, "only the far end knows where");
+	assert_has(e.best.sentence, "only the far end knows where");
 }
 
 /* n times of ns each, and some others. */
@@ -588,11 +589,11 @@ TEST(limits_of_transactions)
 	check(in, examples, LEN(examples));
 	/* A closed loop that stood still for 100 ms of each second has it in a few of its times. */
 	in.closed = latencies(20000, 50000, 10, 100000000);
-	assert_has(explain(in, TX, RX).doubts,
+	assert_has(explain(in, TX, RX).best.doubts,
 		   "for 1 % of the time a transaction took 100 ms or more");
 	free((void *)in.closed);
 	in.closed = latencies(20000, 50000, 10, 200000);
-	assert_null(strstr(explain(in, TX, RX).doubts, "nothing was asked"));
+	assert_null(strstr(explain(in, TX, RX).best.doubts, "nothing was asked"));
 	free((void *)in.closed);
 	in.closed = NULL;
 	/* 68,681 a second on 100 Mbit/s, doc/ceilings.md. */
@@ -664,7 +665,7 @@ TEST(quotas_stops_and_crowded_processors)
 	e = explained(in, UDP_TX BUSY,
 		      LOSSY_RX BUSY " flow.rcvbuf=212992 moved.snmp.Udp.RcvbufErrors=20000",
 		      "receiver-cpu");
-	assert_int_equal(e.also, NP_LIMIT_SENDER_CPU);
+	assert_int_equal(e.also.limit, NP_LIMIT_SENDER_CPU);
 }
 
 /* What the user asked for, and what a thread was found doing. */
@@ -691,7 +692,7 @@ TEST(pacing_and_pauses_that_were_asked_for)
 	};
 	struct np_explanation e = explain(tcp_input(), TX ASLEEP, RX);
 
-	assert_has(e.sentence,
+	assert_has(e.best.sentence,
 		   "it is not known whether the ends were blocked in calls or slept by choice");
 	check(tcp_input(), examples, LEN(examples));
 }
@@ -759,7 +760,7 @@ TEST(windows_loss_policers_and_reordering)
 	check(in, examples, LEN(examples));
 	e = explain(in, TX " tcp.retransmitted_segments=500 tcp.rwnd_limited_us=9e6",
 		    RX ASLEEP " tcp.samples.queued_in=[200000]");
-	assert_int_equal(e.also, NP_LIMIT_LOSS);
+	assert_int_equal(e.also.limit, NP_LIMIT_LOSS);
 	in.throughput_bps = 0;
 	explained(in, TX ASLEEP " tcp.retransmitted_segments=4 tcp.bytes_acked=1", RX,
 		  "mtu: small segments pass, and those of 1448 bytes do not");
@@ -768,7 +769,7 @@ TEST(windows_loss_policers_and_reordering)
 		    TX ASLEEP " tcp.retransmitted_segments=4 tcp.bytes_acked=0"
 			      " tcp.samples.bytes_acked=[9000000]",
 		    RX);
-	assert_true(e.limit != NP_LIMIT_MTU);
+	assert_true(e.best.limit != NP_LIMIT_MTU);
 	in.throughput_bps = 115.84e6;
 	/* A link of 200 Mbit/s, of which others take what is left. */
 	in.link_rate_bps = 200e6;
@@ -806,10 +807,10 @@ TEST(outages_of_tcp)
 	struct np_explanation e =
 	    explained(tcp_input(), SILENT, RX,
 		      "outage: nothing got through for 44 % of the time, once for 400 ms");
-	assert_has(e.doubts, "it is not known whether data or acknowledgements were lost");
+	assert_has(e.best.doubts, "it is not known whether data or acknowledgements were lost");
 	/* With a window that is shut it is the reader. */
 	e = explain(tcp_input(), SILENT " tcp.samples.send_window=[0]", RX);
-	assert_int_not_equal(e.limit, NP_LIMIT_OUTAGE);
+	assert_int_not_equal(e.best.limit, NP_LIMIT_OUTAGE);
 }
 
 /* Datagrams that stay away for a while, though they were sent all the time; or were not. */
@@ -846,7 +847,7 @@ TEST(loss_in_one_burst_limits_nothing)
 		      TX ASLEEP " tcp.retransmitted_segments=1000 tcp.min_rtt_us=500000"
 				" tcp.sndbuf_limited_us=9e6",
 		      RX, "send-buffer");
-	assert_int_equal(e.also, NP_LIMIT_LOSS);
+	assert_int_equal(e.also.limit, NP_LIMIT_LOSS);
 }
 
 TEST(transactions_that_take_long)
@@ -925,9 +926,9 @@ TEST(transactions_that_take_long)
 	in = before;
 	/* The responses take three quarters of the time of a link of 12 Mbit/s. */
 	in.link_rate_bps = 12e6;
-	assert_int_equal(explain(in, TX ASLEEP, RX ASLEEP).limit, NP_LIMIT_LINK);
+	assert_int_equal(explain(in, TX ASLEEP, RX ASLEEP).best.limit, NP_LIMIT_LINK);
 	in.link_rate_bps = 30e6;
-	assert_int_not_equal(explain(in, TX ASLEEP, RX ASLEEP).limit, NP_LIMIT_LINK);
+	assert_int_not_equal(explain(in, TX ASLEEP, RX ASLEEP).best.limit, NP_LIMIT_LINK);
 }
 
 /* What comes next, and what the cause alone allows. */
@@ -938,15 +939,15 @@ TEST(the_next_limit_and_what_it_allows)
 
 	in.link_rate_bps = 2 * 123.04e6;
 	e = explained(in, TX BUSY " thread.run_delay_s=0", RX, "sender-cpu");
-	assert_true(fabs(e.allows - 115.84e6 / 0.98) < 1e4);
-	assert_int_equal(e.next, NP_LIMIT_LINK);
-	assert_true(fabs(e.next_allows - 2 * 115.84e6) < 1e4);
+	assert_true(fabs(e.best.allows - 115.84e6 / 0.98) < 1e4);
+	assert_int_equal(e.next.limit, NP_LIMIT_LINK);
+	assert_true(fabs(e.next.allows - 2 * 115.84e6) < 1e4);
 	explained(in, TX BUSY " flow.seconds=0.001 thread.seconds=0.001", RX,
 		  "unclear: too short to decide");
 	in.link_rate_bps = 0;
 	e = explain(in, TX BUSY, RX " cpu.1.softirq=0.5");
-	assert_int_equal(e.next, NP_LIMIT_SOFTIRQ);
-	assert_true(fabs(e.next_allows - 2 * 115.84e6) < 1e4);
+	assert_int_equal(e.next.limit, NP_LIMIT_SOFTIRQ);
+	assert_true(fabs(e.next.allows - 2 * 115.84e6) < 1e4);
 }
 
 /* A thread that never sleeps has all of a processor, whatever it does with that. */
@@ -980,14 +981,14 @@ TEST(threads_that_never_sleep)
 	struct np_explain_input in = tcp_input();
 	struct np_explanation e = explain(in, TX " tcp.rwnd_limited_us=9e6", RX SPINS);
 
-	assert_has(e.doubts, "its CPU time does not say how busy it was");
+	assert_has(e.best.doubts, "its CPU time does not say how busy it was");
 	check(in, streams, LEN(streams));
 	in.transactions = true;
 	in.per_second = 20000;
 	in.request = in.response = in.in_flight = 1;
 	check(in, turns, LEN(turns));
-	assert_true(explain(in, TX SPINS, RX SPINS).allows == in.per_second);
-	assert_true(explain(in, TX ASLEEP, RX ASLEEP).allows == in.per_second);
+	assert_true(explain(in, TX SPINS, RX SPINS).best.allows == in.per_second);
+	assert_true(explain(in, TX ASLEEP, RX ASLEEP).best.allows == in.per_second);
 }
 
 /* The rate of one link bounds what goes by one link, and the segments have MPTCP's options. */
@@ -1095,10 +1096,10 @@ TEST(several_iterations_are_a_doubt)
 
 	in.iterations = 1;
 	e = explain(in, TX BUSY, RX);
-	assert_string_equal(e.doubts, "");
+	assert_string_equal(e.best.doubts, "");
 	in.iterations = 3;
 	e = explain(in, TX BUSY, RX);
-	assert_string_equal(e.doubts, "this covers only the last of 3 iterations");
+	assert_string_equal(e.best.doubts, "this covers only the last of 3 iterations");
 }
 
 TEST(an_explanation_as_evidence)
@@ -1139,7 +1140,7 @@ TEST(pacing_beyond_a_full_link)
 
 	in.link_rate_bps = 123.08e6;
 	e = explained(in, TX " flow.pacing_asked_bps=130e6", RX, "link");
-	assert_int_equal(e.also, NP_LIMIT_PACING);
+	assert_int_equal(e.also.limit, NP_LIMIT_PACING);
 }
 
 /* TCP's figures are sums of all connections; buffers and what -q asks for are of one. */
@@ -1194,12 +1195,12 @@ TEST(little_loss_by_the_rate_it_allows)
 	struct np_explain_input in = tcp_input();
 
 	in.throughput_bps = 200e6;
-	assert_int_equal(explain(in, BY_AND_BY, RX).limit, NP_LIMIT_LOSS);
+	assert_int_equal(explain(in, BY_AND_BY, RX).best.limit, NP_LIMIT_LOSS);
 	/* A window that grew too far once. */
-	assert_int_equal(explain(in, FEW "[0,50]", RX).limit, NP_LIMIT_CWND);
+	assert_int_equal(explain(in, FEW "[0,50]", RX).best.limit, NP_LIMIT_CWND);
 	/* It would have allowed 200 Mbit/s: what carries five times as much it does not limit. */
 	in.throughput_bps = 1e9;
-	assert_int_equal(explain(in, BY_AND_BY, RX).limit, NP_LIMIT_CWND);
+	assert_int_equal(explain(in, BY_AND_BY, RX).best.limit, NP_LIMIT_CWND);
 }
 
 /* By satellite a window goes, and is acknowledged 600 ms later, all at once. */
@@ -1224,14 +1225,14 @@ TEST(both_ends_on_one_machine)
 	struct np_explanation e;
 
 	e = explain(in, TX " clock.boot='0123456789ab-1'", RX " clock.boot='0123456789ab-2'");
-	assert_has(e.doubts, "one machine");
+	assert_has(e.best.doubts, "one machine");
 	e = explain(in, TX " clock.boot='0123456789ab-1'",
 		    RX " host.name='a' clock.boot='ba9876543210-1'");
-	assert_null(strstr(e.doubts, "one machine"));
+	assert_null(strstr(e.best.doubts, "one machine"));
 	e = explain(in, TX " clock.boot='0123456789ab-1'", RX " host.name='a'");
-	assert_has(e.doubts, "one machine");
+	assert_has(e.best.doubts, "one machine");
 	e = explain(in, TX, RX);
-	assert_null(strstr(e.doubts, "one machine"));
+	assert_null(strstr(e.best.doubts, "one machine"));
 }
 
 /* A server of 10 Gbit/s serves others beside a client of one. */
@@ -1269,8 +1270,8 @@ TEST(doubts_are_not_cut_in_a_word)
 	in.sessions = 4;
 	e = explain(in, TX " tcp.retransmitted_segments=1000 tcp.dsack_dups=2000 flow.seconds=0.4",
 		    RX " host.name='a'");
-	assert_has(e.doubts, "only the last of 3 iterations");
-	assert_has(e.doubts, "both ends share the processors of one machine");
+	assert_has(e.best.doubts, "only the last of 3 iterations");
+	assert_has(e.best.doubts, "both ends share the processors of one machine");
 	for (int i = 0; i < 100; i++) {
 		np_explain_add(text, "a doubt of %d bytes", 19);
 	}
@@ -1315,11 +1316,12 @@ TEST(sentences_fit_whatever_the_figures)
 		in.family = (int)(next_random(&seed) % 3) * 2 + 2;
 		in.throughput_bps = in.per_second = values[next_random(&seed) % LEN(values)];
 		np_explain(&in, &e);
-		assert_true(e.limit < NP_LIMITS);
-		assert_true(e.score >= 0 && e.score <= 1);
-		assert_true(strlen(e.sentence) > 0 && strlen(e.sentence) < sizeof(e.sentence));
-		assert_null(strstr(e.sentence, "nan"));
-		assert_null(strstr(e.doubts, "nan"));
+		assert_true(e.best.limit < NP_LIMITS);
+		assert_true(e.best.score >= 0 && e.best.score <= 1);
+		assert_true(strlen(e.best.sentence) > 0 &&
+			    strlen(e.best.sentence) < sizeof(e.best.sentence));
+		assert_null(strstr(e.best.sentence, "nan"));
+		assert_null(strstr(e.best.doubts, "nan"));
 		assert_null(strstr(e.ceiling_text, "nan"));
 		np_bag_free(b[0]);
 		np_bag_free(b[1]);

@@ -314,18 +314,18 @@ judge_file(const char *path)
 	np_explain_put(&e, p.in.transactions, values);
 	also = np_bag_string(values, "explain.also");
 	also = also != NULL ? also : "";
-	v = judge(&p, np_limit_name(e.limit), also, e.doubts);
-	printf("%-34s %-7s %s%s%s (right: %s)\n", p.name, verdict_names[v], np_limit_name(e.limit),
-	       also[0] != '\0' ? " and " : "", also, p.right);
+	v = judge(&p, np_limit_name(e.best.limit), also, e.best.doubts);
+	printf("%-34s %-7s %s%s%s (right: %s)\n", p.name, verdict_names[v],
+	       np_limit_name(e.best.limit), also[0] != '\0' ? " and " : "", also, p.right);
 	if (v != RIGHT) {
-		printf("    | %s\n    | doubts: %s\n", e.sentence, e.doubts);
+		printf("    | %s\n    | doubts: %s\n", e.best.sentence, e.best.doubts);
 	}
 	while (recorded < VERDICTS && strcmp(p.verdict, verdict_names[recorded]) != 0) {
 		recorded++;
 	}
 	fail_if(v > recorded, "%s: %s, and was %s", path, verdict_names[v], p.verdict);
-	assert_null(strstr(e.sentence, "nan"));
-	assert_null(strstr(e.doubts, "nan"));
+	assert_null(strstr(e.best.sentence, "nan"));
+	assert_null(strstr(e.best.doubts, "nan"));
 	np_bag_free(values);
 	np_bag_free(p.near);
 	np_bag_free(p.far);

@@ -104,7 +104,7 @@ explain_input(const struct np_explain_input *in)
 
 	np_explain(in, &e);
 	assert_null(strstr(e.flows_sentence, "nan"));
-	assert_null(strstr(e.doubts, "nan"));
+	assert_null(strstr(e.best.doubts, "nan"));
 	return e;
 }
 
@@ -168,7 +168,7 @@ TEST(uneven_on_a_full_link)
 	in.near = near;
 	in.link_rate_bps = 1e9 / 0.9415;
 	e = explain_input(&in);
-	assert_int_equal(e.limit, NP_LIMIT_LINK);
+	assert_int_equal(e.best.limit, NP_LIMIT_LINK);
 	assert_int_equal(e.flows, NP_FLOWS_SHARED);
 	assert_has(e.flows_sentence, "share what limits all of them (link)");
 	in.link_rate_bps = 0;
@@ -236,23 +236,23 @@ TEST(sums_do_not_mislead)
 
 	in.near = near;
 	e = explain_input(&in);
-	assert_int_equal(e.limit, NP_LIMIT_LOSS); /* by the sums, of flows that are alike */
+	assert_int_equal(e.best.limit, NP_LIMIT_LOSS); /* by the sums, of flows that are alike */
 	p.slow.rate = 10e6;
 	p.slow.segments = 40000;
 	p.slow.again = 5000;
 	p.rest.again = 0;
 	e = explain_input(&in);
-	assert_int_not_equal(e.limit, NP_LIMIT_LOSS);
-	assert_int_not_equal(e.also, NP_LIMIT_LOSS);
+	assert_int_not_equal(e.best.limit, NP_LIMIT_LOSS);
+	assert_int_not_equal(e.also.limit, NP_LIMIT_LOSS);
 	assert_int_equal(e.flows, NP_FLOWS_OWN);
 	assert_has(e.flows_sentence, "1 of 16 flows sent 12 % of their segments again");
 	assert_has(e.flows_sentence, ", and got 10 Mbit/s, the others 94 Mbit/s");
-	assert_has(e.doubts, "this covers the 15 flows that got more");
+	assert_has(e.best.doubts, "this covers the 15 flows that got more");
 	p.slow_ones = 15; /* now it is the sums that count */
 	e = explain_input(&in);
-	assert_int_equal(e.limit, NP_LIMIT_LOSS);
+	assert_int_equal(e.best.limit, NP_LIMIT_LOSS);
 	assert_int_equal(e.flows, NP_FLOWS_OWN);
-	assert_null(strstr(e.doubts, "got more"));
+	assert_null(strstr(e.best.doubts, "got more"));
 }
 
 /* A request that is lost takes a timer. */
@@ -429,11 +429,12 @@ TEST(datagrams)
 	np_bag_real(near, 62.5e6, "flow.pacing_asked_bps");
 	in.near = near;
 	e = explain_input(&in);
-	assert_int_equal(e.limit, NP_LIMIT_PACING);
-	assert_has(e.sentence, "(-q): 1 Gbit/s, of which 100 % was reached");
+	assert_int_equal(e.best.limit, NP_LIMIT_PACING);
+	assert_has(e.best.sentence, "(-q): 1 Gbit/s, of which 100 % was reached");
 	in.sessions = FLOWS; /* then a session has one of them */
 	in.sent_bps = 62.5e6;
-	assert_has(explain_input(&in).sentence, "(-q): 62.5 Mbit/s, of which 100 % was reached");
+	assert_has(explain_input(&in).best.sentence,
+		   "(-q): 62.5 Mbit/s, of which 100 % was reached");
 }
 
 /* Each row is looked at some few times, whatever their number. */
@@ -474,10 +475,11 @@ TEST(busiest_of_several)
 	in = input(&p);
 	in.near = near;
 	e = explain_input(&in);
-	assert_int_equal(e.limit, NP_LIMIT_SENDER_CPU);
-	assert_has(e.doubts, "that is the busiest of 4 threads: the least busy one was busy 30 %");
+	assert_int_equal(e.best.limit, NP_LIMIT_SENDER_CPU);
+	assert_has(e.best.doubts,
+		   "that is the busiest of 4 threads: the least busy one was busy 30 %");
 	p.thread_rest.busy = 0.98;
-	assert_null(strstr(explain_input(&in).doubts, "the busiest"));
+	assert_null(strstr(explain_input(&in).best.doubts, "the busiest"));
 }
 
 TEST(sessions)
@@ -495,18 +497,18 @@ TEST(sessions)
 	in.beside = 750e6;
 	in.link_rate_bps = 1e9 / 0.9415;
 	e = explain_input(&in);
-	assert_int_equal(e.limit, NP_LIMIT_LINK);
+	assert_int_equal(e.best.limit, NP_LIMIT_LINK);
 	assert_true(fabs(e.ceiling.reached - 1) < 0.01);
 	assert_true(isnan(e.ceiling.idle)); /* whose the rest is, the first one can't tell */
-	assert_has(e.doubts, "this covers the first of 4 sessions");
+	assert_has(e.best.doubts, "this covers the first of 4 sessions");
 	np_explain_put(&e, false, values);
 	assert_string_equal(np_bag_string(values, "explain.flows"), "shared");
 	assert_string_equal(np_bag_string(values, "explain.flows_sentence"), e.flows_sentence);
 	in.sessions = 2;
 	in.both = true;
 	e = explain_input(&in);
-	assert_null(strstr(e.doubts, "sessions"));
-	assert_has(e.doubts, "this covers only what this end sends");
+	assert_null(strstr(e.best.doubts, "sessions"));
+	assert_has(e.best.doubts, "this covers only what this end sends");
 }
 
 TEST(printed)

@@ -337,7 +337,7 @@ np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out)
 	double most = fmin(np_bag_number(f->tx, "host.nic.gso_max_size"), NP_CALL);
 
 	if (f->in->datagrams || f->in->messages || f->in->transactions || !(bytes < NP_CALL) ||
-	    (!is_processor(out->limit) && !is_processor(out->also))) {
+	    (!is_processor(out->best.limit) && !is_processor(out->also.limit))) {
 		return;
 	}
 	snprintf(out->calls, sizeof(out->calls),

@@ -571,8 +571,8 @@ np_flows_tell(const struct np_flows_found *w, const struct np_facts_of_test *f,
 	}
 	out->flows = w->kind;
 	if (w->kind == NP_FLOWS_NONE) {
-		bool shared = !sent_only(f) &&
-			      ((!w->apart && w->jain >= NP_ALIKE) || is_common(f, w, out->limit));
+		bool shared = !sent_only(f) && ((!w->apart && w->jain >= NP_ALIKE) ||
+						is_common(f, w, out->best.limit));
 
 		out->flows = shared ? NP_FLOWS_SHARED : NP_FLOWS_UNCLEAR;
 	}
@@ -581,10 +581,10 @@ np_flows_tell(const struct np_flows_found *w, const struct np_facts_of_test *f,
 		say_range(f, w, text);
 		if (w->apart || w->jain < NP_ALIKE) {
 			SAY(text, ", and share what limits all of them (%s)",
-			    np_limit_name(out->limit));
-		} else if (out->limit != NP_LIMIT_UNCLEAR) {
+			    np_limit_name(out->best.limit));
+		} else if (out->best.limit != NP_LIMIT_UNCLEAR) {
 			SAY(text, ": the same cause (%s) limits all of them",
-			    np_limit_name(out->limit));
+			    np_limit_name(out->best.limit));
 		} else {
 			SAY(text, ": the same cause limits all of them, and it is not known");
 		}
@@ -602,12 +602,12 @@ np_flows_tell(const struct np_flows_found *w, const struct np_facts_of_test *f,
 		say_rates(f, w, text);
 	}
 	if (w->left_out) {
-		np_explain_add(out->doubts, "this covers the %u flows that got more",
+		np_explain_add(out->best.doubts, "this covers the %u flows that got more",
 			       (unsigned)w->rest.count);
 	}
-	if (out->limit == busy && w->kind != NP_FLOWS_BY_THREAD && w->busy.count > 1 &&
+	if (out->best.limit == busy && w->kind != NP_FLOWS_BY_THREAD && w->busy.count > 1 &&
 	    w->least_busy < NP_BUSY && thread->cpu >= NP_BUSY) {
-		np_explain_add(out->doubts,
+		np_explain_add(out->best.doubts,
 			       "that is the busiest of %u threads: the least busy one was busy %s",
 			       (unsigned)w->busy.count, np_share_words(w->least_busy).text);
 	}

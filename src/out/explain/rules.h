@@ -33,15 +33,6 @@ struct np_word np_share_words(double share);
 void np_explain_add(char text[NP_EXPLAIN_TEXT], const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-struct np_verdict {
-	enum np_limit limit;
-	double score;  /* 0 to 1 */
-	double share;  /* of the time, or of the ceiling, as in the sentence */
-	double allows; /* bits of payload, or transactions, a second; not finite: not known */
-	char sentence[NP_EXPLAIN_TEXT];
-	char doubts[NP_EXPLAIN_TEXT];
-};
-
 /* A rule judges one cause: its score, the sentence, and the rate that it allows. */
 typedef void np_rule(const struct np_facts_of_test *f, struct np_verdict *v);
 
