@@ -99,24 +99,25 @@ np_rule_reader_stops(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/* Was nearly all that was asked for reached, and not more than jitter explains? */
-static bool
-as_asked(double rate, double asked)
+/* Judge a rate that was asked for: nearly all of it was reached, no more than jitter explains. */
+static void
+judge_asked(double rate, double asked, const char *what, enum np_limit limit, double score,
+	    struct np_verdict *v)
 {
-	return rate >= NP_ASKED * asked && rate <= NP_WITHIN * asked;
+	bool holds = rate >= NP_ASKED * asked && rate <= NP_WITHIN * asked;
+
+	np_decide(v, limit, holds ? score : 0, rate / asked,
+		  "limited by %s %s, of which %s was reached", what, np_rate_words(asked).text,
+		  np_share_words(rate / asked).text);
+	v->allows = asked;
 }
 
 /* The rate is that of -q, which the kernel paces. */
 void
 np_rule_pacing(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double rate = f->in->datagrams ? f->in->sent_bps : f->in->throughput_bps;
-
-	np_decide(v, NP_LIMIT_PACING, as_asked(rate, f->pacing_bps) ? 0.988 : 0,
-		  rate / f->pacing_bps,
-		  "limited by the requested pacing rate (-q): %s, of which %s was reached",
-		  np_rate_words(f->pacing_bps).text, np_share_words(rate / f->pacing_bps).text);
-	v->allows = f->pacing_bps;
+	judge_asked(f->in->datagrams ? f->in->sent_bps : f->in->throughput_bps, f->pacing_bps,
+		    "the requested pacing rate (-q):", NP_LIMIT_PACING, 0.988, v);
 }
 
 /* The application sends less than it could: by -b and -w, by --rate, or because it sleeps. */
@@ -127,24 +128,19 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 	double share = f->in->datagrams ? f->app_short : fmax(f->app_short, 1 - f->busy);
 	double rate = f->in->datagrams ? f->in->sent_bps : f->in->throughput_bps;
 	double score = f->sender.idle < share ? f->sender.idle : share;
+	bool more_is_lost = f->in->datagrams && f->lost_share >= NP_LOSSY_UDP;
 
-	if (as_asked(rate, f->writes_bps)) {
-		np_decide(v, NP_LIMIT_APPLICATION,
-			  /* With loss, more would not arrive. */
-			  f->in->datagrams && f->lost_share >= NP_LOSSY_UDP ? 0.8 : 0.988,
-			  rate / f->writes_bps,
-			  "limited by the sending application: %s %s, of which %s was reached; it "
-			  "slept %s of the time",
-			  f->open_loop ? "--rate asks it for" : "-b and -w allow it to write",
-			  np_rate_words(f->writes_bps).text,
-			  np_share_words(rate / f->writes_bps).text,
-			  np_share_words(f->sender.idle).text);
-		v->allows = f->writes_bps;
+	judge_asked(rate, f->writes_bps,
+		    f->open_loop ? "the sending application: --rate asks it for"
+				 : "the sending application: -b and -w allow it to write",
+		    NP_LIMIT_APPLICATION, more_is_lost ? 0.8 : 0.988, v);
+	if (v->score > 0) {
+		np_explain_add(v->sentence, "it slept %s of the time",
+			       np_share_words(f->sender.idle).text);
 		return;
 	}
-	if (f->in->datagrams && f->lost_share >= NP_LOSSY_UDP) {
-		score *= 0.8; /* more would not arrive */
-	}
+	v->allows = f->measured;
+	score *= more_is_lost ? 0.8 : 1;
 	/* Not if it is unknown whether it slept, or if it was blocked in a send. */
 	if (isnan(f->sender.idle) || f->sender.waits) {
 		score = 0;
@@ -162,15 +158,9 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 void
 np_rule_slow_reads(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double rate = f->in->throughput_bps;
-
-	np_decide(v, NP_LIMIT_READER_SLOW, as_asked(rate, f->reads_bps) ? 0.987 : 0,
-		  rate / f->reads_bps,
-		  "limited by the reader: -b and -w allow it to read %s, of which %s was reached; "
-		  "it slept %s of the time",
-		  np_rate_words(f->reads_bps).text, np_share_words(rate / f->reads_bps).text,
-		  np_share_words(f->reader.idle).text);
-	v->allows = f->reads_bps;
+	judge_asked(f->in->throughput_bps, f->reads_bps, "the reader: -b and -w allow it to read",
+		    NP_LIMIT_READER_SLOW, 0.987, v);
+	np_explain_add(v->sentence, "it slept %s of the time", np_share_words(f->reader.idle).text);
 }
 
 /* The score of a wait for a processor in transactions, if about the longest of their parts. */
