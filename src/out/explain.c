@@ -20,34 +20,8 @@ static const struct {
 	unsigned tests; /* the kinds that it applies to */
 	np_rule *judge;
 } rules[] = {
-	{ ANY, np_rule_sender_stops },
-	{ ANY, np_rule_reader_stops },
-	{ TCP | UDP, np_rule_pacing },
-	{ TCP | UDP | TURNS, np_rule_link },
-	{ TCP | UDP, np_rule_shaper },
-	{ TCP | UDP | TURNS, np_rule_foreign },
-	{ TCP | UDP, np_rule_policer },
-	{ TCP | UDP, np_rule_application },
-	{ ANY, np_rule_sender_cpu },
-	{ TCP, np_rule_send_buffer },
-	{ TCP, np_rule_loss },
-	{ TCP, np_rule_reordering },
-	{ TCP | UDP | TURNS, np_rule_outage },
-	{ TCP, np_rule_path },
-	{ TCP, np_rule_slow_reads },
-	{ TCP, np_rule_receive_window },
-	{ TCP | TURNS | UNIX, np_rule_reader },
-	{ TCP | UDP, np_rule_softirq },
-	{ UDP, np_rule_udp_buffer },
-	{ UDP, np_rule_datagrams_lost },
-	{ TCP | UDP, np_rule_mtu },
-	{ TURNS, np_rule_turns_direction },
-	{ TURNS, np_rule_turns_lost },
-	{ TURNS, np_rule_turns_paced },
-	{ TURNS, np_rule_turns_wait },
-	{ TURNS, np_rule_turns_queue },
-	{ TURNS, np_rule_turns },
-	{ TCP | UDP, np_rule_kept_up },
+#define NP_RULE(tests, name) { tests, np_rule_##name },
+#include "out/explain/rules.def"
 };
 enum { RULES = sizeof(rules) / sizeof(rules[0]) };
 

@@ -63,19 +63,8 @@ bool np_holds_back(const struct np_facts_of_test *f);
 /* If a processor limits a byte stream, say what its calls cost, and which size needs fewer. */
 void np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out);
 
-np_rule np_rule_sender_stops, np_rule_reader_stops, np_rule_pacing, np_rule_application,
-    np_rule_slow_reads, np_rule_sender_cpu, np_rule_reader, np_rule_kept_up;
-
-np_rule np_rule_send_buffer, np_rule_loss, np_rule_path, np_rule_reordering, np_rule_outage,
-    np_rule_receive_window;
-
-np_rule np_rule_link, np_rule_shaper, np_rule_foreign, np_rule_policer, np_rule_softirq,
-    np_rule_mtu;
-
-np_rule np_rule_udp_buffer, np_rule_datagrams_lost;
-
-np_rule np_rule_turns, np_rule_turns_direction, np_rule_turns_lost, np_rule_turns_wait,
-    np_rule_turns_queue, np_rule_turns_paced;
+#define NP_RULE(tests, name) np_rule np_rule_##name;
+#include "out/explain/rules.def"
 
 /* Find the ceiling and how much of it was reached. Say that, or why it is not known. */
 void np_ceiling_tell(struct np_facts_of_test *f, struct np_explanation *out);
