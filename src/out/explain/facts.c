@@ -335,7 +335,6 @@ look_at_tcp(struct np_facts_of_test *f)
 	f->again = again;
 	f->marked = f->segments > 0 ? number(f->tx, "tcp.delivered_ce") / f->segments : (double)NAN;
 	f->in_vain = again > 0 ? in_vain / again : (double)NAN;
-	f->reordered = number(f->tx, "tcp.reordered");
 	f->loss_times = count_growth(f->tx, "tcp.samples.retransmitted_segments");
 	f->by_loss = cong == NULL || strncmp(cong, "bbr", 3) != 0;
 	f->loss = f->segments > 0 ? f->retransmits / f->segments : (double)NAN;
@@ -355,12 +354,7 @@ look_at_tcp(struct np_facts_of_test *f)
 	}
 	f->paces_bps = or_else(median(f->tx, "tcp.samples.pacing_rate_bps"),
 			       number(f->tx, "tcp.pacing_rate_bps"));
-	f->cwnd_clamp = number(f->tx, "host.route.cwnd") * f->connections;
-	f->scale = number(f->tx, "tcp.window_scale") == 0 ? 0 : number(f->tx, "tcp.send_scale");
-	f->clamp = number(f->rx, "host.route.window") * f->connections;
 	f->outq = median(f->tx, "tcp.samples.queued_out");
-	f->scaling_off = number(f->tx, "host.tcp.window_scaling") == 0 ||
-			 number(f->rx, "host.tcp.window_scaling") == 0;
 	f->send_buffer = number(f->tx, "flow.sndbuf") * f->connections;
 	judge_samples(f);
 	find_outages(f);
@@ -416,7 +410,6 @@ look_at_datagrams(struct np_facts_of_test *f)
 	}
 	f->unassembled = f->in->family == 6 ? moved(f->rx, "moved.snmp6.Ip6ReasmFails")
 					    : moved(f->rx, "moved.snmp.Ip.ReasmFails");
-	f->burst = number(f->rx, "udp.lost") / number(f->rx, "udp.loss_bursts");
 	f->buffer_drops = buffer_drops(f);
 	if (f->buffer_drops * joined_per_drop(f) > f->buffer_drops) {
 		f->buffer_drops =
@@ -650,7 +643,6 @@ look_at_turns(struct np_facts_of_test *f)
 		      np_known(moved(f->rx, "moved.netstat.TcpExt.TCPTimeouts"));
 	f->syn_timeouts = np_known(moved(f->tx, "moved.netstat.TcpExt.TCPSynRetrans"));
 	f->far_rtt_us = or_else(median(f->rx, "tcp.samples.rtt_us"), number(f->rx, "tcp.rtt_us"));
-	f->far_min_rtt_us = number(f->rx, "tcp.min_rtt_us");
 	f->pace_per_s = pace_per_s(f->tx);
 	f->sent_again = number(f->tx, "tcp.retransmitted_segments") +
 			np_known(number(f->rx, "tcp.retransmitted_segments"));

@@ -54,13 +54,11 @@ struct np_facts_of_test {
 	double doubled;            /* segments that the network duplicated */
 	double again;              /* all retransmitted segments */
 	double in_vain;            /* share of these that had not been lost */
-	double reordered;          /* how often segments were reordered */
 	double unassembled;        /* datagrams with missing fragments */
 	double rtt_us, min_rtt_us; /* medians of the samples, where there are any */
 	double queue_us;           /* rtt_us beyond min_rtt_us */
 	double cwnd;               /* segments */
 	double paces_bps;          /* the kernel's pacing rate: the median */
-	double cwnd_clamp;         /* congestion window that a route allows to all connections */
 	double cwnd_full;          /* share of samples: the congestion window is full */
 	double app_short;   /* share of samples: nothing waits to be sent, all windows have room */
 	double outq;        /* bytes in the send buffer: the median */
@@ -68,8 +66,6 @@ struct np_facts_of_test {
 	double window_full; /* share of samples: the receiver's window is full */
 	double window;      /* the receiver's, in bytes: the median */
 	double widest;      /* largest sample of it */
-	double scale;       /* its scaling, as the sender has it: 0 to 14 */
-	double clamp;       /* bytes of window that a route of the receiver allows, for all */
 	double send_buffer; /* SO_SNDBUF, of all */
 	struct np_delay delay;
 	double far_us;     /* part of a transaction that the responder takes */
@@ -87,7 +83,6 @@ struct np_facts_of_test {
 
 	/* Datagrams. */
 	double sent, lost; /* datagrams */
-	double burst;      /* datagrams lost in a row, on average */
 	double lost_share;
 	double buffer_drops;  /* by a full receive buffer */
 	double backlog_drops; /* by the receiver's softirq queues (softnet_stat) */
@@ -114,16 +109,15 @@ struct np_facts_of_test {
 	double sent_again;                  /* retransmitted segments, by both ends */
 	double tail;       /* share of a transaction's mean time that is above the median */
 	double pace_per_s; /* transactions a second that -b and -w, or --rate, allow */
-	double far_rtt_us, far_min_rtt_us; /* of the responses, as the responder measures it */
-	double foreign;                    /* share of the link's rate that other traffic used */
-	double policed;   /* packets that tc rules of the receiver's device dropped */
-	double own_drops; /* packets that the transmitter's queueing discipline dropped */
+	double far_rtt_us; /* of the responses, as the responder measures it */
+	double foreign;    /* share of the link's rate that other traffic used */
+	double policed;    /* packets that tc rules of the receiver's device dropped */
+	double own_drops;  /* packets that the transmitter's queueing discipline dropped */
 	double qdisc_overlimits;
 	double spread; /* mean deviation of rates between samples from their median, as a share */
 
 	/* Flags and numbers of the above, here to save padding. */
 	bool by_loss;      /* its congestion control reacts to loss */
-	bool scaling_off;  /* an end has window scaling switched off */
 	bool discards;     /* the kernel discarded received data without a copy */
 	int softirq_cpu;   /* number of that processor */
 	bool same_machine; /* both ends share processors */

@@ -132,7 +132,7 @@ is_reordered(const struct np_facts_of_test *f)
 
 	/* With more reports than retransmissions the network duplicates. */
 	return !ends_may_reorder && f->in_vain >= NP_IN_VAIN && f->in_vain <= NP_WITHIN &&
-	       f->reordered > 0 && f->again >= NP_LOSSY * f->segments;
+	       np_bag_number(f->tx, "tcp.reordered") > 0 && f->again >= NP_LOSSY * f->segments;
 }
 
 /* Reordered segments look lost, which keeps the congestion window small. */
@@ -191,6 +191,7 @@ void
 np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double score = 0, pace = f->paces_bps / f->in->throughput_bps;
+	double clamp = np_bag_number(f->tx, "host.route.cwnd") * f->connections;
 	bool sleeps = f->sender.idle >= 0.3;     /* else its processor may be the cause */
 	bool fills_buffer = f->outq_full >= 0.4; /* then the send buffer limits */
 
@@ -226,7 +227,7 @@ np_rule_path(const struct np_facts_of_test *f, struct np_verdict *v)
 		  f->loss >= NP_LOSSY  ? "with loss"
 		  : f->retransmits > 0 ? "with almost no loss"
 				       : "without loss");
-	if (f->cwnd_clamp > 0 && f->cwnd >= 0.9 * f->cwnd_clamp) {
+	if (clamp > 0 && f->cwnd >= 0.9 * clamp) {
 		v->score = v->score >= NP_ENOUGH ? 0.9 : 0;
 		np_explain_add(v->doubts, "a route keeps it small (ip route: cwnd)");
 	} else {
@@ -268,12 +269,16 @@ static const char *
 clamped_by(const struct np_facts_of_test *f)
 {
 	double each = f->widest / f->connections;
+	double clamp = np_bag_number(f->rx, "host.route.window") * f->connections;
+	bool scaled = np_bag_number(f->tx, "tcp.window_scale") != 0 &&
+		      np_bag_number(f->tx, "tcp.send_scale") != 0;
 
-	if (f->clamp > 0 && f->window <= NP_WITHIN * f->clamp && f->widest >= f->clamp / 2) {
+	if (clamp > 0 && f->window <= NP_WITHIN * clamp && f->widest >= clamp / 2) {
 		return "a route at the receiver limits it (ip route: window)";
 	}
-	if (f->scale == 0 && each <= 65535 && each >= NP_UNSCALED) {
-		return f->scaling_off
+	if (!scaled && each <= 65535 && each >= NP_UNSCALED) {
+		return np_bag_number(f->tx, "host.tcp.window_scaling") == 0 ||
+			       np_bag_number(f->rx, "host.tcp.window_scaling") == 0
 			   ? "an end has window scaling switched off (net.ipv4.tcp_window_scaling)"
 			   : "it is not scaled: an end, a route or a middlebox prevents that";
 	}

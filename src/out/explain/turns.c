@@ -118,7 +118,8 @@ void
 np_rule_turns_queue(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	if (f->in->response >= 2 * np_ceiling_segment(&f->encap)) {
-		turns_queue(f, f->far_rtt_us, f->far_min_rtt_us, "responses", v);
+		turns_queue(f, f->far_rtt_us, np_bag_number(f->rx, "tcp.min_rtt_us"), "responses",
+			    v);
 	}
 	if (v->score < NP_ENOUGH && f->in->request >= 2 * np_ceiling_segment(&f->encap)) {
 		turns_queue(f, f->rtt_us, f->min_rtt_us, "requests", v);

@@ -46,7 +46,9 @@ np_rule_datagrams_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	double beyond = f->lost - f->own_drops; /* lost after leaving the sender's queue */
 	bool holds = f->lost_share >= NP_LOSSY_UDP;
-	double random = 1 / (1 - f->lost_share); /* mean burst of loss if losses are random */
+	/* How many are lost in a row, and how many would be if losses were random. */
+	double burst = np_bag_number(f->rx, "udp.lost") / np_bag_number(f->rx, "udp.loss_bursts");
+	double random = 1 / (1 - f->lost_share);
 
 	if (isnan(f->buffer_drops)) {
 		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.9 : 0, f->lost_share,
@@ -70,7 +72,7 @@ np_rule_datagrams_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 	/* A steady rate arrives, and losses are not random: a rate limits. */
 	if (holds && f->in->throughput_bps > 0 && f->spread <= NP_STEADY &&
 	    f->lost_share >= NP_LOST_TO_RATE &&
-	    !(f->burst >= 0.75 * random && f->burst <= 1.33 * random)) {
+	    !(burst >= 0.75 * random && burst <= 1.33 * random)) {
 		np_decide(
 		    v, NP_LIMIT_PATH, 0.9, f->lost_share,
 		    "limited by the rate of the path: %s arrived, and that rate varied by only %s; "
