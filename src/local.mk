@@ -154,9 +154,8 @@ src_libnetperf_a_SOURCES = \
 	%D%/out/explain/limits.def \
 	%D%/out/explain/link.c \
 	%D%/out/explain/rules.c %D%/out/explain/rules.def %D%/out/explain/rules.h \
-	%D%/out/explain/tcp.c %D%/out/explain/turns.c %D%/out/explain/udp.c \
+	%D%/out/explain/tcp.c %D%/out/explain/turns.c \
 	%D%/out/human.c \
-	%D%/out/interim.c \
 	%D%/out/look.c \
 	%D%/out/datagrams.c \
 	%D%/out/ledger_table.c \
