@@ -1,4 +1,4 @@
-/* Rules: judge_*() returns found(); or false: it does not apply, or a fact is not known. */
+/* Rules: judge_*() calls found(), which counts if it applies: all facts that it needs are known. */
 #include "out/preflight_rules.h"
 
 #include <math.h>
@@ -19,15 +19,28 @@ enum {
 };
 static const double good_rate_bps = 10e9; /* that settings should allow, if no rate is known */
 
-/* A number among the host's facts; NAN: not known. */
+/* A number among the host's facts, without which the rule does not apply. */
 static double
-fact(const struct np_preflight *p, const char *name)
+fact(struct np_preflight *p, const char *name)
 {
-	return np_bag_number(p->host, name);
+	double v = np_bag_number(p->host, name);
+
+	p->applies = p->applies && !isnan(v);
+	return v;
 }
 
-/* Set the state that a rule found. Returns true. */
-static bool __attribute__((format(printf, 3, 4)))
+/* The same of a text. */
+static const char *
+word(struct np_preflight *p, const char *name)
+{
+	const char *text = np_bag_string(p->host, name);
+
+	p->applies = p->applies && text != NULL;
+	return text != NULL ? text : "";
+}
+
+/* Set the level and the state that a rule found. */
+static void __attribute__((format(printf, 3, 4)))
 found(struct np_preflight *p, enum np_preflight_level level, const char *fmt, ...)
 {
 	va_list args;
@@ -37,7 +50,6 @@ found(struct np_preflight *p, enum np_preflight_level level, const char *fmt, ..
 	va_start(args, fmt);
 	vsnprintf(p->text, sizeof(p->text), fmt, args);
 	va_end(args);
-	return true;
 }
 
 static enum np_preflight_level
@@ -46,77 +58,73 @@ level_if(bool warn, bool look)
 	return warn ? NP_PREFLIGHT_WARN : look ? NP_PREFLIGHT_LOOK : NP_PREFLIGHT_OK;
 }
 
-static bool
+static void
 judge_governor(struct np_preflight *p)
 {
-	const char *name = np_bag_string(p->host, "host.cpu.governor");
+	const char *name = word(p, "host.cpu.governor");
 
-	return name != NULL &&
-	       found(p, level_if(strcmp(name, "performance") != 0, false), "%s", name);
+	found(p, level_if(strcmp(name, "performance") != 0, false), "%s", name);
 }
 
-static bool
+static void
 judge_idle_states(struct np_preflight *p)
 {
-	const char *states = np_bag_string(p->host, "host.cpu.idle_states");
+	const char *states = word(p, "host.cpu.idle_states");
 	double us = fact(p, "host.cpu.idle_latency_us");
 
-	return states != NULL && !isnan(us) &&
-	       found(p, level_if(false, us > WAKE_US), "%s, up to %.0f us to wake up", states, us);
+	found(p, level_if(false, us > WAKE_US), "%s, up to %.0f us to wake up", states, us);
 }
 
-static bool
+static void
 judge_hypervisor(struct np_preflight *p)
 {
-	const char *name = np_bag_string(p->host, "host.hypervisor");
+	const char *name = word(p, "host.hypervisor");
 
-	return name != NULL && found(p, level_if(false, strcmp(name, "none") != 0), "%s", name);
+	found(p, level_if(false, strcmp(name, "none") != 0), "%s", name);
 }
 
-static bool
+static void
 judge_steal(struct np_preflight *p)
 {
 	double share = fact(p, "host.cpu.steal_share");
 
-	return !isnan(share) && found(p, level_if(share >= 0.05, share >= 0.005),
-				      "%.1f %% of the time since boot", share * 100);
+	found(p, level_if(share >= 0.05, share >= 0.005), "%.1f %% of the time since boot",
+	      share * 100);
 }
 
-static bool
+static void
 judge_clock(struct np_preflight *p)
 {
 	/* Clocks that are read without a system call; the second kind under a hypervisor. */
 	static const char *const fast[] = { "tsc", "arch_sys_counter", "timebase", "tod",
 					    "riscv_clocksource" };
 	static const char *const fair[] = { "kvm-clock", "hyperv_clocksource_tsc_page" };
-	const char *name = np_bag_string(p->host, "host.clocksource");
-	bool is_fast = name != NULL && NP_TEXT_ONE_OF(name, fast);
-	bool is_fair = name != NULL && NP_TEXT_ONE_OF(name, fair);
+	const char *name = word(p, "host.clocksource");
+	bool is_fast = NP_TEXT_ONE_OF(name, fast), is_fair = NP_TEXT_ONE_OF(name, fair);
 
-	return name != NULL && found(p, level_if(!is_fast && !is_fair, is_fair), "%s", name);
+	found(p, level_if(!is_fast && !is_fair, is_fair), "%s", name);
 }
 
-static bool
+static void
 judge_load(struct np_preflight *p)
 {
 	double load = fact(p, "host.load"), cpus = fact(p, "host.cpu.count");
 
-	return !isnan(load) && !isnan(cpus) &&
-	       found(p, level_if(load >= cpus, load > 0 && 2 * load >= cpus),
-		     "%.0f threads want to run on %.0f processors", load, cpus);
+	found(p, level_if(load >= cpus, load > 0 && 2 * load >= cpus),
+	      "%.0f threads want to run on %.0f processors", load, cpus);
 }
 
-static bool
+static void
 judge_link(struct np_preflight *p)
 {
 	double up = fact(p, "host.nic.up");
 	const char *name = np_bag_string(p->host, "host.nic.name");
 
-	return !isnan(up) && found(p, level_if(up == 0, false), "%s is %s",
-				   name != NULL ? name : "it", up != 0 ? "up" : "down");
+	found(p, level_if(up == 0, false), "%s is %s", name != NULL ? name : "it",
+	      up != 0 ? "up" : "down");
 }
 
-static bool
+static void
 judge_speed(struct np_preflight *p)
 {
 	double near = fact(p, "host.nic.speed_mbps");
@@ -130,33 +138,29 @@ judge_speed(struct np_preflight *p)
 		snprintf(other, sizeof(other), ", the other end's %s",
 			 np_rate_words(far * 1e6).text);
 	}
-	return !isnan(near) &&
-	       found(p, level_if(half, differ), "%s%s%s%s", np_rate_words(near * 1e6).text,
-		     duplex != NULL ? ", duplex " : "", duplex != NULL ? duplex : "", other);
+	found(p, level_if(half, differ), "%s%s%s%s", np_rate_words(near * 1e6).text,
+	      duplex != NULL ? ", duplex " : "", duplex != NULL ? duplex : "", other);
 }
 
-static bool
+static void
 judge_mtu(struct np_preflight *p)
 {
 	double near = fact(p, "host.nic.mtu"), far = np_bag_number(p->peer, "host.nic.mtu");
 
-	if (isnan(near)) {
-		return false;
-	}
 	if (isnan(far) || near == far) {
-		return found(p, NP_PREFLIGHT_OK, "%.0f%s", near, isnan(far) ? "" : " at both ends");
+		found(p, NP_PREFLIGHT_OK, "%.0f%s", near, isnan(far) ? "" : " at both ends");
+	} else {
+		found(p, NP_PREFLIGHT_WARN, "%.0f, the other end's %.0f", near, far);
 	}
-	return found(p, NP_PREFLIGHT_WARN, "%.0f, the other end's %.0f", near, far);
 }
 
-static bool
+static void
 judge_path_mtu(struct np_preflight *p)
 {
 	double path = fact(p, "host.path_mtu"), mtu = fact(p, "host.nic.mtu");
 	double most = mtu < LARGEST_IPV4 ? mtu : LARGEST_IPV4; /* lo's MTU is larger */
 
-	return !isnan(path) && !isnan(mtu) &&
-	       found(p, level_if(path < most, false), "%.0f, the interface's %.0f", path, mtu);
+	found(p, level_if(path < most, false), "%.0f, the interface's %.0f", path, mtu);
 }
 
 /* Does a comma-separated list contain a word? */
@@ -175,7 +179,7 @@ list_has(const char *list, const char *word)
 }
 
 /* Judge switches, facts with that prefix: 0 is off. Those in the list `fixed` can't be changed. */
-static bool
+static void
 judge_switches(struct np_preflight *p, const char *prefix, const char *const *names, size_t count,
 	       const char *fixed)
 {
@@ -187,7 +191,7 @@ judge_switches(struct np_preflight *p, const char *prefix, const char *const *na
 		double on;
 
 		snprintf(full, sizeof(full), "%s%s", prefix, names[i]);
-		on = fact(p, full);
+		on = np_bag_number(p->host, full);
 		any = any || !isnan(on);
 		if (on == 0) {
 			bool is_fixed = list_has(fixed, names[i]);
@@ -198,147 +202,140 @@ judge_switches(struct np_preflight *p, const char *prefix, const char *const *na
 					  is_fixed ? " (not supported)" : "");
 		}
 	}
-	return any && found(p, level_if(can_change, len > 0), "%s", len > 0 ? off : "on");
+	p->applies = any;
+	found(p, level_if(can_change, len > 0), "%s", len > 0 ? off : "on");
 }
 
-static bool
+static void
 judge_offloads(struct np_preflight *p)
 {
 	static const char *const names[] = {
 		"tso", "gso", "gro", "sg", "rx-checksum", "tx-checksum"
 	};
 
-	return judge_switches(p, "host.nic.offload.", names, sizeof(names) / sizeof(names[0]),
-			      np_bag_string(p->host, "host.nic.offloads_fixed"));
+	judge_switches(p, "host.nic.offload.", names, sizeof(names) / sizeof(names[0]),
+		       np_bag_string(p->host, "host.nic.offloads_fixed"));
 }
 
-static bool
+static void
 judge_ring(struct np_preflight *p)
 {
 	double rx = fact(p, "host.nic.ring.rx"), rx_max = fact(p, "host.nic.ring.rx_max");
-	double tx = fact(p, "host.nic.ring.tx"), tx_max = fact(p, "host.nic.ring.tx_max");
+	double tx = np_bag_number(p->host, "host.nic.ring.tx"),
+	       tx_max = fact(p, "host.nic.ring.tx_max");
 
-	return !isnan(rx) && rx_max + tx_max > 0 && /* they are known */
-	       found(p, level_if(false, rx < rx_max || tx < tx_max),
-		     "%.0f of %.0f to receive, %.0f of %.0f to send", rx, rx_max, tx, tx_max);
+	p->applies = p->applies && rx_max + tx_max > 0;
+	found(p, level_if(false, rx < rx_max || tx < tx_max),
+	      "%.0f of %.0f to receive, %.0f of %.0f to send", rx, rx_max, tx, tx_max);
 }
 
-static bool
+static void
 judge_coalescing(struct np_preflight *p)
 {
 	double us = fact(p, "host.nic.coalesce.rx_usecs");
-	bool adaptive = fact(p, "host.nic.coalesce.adaptive_rx") == 1;
+	bool adaptive = np_bag_number(p->host, "host.nic.coalesce.adaptive_rx") == 1;
 
-	return !isnan(us) && found(p, level_if(false, adaptive || us > COALESCE_US), "%.0f us%s",
-				   us, adaptive ? ", adaptive" : "");
+	found(p, level_if(false, adaptive || us > COALESCE_US), "%.0f us%s", us,
+	      adaptive ? ", adaptive" : "");
 }
 
-static bool
+static void
 judge_qdisc(struct np_preflight *p)
 {
 	static const char *const plain[] = { "noqueue",    "mq",     "fq",    "fq_codel",
 					     "pfifo_fast", "mqprio", "pfifo", "bfifo" };
-	const char *kind = np_bag_string(p->host, "host.nic.qdisc");
-	double bps = fact(p, "host.nic.qdisc.rate_bps");
+	const char *kind = word(p, "host.nic.qdisc");
+	double bps = np_bag_number(p->host, "host.nic.qdisc.rate_bps");
 
-	if (kind == NULL) {
-		return false;
-	}
 	if (bps > 0) {
-		return found(p, NP_PREFLIGHT_WARN, "%s, at most %s", kind, np_rate_words(bps).text);
+		found(p, NP_PREFLIGHT_WARN, "%s, at most %s", kind, np_rate_words(bps).text);
+	} else {
+		found(p, level_if(false, !NP_TEXT_ONE_OF(kind, plain)), "%s", kind);
 	}
-	return found(p, level_if(false, !NP_TEXT_ONE_OF(kind, plain)), "%s", kind);
 }
 
-static bool
+static void
 judge_gso(struct np_preflight *p)
 {
 	double size = fact(p, "host.nic.gso_max_size"), segs = fact(p, "host.nic.gso_max_segs");
 
-	return !isnan(size) && !isnan(segs) &&
-	       found(p, level_if(false, size < SMALL_GSO || segs < 64),
-		     "up to %.0f bytes, %.0f segments", size, segs);
+	found(p, level_if(false, size < SMALL_GSO || segs < 64), "up to %.0f bytes, %.0f segments",
+	      size, segs);
 }
 
-static bool
+static void
 judge_queues(struct np_preflight *p)
 {
 	double rx = fact(p, "host.nic.queues.rx"), tx = fact(p, "host.nic.queues.tx");
 	double cpus = fact(p, "host.cpu.count");
-	bool is_software = np_bag_string(p->host, "host.nic.bus") == NULL; /* such as veth */
 
-	return !isnan(rx) && !isnan(tx) && !isnan(cpus) && !is_software &&
-	       found(p, level_if(false, rx < 2 && cpus >= 4),
-		     "%.0f to receive, %.0f to send, %.0f processors", rx, tx, cpus);
+	(void)word(p, "host.nic.bus"); /* not of software, such as veth */
+	found(p, level_if(false, rx < 2 && cpus >= 4),
+	      "%.0f to receive, %.0f to send, %.0f processors", rx, tx, cpus);
 }
 
 /* Must the process share all its processors with interrupts? Not if each has two to choose from. */
-static bool
+static void
 judge_irq_cpus(struct np_preflight *p)
 {
-	const char *irqs = np_bag_string(p->host, "host.nic.irq_cpus");
-	const char *task = np_bag_string(p->host, "host.task.cpus");
+	const char *irqs = word(p, "host.nic.irq_cpus");
+	const char *task = word(p, "host.task.cpus");
 	struct np_cpulist of_irqs = { 0 }, of_task = { 0 };
 	bool apart = false;
 	unsigned task_cpus = 0, irq_cpus = 0;
 
-	if (irqs == NULL || task == NULL || !np_cpulist_add(&of_irqs, irqs) ||
-	    !np_cpulist_add(&of_task, task)) {
-		return false;
+	if (!np_cpulist_add(&of_irqs, irqs) || !np_cpulist_add(&of_task, task)) {
+		return;
 	}
 	for (unsigned cpu = 0; cpu < NP_CPULIST_MOST; cpu++) {
 		apart = apart || (np_cpulist_has(&of_task, cpu) && !np_cpulist_has(&of_irqs, cpu));
 		task_cpus += np_cpulist_has(&of_task, cpu);
 		irq_cpus += np_cpulist_has(&of_irqs, cpu);
 	}
-	return found(p, level_if(false, !apart && (task_cpus < 2 || irq_cpus < 2)),
-		     "interrupts on %s, this process on %s", irqs, task);
+	found(p, level_if(false, !apart && (task_cpus < 2 || irq_cpus < 2)),
+	      "interrupts on %s, this process on %s", irqs, task);
 }
 
-static bool
+static void
 judge_irqbalance(struct np_preflight *p)
 {
 	double runs = fact(p, "host.irqbalance");
 
-	return !isnan(runs) &&
-	       found(p, level_if(false, runs != 0), "%s", runs != 0 ? "runs" : "does not run");
+	found(p, level_if(false, runs != 0), "%s", runs != 0 ? "runs" : "does not run");
 }
 
-static bool
+static void
 judge_others(struct np_preflight *p)
 {
 	double rate = fact(p, "host.nic.other_packets_per_s");
 
-	return !isnan(rate) && found(p, level_if(rate >= MANY_PACKETS, rate >= FEW_PACKETS),
-				     "%.0f packets/s", rate);
+	found(p, level_if(rate >= MANY_PACKETS, rate >= FEW_PACKETS), "%.0f packets/s", rate);
 }
 
-static bool
+static void
 judge_congestion(struct np_preflight *p)
 {
 	static const char *const usual[] = { "cubic", "bbr" };
-	const char *near = np_bag_string(p->host, "host.tcp.congestion");
+	const char *near = word(p, "host.tcp.congestion");
 	const char *far = np_bag_string(p->peer, "host.tcp.congestion");
 
-	if (near == NULL) {
-		return false;
-	}
 	if (far != NULL && strcmp(near, far) != 0) {
-		return found(p, NP_PREFLIGHT_LOOK, "%s, the other end's %s", near, far);
+		found(p, NP_PREFLIGHT_LOOK, "%s, the other end's %s", near, far);
+	} else {
+		found(p, level_if(false, !NP_TEXT_ONE_OF(near, usual)), "%s", near);
 	}
-	return found(p, level_if(false, !NP_TEXT_ONE_OF(near, usual)), "%s", near);
 }
 
-static bool
+static void
 judge_tcp_options(struct np_preflight *p)
 {
 	static const char *const names[] = { "window_scaling", "sack", "timestamps" };
 
-	return judge_switches(p, "host.tcp.", names, sizeof(names) / sizeof(names[0]), NULL);
+	judge_switches(p, "host.tcp.", names, sizeof(names) / sizeof(names[0]), NULL);
 }
 
 /* Is what a setting of `bytes` allows in flight, `data`, enough? by_default: without -s and -S. */
-static bool
+static void
 judge_memory(struct np_preflight *p, double bytes, double data, bool by_default)
 {
 	double rtt_s = p->rtt_s > 0 ? p->rtt_s : GUESSED_US / 1e6;
@@ -346,39 +343,39 @@ judge_memory(struct np_preflight *p, double bytes, double data, bool by_default)
 	double wanted_bps = p->rate_bps > 0 ? p->rate_bps : good_rate_bps;
 	bool is_little = !(allows_bps >= wanted_bps);
 
-	return !isnan(bytes) &&
-	       found(p, level_if(is_little && p->rate_bps > 0 && by_default, is_little),
-		     "%.0f bytes: enough for %s at %s RTT%s%s%s", bytes,
-		     np_rate_words(allows_bps).text, np_time_words(rtt_s * 1e6).text,
-		     p->rtt_s > 0 ? "" : " (assumed)", p->rate_bps > 0 ? ", the link has " : "",
-		     p->rate_bps > 0 ? np_rate_words(p->rate_bps).text : "");
+	found(p, level_if(is_little && p->rate_bps > 0 && by_default, is_little),
+	      "%.0f bytes: enough for %s at %s RTT%s%s%s", bytes, np_rate_words(allows_bps).text,
+	      np_time_words(rtt_s * 1e6).text, p->rtt_s > 0 ? "" : " (assumed)",
+	      p->rate_bps > 0 ? ", the link has " : "",
+	      p->rate_bps > 0 ? np_rate_words(p->rate_bps).text : "");
 }
 
 /* Limits tests without -s and -S. Half of it is overhead (tcp(7), tcp_adv_win_scale). */
-static bool
+static void
 judge_tcp_memory(struct np_preflight *p)
 {
 	struct np_bag_item it; /* least, default, largest */
-	bool known = np_bag_list(p->host, p->needs, NP_BAG_INTS, &it) > 2;
-	double bytes = known ? np_bag_value(&it, 2) : (double)NAN;
+	double bytes;
 
-	return judge_memory(p, bytes, bytes / 2, true);
+	p->applies = np_bag_list(p->host, p->needs, NP_BAG_INTS, &it) > 2;
+	bytes = p->applies ? np_bag_value(&it, 2) : 0;
+	judge_memory(p, bytes, bytes / 2, true);
 }
 
 /* Limits only -s and -S. The kernel doubles these (socket(7)), so all of the setting is data. */
-static bool
+static void
 judge_core_memory(struct np_preflight *p)
 {
 	double bytes = fact(p, p->needs);
 
-	return judge_memory(p, bytes, bytes, false);
+	judge_memory(p, bytes, bytes, false);
 }
 
 /* In a remedy, DEV is replaced by the interface. */
 static const struct rule {
 	const char *name;
-	const char *needs;                     /* the facts that it needs, separated by commas */
-	bool (*judge)(struct np_preflight *p); /* false: it does not apply */
+	const char *needs; /* the facts that it needs, separated by commas */
+	void (*judge)(struct np_preflight *p);
 	const char *why, *remedy;
 } rules[] = {
 	{ "governor", "host.cpu.governor", judge_governor,
@@ -509,7 +506,10 @@ np_preflight_next(struct np_preflight *p)
 
 		p->name = r->name;
 		p->needs = r->needs;
-		if (r->judge(p)) {
+		p->state = NULL;
+		p->applies = true;
+		r->judge(p);
+		if (p->applies && p->state != NULL) {
 			if (p->level != NP_PREFLIGHT_OK) {
 				p->why = r->why;
 				p->remedy = put_device(r->remedy, device, p->mend, sizeof(p->mend));

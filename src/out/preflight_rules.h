@@ -25,6 +25,7 @@ struct np_preflight {
 	/* Its own. */
 	size_t next;       /* rule, or after all rules fact of the host */
 	const char *needs; /* facts of the current rule */
+	bool applies;      /* they are known */
 	char text[256], mend[256];
 };
 
