@@ -152,9 +152,7 @@ throughput_row(const struct np_look *l, const struct np_figures *f, struct row *
 {
 	double mean = real(f, NP_M_THROUGHPUT), out = real(f, NP_M_LOCAL_SEND_THROUGHPUT);
 	double in = real(f, NP_M_LOCAL_RECV_THROUGHPUT), width;
-	int level = known(f, NP_M_CONFIDENCE_LEVEL)
-			? (int)np_record_get_int(f->record, NP_M_CONFIDENCE_LEVEL)
-			: 95;
+	int level = known(f, NP_M_CONFIDENCE_LEVEL) ? (int)real(f, NP_M_CONFIDENCE_LEVEL) : 95;
 
 	ADD(row, "%s", rate(l, mean).text);
 	width = np_series_width(&l->human->rates, level); /* full, as a share of the mean */
@@ -182,21 +180,19 @@ throughput_row(const struct np_look *l, const struct np_figures *f, struct row *
 static void
 flows_row(const struct np_look *l, const struct np_figures *f, struct row *row)
 {
-	int64_t flows = np_record_get_int(f->record, NP_M_FLOWS);
-
-	if (flows < 2 || !known(f, NP_M_JAIN_INDEX)) {
+	if (real(f, NP_M_FLOWS) < 2 || !known(f, NP_M_JAIN_INDEX)) {
 		return;
 	}
-	ADD(row, "%" PRId64, flows);
+	ADD(row, "%.0f", real(f, NP_M_FLOWS));
 	/* Datagrams both ways: what arrived of each flow at the far end is not known. */
 	if (!both_ways(l, f) || !is_datagrams(f)) {
 		ADD(row, ", least %s, most %s, Jain's index %.3f",
 		    rate(l, real(f, NP_M_MIN_FLOW_THROUGHPUT)).text,
 		    rate(l, real(f, NP_M_MAX_FLOW_THROUGHPUT)).text, real(f, NP_M_JAIN_INDEX));
 	}
-	ADD(row, ", threads %" PRId64 " local", np_record_get_int(f->record, NP_M_THREADS));
+	ADD(row, ", threads %.0f local", real(f, NP_M_THREADS));
 	if (known(f, NP_M_REMOTE_THREADS)) {
-		ADD(row, ", %" PRId64 " remote", np_record_get_int(f->record, NP_M_REMOTE_THREADS));
+		ADD(row, ", %.0f remote", real(f, NP_M_REMOTE_THREADS));
 	}
 }
 
@@ -213,22 +209,19 @@ put_share(struct row *row, double lost, double all, const char *what)
 static void
 loss_row(const struct np_figures *f, struct row *row)
 {
-	const struct np_record *r = f->record;
 	bool datagrams = is_datagrams(f);
-	double lost = (double)np_record_get_int(r, NP_M_LOST_DATAGRAMS);
-	double unique = (double)np_record_get_int(r, NP_M_UNIQUE_DATAGRAMS);
-	double sent = (double)np_record_get_int(r, NP_M_LOCAL_SEND_CALLS);
-	double arrived = (double)np_record_get_int(r, NP_M_REMOTE_RECV_CALLS);
+	double lost = real(f, NP_M_LOST_DATAGRAMS), unique = real(f, NP_M_UNIQUE_DATAGRAMS);
+	double sent = real(f, NP_M_LOCAL_SEND_CALLS), arrived = real(f, NP_M_REMOTE_RECV_CALLS);
 
 	if (known(f, NP_M_LOST_DATAGRAMS) && known(f, NP_M_UNIQUE_DATAGRAMS)) {
 		put_share(row, lost, lost + unique, "datagrams");
 	} else if (datagrams && known(f, NP_M_TRANSACTION_RATE)) {
-		put_share(row, (double)np_record_get_int(r, NP_M_LOST_REQUESTS), sent, "requests");
+		put_share(row, real(f, NP_M_LOST_REQUESTS), sent, "requests");
 	} else if (datagrams && known(f, NP_M_REMOTE_RECV_CALLS) &&
-		   strcasecmp(np_record_get_text(r, NP_M_DIRECTION), "Send") == 0) {
+		   strcasecmp(np_record_get_text(f->record, NP_M_DIRECTION), "Send") == 0) {
 		if (known(f, NP_M_REMOTE_SEND_CALLS)) { /* --both: the other direction, too */
-			sent += (double)np_record_get_int(r, NP_M_REMOTE_SEND_CALLS);
-			arrived += (double)np_record_get_int(r, NP_M_LOCAL_RECV_CALLS);
+			sent += real(f, NP_M_REMOTE_SEND_CALLS);
+			arrived += real(f, NP_M_LOCAL_RECV_CALLS);
 		}
 		put_share(row, fmax(sent - arrived, 0), sent, "datagrams"); /* < 0: duplicates */
 	}
@@ -404,8 +397,7 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	put_row(out, "Remote end", &row);
 	if (strcmp(l->classic.layout, "mss") == 0) { /* TCP_MSS sends no data */
 		if (known(f, NP_M_TRANSPORT_MSS)) {
-			ADD(&row, "%" PRId64 " bytes",
-			    np_record_get_int(f->record, NP_M_TRANSPORT_MSS));
+			ADD(&row, "%.0f bytes", real(f, NP_M_TRANSPORT_MSS));
 		}
 		put_row(out, "Segment size", &row);
 	} else {

@@ -222,13 +222,9 @@ look_at_engine(const struct np_bag *b, struct np_thread_facts *t)
 	const char *name = np_bag_string(b, "engine.name");
 	double empty = np_known(number(b, "engine.empty_calls"));
 	double useful = np_known(number(b, "flow.sends")) + np_known(number(b, "flow.receives"));
+	bool is_spin = name != NULL && strcmp(name, "spin") == 0;
 
-	t->spins = false;
-	t->empty = (double)NAN;
-	if (name == NULL || strcmp(name, "spin") != 0 || !(empty + useful > 0)) {
-		return;
-	}
-	t->empty = empty / (empty + useful);
+	t->empty = is_spin ? empty / (empty + useful) : (double)NAN;
 	t->spins = t->empty >= SPARE;
 	if (t->spins) {
 		t->cpu = t->idle = (double)NAN;
@@ -244,8 +240,8 @@ judge_thread(struct np_thread_facts *t)
 
 	t->busy = t->cpu + wait > 1 ? 1 : t->cpu + wait;
 	t->crowded = t->crowd >= NP_CROWDED && t->crowd - t->cpu >= 0.2;
-	/* A shorter wait will do if crowded, as ACKs wait, too. Below NP_RUNS it only wakes up
-	 * late. */
+	/* A shorter wait will do if crowded: ACKs wait, too. Below NP_RUNS it only wakes up late.
+	 */
 	t->starved = t->cpu >= NP_RUNS && t->busy >= NP_WAITS &&
 		     t->wait >= (t->crowded ? NP_WAITS_HOG : NP_WAITS);
 	t->waits = t->blocked >= NP_MOSTLY_BLOCKED;
