@@ -18,24 +18,6 @@ assert_number(const struct np_bag *b, const char *name, double want)
 	fail_if(!(fabs(have - want) < 1e-9), "%s is %g, not %g", name, have, want);
 }
 
-void
-assert_none(const struct np_bag *b, const char *name)
-{
-	struct np_bag_item it;
-
-	fail_if(np_bag_find(b, name, &it), "%s should not be there", name);
-}
-
-void
-assert_unread(const struct np_bag *b, const char *name, const char *why)
-{
-	struct np_bag_item it;
-
-	fail_if(!np_bag_find(b, name, &it), "no %s", name);
-	assert_int_equal(it.kind, NP_BAG_UNREAD);
-	assert_has(it.text, why);
-}
-
 /* A list, from behind its '['. */
 static void
 put_list(struct np_bag *b, const char *name, char *at, size_t least)
@@ -72,7 +54,7 @@ put_value(struct np_bag *b, const char *name, char *value, size_t least)
 	if (*value == '\'') {
 		np_bag_text(b, value + 1, "%s", name);
 	} else if (*value == '?') {
-		np_bag_unread(b, "Permission denied", "%s", name);
+		np_bag_unread(b, value[1] == '\'' ? value + 2 : "Permission denied", "%s", name);
 	} else if (*value == '[') {
 		put_list(b, name, value + 1, least);
 	} else if (value[strspn(value, "-0123456789")] == '\0') {
@@ -97,6 +79,7 @@ next_word(char **at, char **name, char **value)
 	assert_non_null(text);
 	*text++ = '\0';
 	*value = text;
+	text += *text == '?';
 	*at = text + (*text == '\'' ? 1 + strcspn(text + 1, "'") : strcspn(text, " "));
 	if (**at != '\0') {
 		*(*at)++ = '\0';
@@ -174,7 +157,8 @@ is_value(const struct np_bag *b, const char *name, const char *value)
 	case 'n':
 		return strcmp(value, "none") == 0 && !np_bag_find(b, name, &it);
 	case '?':
-		return np_bag_find(b, name, &it) && it.kind == NP_BAG_UNREAD;
+		return np_bag_find(b, name, &it) && it.kind == NP_BAG_UNREAD &&
+		       (value[1] == '\0' || strstr(it.text, value + 2) != NULL);
 	case '\'':
 		text = np_bag_string(b, name);
 		return text != NULL && strcmp(text, value + 1) == 0;

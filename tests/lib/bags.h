@@ -23,22 +23,16 @@ struct np_bag *put_lists(struct np_bag *b, size_t least, const char *format, ...
 /* A number, of either kind, to 1e-9. */
 void assert_number(const struct np_bag *b, const char *name, double want);
 
-/* Nothing of that name. */
-void assert_none(const struct np_bag *b, const char *name);
-
 /* A sum of products and quotients, "3*1460+7/2"; NAN if the text is none. */
 double computed(const char *text);
 
 /*
  * Values of names that begin with `prefix`: numbers, to the last bit, lists of integers, texts,
- * what is unread, and of what must not be there none: "a=1 b.c=2*30+0.5 list=[1,2] t='x' u=?
- * d=none". The rest is as for printf().
+ * what is unread, with words of the reason if they matter, and of what must not be there none:
+ * "a=1 b.c=2*30+0.5 list=[1,2] t='x' u=? v=?'why' d=none". The rest is as for printf().
  */
 #define assert_bag(b, prefix, ...) assert_bag_at(__FILE__, __LINE__, b, prefix, __VA_ARGS__)
 void assert_bag_at(const char *file, int line, const struct np_bag *b, const char *prefix,
 		   const char *format, ...) __attribute__((format(printf, 5, 6)));
-
-/* A value that could not be read, for a reason that has these words in it. */
-void assert_unread(const struct np_bag *b, const char *name, const char *why);
 
 #endif

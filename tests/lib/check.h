@@ -135,4 +135,13 @@ int all_tests(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 	})
 int ended(pid_t child);
 
+/* In a child that is 0; 77: it can't be tried here, in the words of a printf(). */
+#define assert_in_child(status, ...)                                                               \
+	do {                                                                                       \
+		int status_ = IN_CHILD(status);                                                    \
+                                                                                                   \
+		skip_if(status_ == 77, __VA_ARGS__);                                               \
+		assert_int_equal(status_, 0);                                                      \
+	} while (0)
+
 #endif
