@@ -41,4 +41,30 @@ fuzz_fill(void *out, size_t room, const uint8_t *data, size_t size)
 	return n;
 }
 
+/* What is left of an input that is read piece by piece. */
+struct fuzz_input {
+	const uint8_t *at;
+	size_t left;
+};
+
+/* The next bytes, at most so many, as by fuzz_fill(). */
+static inline size_t
+fuzz_take(struct fuzz_input *in, void *out, size_t room, size_t most)
+{
+	size_t n = fuzz_fill(out, room, in->at, most < in->left ? most : in->left);
+
+	in->at += n;
+	in->left -= n;
+	return n;
+}
+
+static inline uint8_t
+fuzz_byte(struct fuzz_input *in)
+{
+	uint8_t b;
+
+	fuzz_take(in, &b, 1, 1);
+	return b;
+}
+
 #endif

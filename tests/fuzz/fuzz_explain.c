@@ -185,29 +185,6 @@ static const char *const names[] = {
 	"mptcp.fallback",
 };
 
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
-static void
-take(struct input *in, void *out, size_t size)
-{
-	size_t n = fuzz_fill(out, size, in->at, in->left);
-
-	in->at += n;
-	in->left -= n;
-}
-
-static uint8_t
-next_byte(struct input *in)
-{
-	uint8_t b;
-
-	take(in, &b, 1);
-	return b;
-}
-
 /* Eight values that begin with this one and go up by eighths of it. */
 static void
 put_list(struct np_bag *b, uint8_t kind, int64_t i, double r, const char *name)
@@ -227,16 +204,16 @@ put_list(struct np_bag *b, uint8_t kind, int64_t i, double r, const char *name)
 }
 
 static void
-put_item(struct input *in, struct np_bag *b)
+put_item(struct fuzz_input *in, struct np_bag *b)
 {
-	size_t which = next_byte(in);
+	size_t which = fuzz_byte(in);
 	const char *name = names[which % LEN(names)];
-	uint8_t kind = next_byte(in) % 8, bytes[8];
+	uint8_t kind = fuzz_byte(in) % 8, bytes[8];
 	char text[9] = "";
 	int64_t i;
 	double r;
 
-	take(in, bytes, sizeof(bytes));
+	fuzz_take(in, bytes, sizeof(bytes), sizeof(bytes));
 	memcpy(&i, bytes, sizeof(i));
 	memcpy(&r, bytes, sizeof(r));
 	memcpy(text, bytes, sizeof(bytes));
@@ -265,7 +242,7 @@ put_item(struct input *in, struct np_bag *b)
 
 /* As the far end would tell it. */
 static struct np_bag *
-next_bag(struct input *in, size_t items, bool raw)
+next_bag(struct fuzz_input *in, size_t items, bool raw)
 {
 	struct np_bag *made = np_bag_new(), *read = np_bag_new();
 	struct np_err err;
@@ -348,9 +325,9 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const int families[] = { 0, NP_FRAMES, 4, 6 };
-	struct input in = { .at = data, .left = size };
-	uint8_t set = next_byte(&in), bytes = next_byte(&in);
-	size_t near_items = next_byte(&in), far_items = next_byte(&in);
+	struct fuzz_input in = { .at = data, .left = size };
+	uint8_t set = fuzz_byte(&in), bytes = fuzz_byte(&in);
+	size_t near_items = fuzz_byte(&in), far_items = fuzz_byte(&in);
 	struct np_bag *near, *far;
 	struct np_explain_input x = {
 		.datagrams = (set & 4) != 0,
@@ -372,8 +349,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 				  .timestamps = (set & 32) != 0,
 				  .framing = NP_FRAMING_ETHERNET };
 
-	take(&in, &encap.mtu, sizeof(encap.mtu));
-	encap.mss = next_byte(&in);
+	fuzz_take(&in, &encap.mtu, sizeof(encap.mtu), sizeof(encap.mtu));
+	encap.mss = fuzz_byte(&in);
 	find_ceilings(&encap, x.request, x.response);
 	find_ceilings(&encap, UINT32_MAX - bytes, bytes);
 	near = next_bag(&in, near_items, false);

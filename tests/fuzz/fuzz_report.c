@@ -12,31 +12,6 @@
 #include "tests/fuzz/fuzz.h"
 #include "wire/tagged.h"
 
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
-static uint8_t
-next_byte(struct input *in)
-{
-	if (in->left == 0) {
-		return 0;
-	}
-	in->left--;
-	return *in->at++;
-}
-
-static void
-next_frame(struct input *in, uint8_t frame[NP_FRAME_SIZE])
-{
-	size_t n = next_byte(in);
-
-	n = fuzz_fill(frame, NP_FRAME_SIZE, in->at, n < in->left ? n : in->left);
-	in->at += n;
-	in->left -= n;
-}
-
 /* Two seconds of a test of which this end counted a little. */
 static void
 measure(const struct np_bench *bench, struct np_plan *p, struct np_outcome *out)
@@ -115,9 +90,9 @@ report(const struct np_outcome *out, const struct np_bench *bench, uint8_t style
 
 /* One of ours has as many bytes as there are. */
 static void
-next_message(struct input *in, uint32_t code, uint8_t frame[NP_FRAME_SIZE])
+next_message(struct fuzz_input *in, uint32_t code, uint8_t frame[NP_FRAME_SIZE])
 {
-	next_frame(in, frame);
+	fuzz_take(in, frame, NP_FRAME_SIZE, fuzz_byte(in));
 	if (np_is_ours(code)) {
 		np_tagged_head(frame, code, NP_FRAME_SIZE - NP_TAGGED_AT);
 	}
@@ -126,9 +101,9 @@ next_message(struct input *in, uint32_t code, uint8_t frame[NP_FRAME_SIZE])
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct input in = { .at = data, .left = size };
-	const struct np_bench *bench = np_bench_at(next_byte(&in));
-	uint8_t style = next_byte(&in), frame[NP_FRAME_SIZE];
+	struct fuzz_input in = { .at = data, .left = size };
+	const struct np_bench *bench = np_bench_at(fuzz_byte(&in));
+	uint8_t style = fuzz_byte(&in), frame[NP_FRAME_SIZE];
 	const struct np_dialect *dialect;
 	struct np_outcome out;
 	struct np_plan p;

@@ -101,17 +101,14 @@ whole(uint8_t *frame, size_t n, size_t frame_size)
 
 /* The messages; with F_READ the first one is not sent but in the channel already. */
 static void
-send_all(const uint8_t *data, size_t size, uint8_t flags, int fd, struct np_chan *c)
+send_all(struct fuzz_input *in, uint8_t flags, int fd, struct np_chan *c)
 {
 	size_t frame_size = (flags & F_OLD) != 0 ? NP_OLD_FRAME_SIZE : NP_FRAME_SIZE;
 	uint8_t frame[NP_FRAME_SIZE];
 
-	for (int i = 0; i < MESSAGES && size > 0; i++) {
-		size_t n = *data;
+	for (int i = 0; i < MESSAGES && in->left > 0; i++) {
+		size_t n = fuzz_take(in, frame, frame_size, fuzz_byte(in));
 
-		data++, size--;
-		n = fuzz_fill(frame, frame_size, data, n < size ? n : size);
-		data += n, size -= n;
 		if (i == 0 && (flags & F_READ) != 0) {
 			memset(c->in, 0, sizeof(c->in));
 			memcpy(c->in, frame, frame_size);
@@ -119,7 +116,7 @@ send_all(const uint8_t *data, size_t size, uint8_t flags, int fd, struct np_chan
 			c->first = np_frame_head(frame).code;
 			continue;
 		}
-		if (size > 0 || (flags & F_CUT) == 0) {
+		if (in->left > 0 || (flags & F_CUT) == 0) {
 			n = whole(frame, n, frame_size);
 		}
 		must(send(fd, frame, n, MSG_NOSIGNAL) == (ssize_t)n);
@@ -159,7 +156,8 @@ serve(struct np_chan *c, uint8_t flags)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint8_t flags = size > 0 ? data[0] : 0;
+	struct fuzz_input in = { .at = data, .left = size };
+	uint8_t flags = fuzz_byte(&in);
 	struct np_chan c;
 	struct np_err err;
 	int fd[2];
@@ -171,7 +169,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fd) == 0);
 	}
 	must(np_chan_open(&c, fd[1], "the fuzzer", &err) == NP_OK);
-	send_all(data + 1, size - 1, flags, fd[0], &c);
+	send_all(&in, flags, fd[0], &c);
 	serve(&c, flags);
 	close(fd[0]);
 	return 0;
