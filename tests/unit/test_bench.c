@@ -440,18 +440,15 @@ TEST(one_connection_is_not_several)
 
 	for (size_t i = 0; i < LEN(names); i++) {
 		const struct np_bench *b = np_bench_find(names[i]);
-		struct np_stop stop = { 0 };
-		struct np_terms terms;
-		struct np_plan p;
-		struct np_run run;
-		struct np_err err;
+		struct end e = { .rc = -1 };
 
-		client_params(&p, b, AF_INET, 1);
-		assert_false(np_plan_several(&p));
-		p.flows = 2;
-		terms = terms_for(&p);
+		client_params(&e.plan, b, AF_INET, 1);
+		assert_false(np_plan_several(&e.plan));
+		e.plan.flows = 2;
+		e.terms = terms_for(&e.plan);
 		if (can_run(b)) {
-			assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_EUSAGE);
+			assert_int_equal(np_run_open(&e.run, &e.plan, &e.terms, &e.stop, &e.err),
+					 NP_EUSAGE);
 		}
 	}
 }
@@ -490,21 +487,18 @@ TEST(datagrams_may_come_from_a_connected_socket)
 /* The far end may be any of several before it has said which, and is one behind that. */
 TEST(what_the_kernel_compares_no_loop_does)
 {
-	struct np_stop stop = { 0 };
 	struct np_sources far = { .count = 2 };
-	struct np_plan p;
-	FREED_BY(np_run_free) struct np_run run;
-	struct np_err err;
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 
-	client_params(&p, np_bench_find("UDP_RR"), AF_INET, 1);
-	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
+	client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, 1);
+	end_open(&e);
 	np_addr_make_loopback(&far.at[0], AF_INET);
 	np_addr_make_any(&far.at[1], AF_INET);
-	assert_int_equal(np_client_accept_sources(&run, &far, 9, &err), NP_OK);
-	assert_true((run.worker->codec & NP_C_COMPARE) != 0);
+	assert_int_equal(np_client_accept_sources(&e.run, &far, 9, &e.err), NP_OK);
+	assert_true((e.run.worker->codec & NP_C_COMPARE) != 0);
 	far.count = 1;
-	assert_int_equal(np_client_accept_sources(&run, &far, 9, &err), NP_OK);
-	assert_true((run.worker->codec & NP_C_COMPARE) == 0 && run.end.sources.count == 0);
+	assert_int_equal(np_client_accept_sources(&e.run, &far, 9, &e.err), NP_OK);
+	assert_true((e.run.worker->codec & NP_C_COMPARE) == 0 && e.run.end.sources.count == 0);
 }
 
 TEST(every_call_of_a_stream_is_timed_when_asked)

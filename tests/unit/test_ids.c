@@ -362,7 +362,7 @@ TEST(a_far_end_may_have_none)
 {
 	for (uint32_t burst = 0; burst < 4; burst += 3) {
 		struct responder r = { .fd = -1 };
-		struct end e = { .rc = -1 };
+		FREED_BY(end_free) struct end e = { .rc = -1 };
 		struct np_addr at;
 
 		r.fd = bound_socket(AF_INET, SOCK_DGRAM, &at);
@@ -370,17 +370,17 @@ TEST(a_far_end_may_have_none)
 		client_params(&e.plan, np_bench_find("UDP_RR"), AF_INET, -30);
 		e.plan.ids = true;
 		e.plan.burst = burst;
-		assert_int_equal(np_run_open(&e.run, &e.plan, NULL, &e.stop, &e.err), NP_OK);
+		end_open(&e);
 		assert_non_null(e.run.conn->ids);
 		e.run.side->granted(e.run.worker, false);
 		assert_int_equal(e.run.conn->ids->place.width, 0);
-		e.drive = (struct np_drive){ .run = &e.run, .establish_ns = LONG_MS * NP_MSEC };
-		e.run.end.peer = loopback(AF_INET, np_addr_port(&at));
-		assert_int_equal(np_drive(&e.drive, &e.err), NP_OK);
+		end_aim(&e, &at);
+		end_start(&e);
+		end_join(&e);
+		assert_int_equal(e.rc, NP_OK);
 		pthread_join(r.thread, NULL);
 		assert_int_equal(np_get(&e.run.worker->count->transactions), 30);
 		close(r.fd);
-		np_run_free(&e.run);
 	}
 }
 

@@ -463,18 +463,13 @@ TEST(no_datagram_is_cut_unless_asked_for)
 	} calls[] = { { -1, 65507 }, { 1000, 1000 } };
 
 	for (size_t i = 0; i < LEN(calls); i++) {
-		struct np_stop stop = { 0 };
-		struct np_plan p;
-		struct np_terms terms;
-		FREED_BY(np_run_free) struct np_run run;
-		struct np_err err;
+		FREED_BY(end_free) struct end e = { .rc = -1 };
 
-		daemon_params(&p, np_bench_find("UDP_STREAM"), 1);
-		terms = terms_for(&p);
-		p.near.sock.rcvbuf = 10000;
-		p.near.call.recv_size = calls[i].asked;
-		assert_int_equal(np_run_open(&run, &p, &terms, &stop, &err), NP_OK);
-		assert_int_equal(run.worker->recv_size, calls[i].most);
+		daemon_params(&e.plan, np_bench_find("UDP_STREAM"), 1);
+		e.plan.near.sock.rcvbuf = 10000;
+		e.plan.near.call.recv_size = calls[i].asked;
+		end_open(&e);
+		assert_int_equal(e.run.worker->recv_size, calls[i].most);
 	}
 }
 

@@ -15,71 +15,47 @@
 
 enum { FLOWS = 3 };
 
-/* One end of a test of FLOWS flows. */
-struct side {
-	struct np_plan plan;
-	struct np_terms terms;
-	struct np_stop stop;
-	struct np_run run;
-	struct np_err err;
-	int rc;
-	pthread_t thread;
-};
-
-static void
-open_side(struct side *s)
-{
-	s->terms = terms_for(&s->plan);
-	fail_if(np_run_open(&s->run, &s->plan, &s->terms, &s->stop, &s->err) != NP_OK, "%s",
-		s->err.msg);
-}
-
 static void *
 meet(void *arg)
 {
-	struct side *s = arg;
+	struct end *e = arg;
 
-	s->rc = np_run_establish(&s->run, &s->err);
+	e->rc = np_run_establish(&e->run, &e->err);
 	return NULL;
 }
 
 static void
-meet_beside(struct side *s)
+meet_beside(struct end *e)
 {
-	assert_int_equal(pthread_create(&s->thread, NULL, meet, s), 0);
+	assert_int_equal(pthread_create(&e->thread, NULL, meet, e), 0);
 }
 
 static void
-have_met(struct side *s)
+have_met(struct end *e)
 {
-	assert_int_equal(pthread_join(s->thread, NULL), 0);
-	fail_if(s->rc != NP_OK, "%s", s->err.msg);
+	assert_int_equal(pthread_join(e->thread, NULL), 0);
+	fail_if(e->rc != NP_OK, "%s", e->err.msg);
 }
 
 static void
-open_both(struct side *client, struct side *server)
+spread_flows(struct np_plan *p)
 {
-	*client = *server = (struct side){ .rc = NP_OK };
-	client_params(&client->plan, np_bench_find("TCP_RR"), AF_INET, 1);
-	client->plan.flows = FLOWS;
-	client->plan.spread = true;
-	server_params(&server->plan, &client->plan);
-	server->plan.flows = FLOWS;
-	server->plan.spread = true;
-	open_side(server);
-	open_side(client);
-	client->run.end.peer = way_to(&client->plan, &server->run.end.local);
+	p->flows = FLOWS;
+	p->spread = true;
+}
+
+static void
+open_both(struct ends *e)
+{
+	ends_open(e, np_bench_find("TCP_RR"), AF_INET, 1, spread_flows);
 }
 
 static int
-call(const struct side *server)
+call(const struct ends *e)
 {
-	struct np_addr at = server->run.end.local;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct np_addr at = way_to(&e->client.plan, &e->server.run.end.local);
 
-	assert_true(fd >= 0);
-	assert_int_equal(connect(fd, (struct sockaddr *)&at.sa, at.len), 0);
-	return fd;
+	return connected_to(&at);
 }
 
 static uint32_t
@@ -97,29 +73,29 @@ standing(const struct np_run *run)
 TEST(what_is_not_kept_is_dropped)
 {
 	static const char hello[] = "\0and a request";
-	struct side client, server;
+	FREED_BY(ends_free) struct ends e;
 	int kept[FLOWS], dropped;
 	char text[32];
 
-	open_both(&client, &server);
-	np_sock_reset(call(&server));
-	close(call(&server));
-	meet_beside(&server);
-	dropped = call(&server);
-	kept[0] = call(&server);
+	open_both(&e);
+	np_sock_reset(call(&e));
+	close(call(&e));
+	meet_beside(&e.server);
+	dropped = call(&e);
+	kept[0] = call(&e);
 	assert_int_equal(send(kept[0], hello, sizeof(hello), 0), sizeof(hello));
-	kept[1] = call(&server);
+	kept[1] = call(&e);
 	poll(NULL, 0, 20); /* all places are taken now, or will be */
-	kept[2] = call(&server);
+	kept[2] = call(&e);
 	assert_int_equal(send(kept[2], "", 1, 0), 1);
 	np_sock_reset(dropped);
-	close(call(&server));
+	close(call(&e));
 	assert_int_equal(send(kept[1], "", 1, 0), 1);
-	have_met(&server);
-	assert_int_equal(standing(&server.run), FLOWS);
+	have_met(&e.server);
+	assert_int_equal(standing(&e.server.run), FLOWS);
 	/* The byte is taken, what follows it is the test's. */
 	for (uint32_t i = 0, heard = 0; i < FLOWS; i++) {
-		ssize_t n = recv(server.run.conn[i].fd, text, sizeof(text), MSG_DONTWAIT);
+		ssize_t n = recv(e.server.run.conn[i].fd, text, sizeof(text), MSG_DONTWAIT);
 
 		heard += n > 0;
 		assert_true(n == -1 || n == (ssize_t)sizeof(hello) - 1);
@@ -128,54 +104,48 @@ TEST(what_is_not_kept_is_dropped)
 	for (size_t i = 0; i < FLOWS; i++) {
 		close(kept[i]);
 	}
-	np_run_free(&client.run);
-	np_run_free(&server.run);
 }
 
 TEST(who_accepts_can_be_stopped)
 {
-	struct side client, server;
+	FREED_BY(ends_free) struct ends e;
 	FREED_BY(close_fd) int fd = -1;
 
-	open_both(&client, &server);
-	meet_beside(&server);
-	fd = call(&server);
-	np_stop(&server.stop, 1);
-	have_met(&server);
-	assert_in_range(standing(&server.run), 0, 1);
-	np_run_free(&client.run);
-	np_run_free(&server.run);
+	open_both(&e);
+	meet_beside(&e.server);
+	fd = call(&e);
+	np_stop(&e.server.stop, 1);
+	have_met(&e.server);
+	assert_in_range(standing(&e.server.run), 0, 1);
 }
 
 /* Over loopback there are no queues: all are kept as they came. */
 TEST(both_ends_meet)
 {
-	struct side client, server;
+	FREED_BY(ends_free) struct ends e;
 
-	open_both(&client, &server);
-	meet_beside(&server);
-	meet_beside(&client);
-	have_met(&client);
-	have_met(&server);
-	assert_int_equal(standing(&server.run), FLOWS);
-	assert_int_equal(client.run.spread.queues, 0);
-	assert_int_equal(client.run.spread.collisions, 0);
-	assert_int_equal(client.run.spread.reconnected, 0);
-	np_run_free(&client.run);
-	np_run_free(&server.run);
+	open_both(&e);
+	meet_beside(&e.server);
+	meet_beside(&e.client);
+	have_met(&e.client);
+	have_met(&e.server);
+	assert_int_equal(standing(&e.server.run), FLOWS);
+	assert_int_equal(e.client.run.spread.queues, 0);
+	assert_int_equal(e.client.run.spread.collisions, 0);
+	assert_int_equal(e.client.run.spread.reconnected, 0);
 }
 
 /* connect(2) does not wait: the answer comes behind it. */
 TEST(a_connection_that_is_refused_later_is_reported)
 {
-	struct side client, server;
+	FREED_BY(ends_free) struct ends e;
 
-	open_both(&client, &server);
-	np_run_free(&server.run);
-	assert_int_equal(np_many_begin(&client.run, &client.run.conn[1], &client.err), NP_OK);
-	assert_int_equal(np_many_await(&client.run, &client.run.conn[1], &client.err), NP_ESYS);
-	assert_int_equal(client.err.sys, ECONNREFUSED);
-	np_run_free(&client.run);
+	open_both(&e);
+	np_run_close(&e.server.run);
+	assert_int_equal(np_many_begin(&e.client.run, &e.client.run.conn[1], &e.client.err), NP_OK);
+	assert_int_equal(np_many_await(&e.client.run, &e.client.run.conn[1], &e.client.err),
+			 NP_ESYS);
+	assert_int_equal(e.client.err.sys, ECONNREFUSED);
 }
 
 TEST_MAIN()

@@ -49,24 +49,21 @@ TEST(a_tally_outlives_its_run)
 /* The counts of connections are their worker's: here nobody else fills them. */
 TEST(each_flow_has_its_row)
 {
-	struct np_err err = { .code = NP_OK };
-	struct np_plan p;
-	struct np_stop stop = { 0 };
 	FREED_BY(np_tally_free) struct np_tally t;
-	struct np_run run;
+	struct end e = { .rc = -1 };
 
-	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
-	p.flows = 3;
-	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
-	for (uint32_t i = 0; i < run.conns; i++) {
-		run.conn[i].sent = 100 + i;
-		run.conn[i].received = 200 + i;
-		run.conn[i].transactions = 300 + i;
+	client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 1);
+	e.plan.flows = 3;
+	end_open(&e);
+	for (uint32_t i = 0; i < e.run.conns; i++) {
+		e.run.conn[i].sent = 100 + i;
+		e.run.conn[i].received = 200 + i;
+		e.run.conn[i].transactions = 300 + i;
 	}
-	close(run.conn[2].fd);
-	run.conn[2].fd = -1;
-	assert_int_equal(np_tally_take(&run, &t, &err), NP_OK);
-	np_run_free(&run);
+	close(e.run.conn[2].fd);
+	e.run.conn[2].fd = -1;
+	assert_int_equal(np_tally_take(&e.run, &t, &e.err), NP_OK);
+	end_free(&e);
 	assert_int_equal(t.flows, 3);
 	for (uint32_t i = 0; i < t.flows; i++) {
 		assert_int_equal(t.flow[i].sent, 100 + i);
@@ -84,24 +81,21 @@ TEST(each_flow_has_its_row)
 TEST(a_window_counts_what_is_known_before_and_after)
 {
 	static const int before[] = { 0, -1, 4, 5 }, left[] = { 4, -1, 0, -1 };
-	struct np_err err = { .code = NP_OK };
-	struct np_plan p;
-	struct np_stop stop = { 0 };
 
-	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
-	p.warm_up_ms = 1;
 	for (size_t i = 0; i < LEN(before); i++) {
 		FREED_BY(np_tally_free) struct np_tally flow, first;
-		FREED_BY(np_run_free) struct np_run run;
+		FREED_BY(end_free) struct end e = { .rc = -1 };
 
-		assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
-		run.before->retransmitted_segments = before[i];
-		assert_int_equal(np_tally_take(&run, &flow, &err), NP_OK);
+		client_params(&e.plan, np_bench_find("TCP_STREAM"), AF_INET, 1);
+		e.plan.warm_up_ms = 1;
+		end_open(&e);
+		e.run.before->retransmitted_segments = before[i];
+		assert_int_equal(np_tally_take(&e.run, &flow, &e.err), NP_OK);
 		assert_int_equal(flow.only.tcp.retransmitted_segments, before[i] == 0 ? 0 : -1);
-		np_run_close_conns(&run); /* so that the kernel is not asked again */
-		run.closing.retrans = 4;
-		run.retrans_before = before[i];
-		assert_int_equal(np_tally_take(&run, &first, &err), NP_OK);
+		np_run_close_conns(&e.run); /* so that the kernel is not asked again */
+		e.run.closing.retrans = 4;
+		e.run.retrans_before = before[i];
+		assert_int_equal(np_tally_take(&e.run, &first, &e.err), NP_OK);
 		assert_int_equal(first.end.closing.retrans, left[i]);
 	}
 }
@@ -140,24 +134,19 @@ TEST(no_number_of_retransmissions_is_none)
 static uint32_t
 told_of(const char *bench, uint32_t flows, uint64_t began_ns)
 {
-	struct np_plan p;
-	struct np_stop stop = { 0 };
 	uint8_t frame[NP_MESSAGE_MAX];
-	struct np_tally t;
-	struct np_run run;
-	struct np_err err;
+	FREED_BY(np_tally_free) struct np_tally t;
+	FREED_BY(end_free) struct end e = { .rc = -1 };
 	struct np_far far;
 
-	daemon_params(&p, np_bench_find(bench), 1);
-	p.flows = flows;
-	assert_int_equal(np_run_open(&run, &p, NULL, &stop, &err), NP_OK);
-	run.worker->began_ns = began_ns;
-	assert_int_equal(np_tally_take(&run, &t, &err), NP_OK);
-	np_plan_dialect.encode_results(&np_plan_dialect, &p, &t, frame);
-	assert_int_equal(np_plan_dialect.decode_results(&np_plan_dialect, frame, &far, &err),
+	daemon_params(&e.plan, np_bench_find(bench), 1);
+	e.plan.flows = flows;
+	end_open(&e);
+	e.run.worker->began_ns = began_ns;
+	assert_int_equal(np_tally_take(&e.run, &t, &e.err), NP_OK);
+	np_plan_dialect.encode_results(&np_plan_dialect, &e.plan, &t, frame);
+	assert_int_equal(np_plan_dialect.decode_results(&np_plan_dialect, frame, &far, &e.err),
 			 NP_OK);
-	np_tally_free(&t);
-	np_run_free(&run);
 	return far.established;
 }
 

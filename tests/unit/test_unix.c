@@ -10,6 +10,7 @@
 #include "net/sock.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
+#include "tests/lib/root.h"
 #include "tests/lib/sockets.h"
 
 /* The path of a flow's socket and the directory made for it. */
@@ -32,14 +33,11 @@ mode_of(const char *path)
 }
 
 static void
-open_daemon(struct np_run *run, struct np_plan *p, struct np_stop *stop, const char *name)
+open_daemon(struct end *e, const char *name)
 {
-	struct np_plan client;
-	struct np_err err;
-
-	client_params(&client, np_bench_find(name), AF_INET, 1);
-	server_params(p, &client);
-	fail_if(np_run_open(run, p, NULL, stop, &err) != NP_OK, "%s", err.msg);
+	*e = (struct end){ .rc = -1 };
+	daemon_params(&e->plan, np_bench_find(name), 1);
+	end_open(e);
 }
 
 TEST(a_daemons_socket_is_for_all_and_its_directory_to_pass)
@@ -49,16 +47,14 @@ TEST(a_daemons_socket_is_for_all_and_its_directory_to_pass)
 
 	for (size_t i = 0; i < LEN(names); i++) {
 		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
-		struct np_stop stop = { 0 };
-		struct np_plan p;
-		FREED_BY(np_run_free) struct np_run run;
+		FREED_BY(end_free) struct end e;
 
-		open_daemon(&run, &p, &stop, names[i]);
-		paths_of(&run, path, dir);
+		open_daemon(&e, names[i]);
+		paths_of(&e.run, path, dir);
 		assert_true(strlen(path) < NP_UNIX_PATH_MAX);
 		assert_int_equal(mode_of(path), S_IFSOCK | 0666);
 		assert_int_equal(mode_of(dir), S_IFDIR | 0711);
-		np_run_close(&run);
+		np_run_close(&e.run);
 		assert_int_equal(access(dir, F_OK), -1);
 	}
 	umask(mask);
@@ -67,18 +63,16 @@ TEST(a_daemons_socket_is_for_all_and_its_directory_to_pass)
 TEST(no_two_sockets_share_a_directory)
 {
 	char path[2][NP_ADDR_TEXT], dir[2][NP_ADDR_TEXT];
-	struct np_stop stop = { 0 };
-	struct np_plan p[2];
-	struct np_run run[2];
+	struct end e[2];
 
 	for (int i = 0; i < 2; i++) {
-		open_daemon(&run[i], &p[i], &stop, "DG_RR");
-		paths_of(&run[i], path[i], dir[i]);
+		open_daemon(&e[i], "DG_RR");
+		paths_of(&e[i].run, path[i], dir[i]);
 	}
 	assert_string_not_equal(dir[0], dir[1]);
-	np_run_free(&run[0]);
+	end_free(&e[0]);
 	assert_int_equal(mode_of(path[1]), S_IFSOCK | 0666);
-	np_run_free(&run[1]);
+	end_free(&e[1]);
 	assert_int_equal(access(dir[1], F_OK), -1);
 }
 
@@ -86,18 +80,13 @@ TEST(no_two_sockets_share_a_directory)
 TEST(only_what_was_made_is_removed)
 {
 	char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT], other[NP_ADDR_TEXT + 8];
-	struct np_stop stop = { 0 };
-	struct np_plan p;
-	struct np_run run;
-	FILE *file;
+	struct end e;
 
-	open_daemon(&run, &p, &stop, "STREAM_RR");
-	paths_of(&run, path, dir);
+	open_daemon(&e, "STREAM_RR");
+	paths_of(&e.run, path, dir);
 	snprintf(other, sizeof(other), "%s/other", dir);
-	file = fopen(other, "w");
-	assert_non_null(file);
-	fclose(file);
-	np_run_free(&run);
+	put_file(dir, "/other", "");
+	end_free(&e);
 	assert_int_equal(access(path, F_OK), -1);
 	assert_int_equal(unlink(other), 0);
 	assert_int_equal(rmdir(dir), 0);
@@ -105,13 +94,12 @@ TEST(only_what_was_made_is_removed)
 
 /* ---- The client's own socket ---- */
 
-static int
-open_client(struct np_run *run, struct np_plan *p, struct np_stop *stop, const char *name,
-	    const char *dir, struct np_err *err)
+static void
+plan_client(struct end *e, const char *name, const char *dir)
 {
-	client_params(p, np_bench_find(name), AF_INET, 1);
-	snprintf(p->unix_dir, sizeof(p->unix_dir), "%s", dir);
-	return np_run_open(run, p, NULL, stop, err);
+	*e = (struct end){ .rc = -1 };
+	client_params(&e->plan, np_bench_find(name), AF_INET, 1);
+	snprintf(e->plan.unix_dir, sizeof(e->plan.unix_dir), "%s", dir);
 }
 
 /* Each of several is answered by a path of its own; all of them go with their directory. */
@@ -119,19 +107,16 @@ TEST(each_flow_has_a_name_of_its_own)
 {
 	enum { FLOWS = 12 };
 	char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT], other[FLOWS][NP_ADDR_TEXT];
-	struct np_stop stop = { 0 };
-	struct np_plan p;
-	struct np_run run;
-	struct np_err err;
+	struct end e;
 
-	client_params(&p, np_bench_find("DG_RR"), AF_INET, 1);
-	p.flows = FLOWS;
-	fail_if(np_run_open(&run, &p, NULL, &stop, &err) != NP_OK, "%s", err.msg);
-	paths_of(&run, path, dir);
+	plan_client(&e, "DG_RR", "");
+	e.plan.flows = FLOWS;
+	end_open(&e);
+	paths_of(&e.run, path, dir);
 	for (uint32_t i = 0; i < FLOWS; i++) {
 		struct np_addr at;
 
-		assert_int_equal(np_sock_local(run.conn[i].fd, &at, &err), NP_OK);
+		assert_int_equal(np_sock_local(e.run.conn[i].fd, &at, &e.err), NP_OK);
 		np_addr_host(&at, other[i]);
 		assert_int_equal(strncmp(other[i], dir, strlen(dir)), 0);
 		assert_int_equal(mode_of(other[i]), S_IFSOCK | 0666);
@@ -139,7 +124,7 @@ TEST(each_flow_has_a_name_of_its_own)
 			assert_string_not_equal(other[i], other[k]);
 		}
 	}
-	np_run_free(&run);
+	end_free(&e);
 	assert_int_equal(access(dir, F_OK), -1);
 }
 
@@ -151,15 +136,13 @@ TEST(a_client_has_a_name_only_where_it_is_answered_by_datagrams)
 	assert_non_null(mkdtemp(where));
 	for (size_t i = 0; i < LEN(names); i++) {
 		char path[NP_ADDR_TEXT], dir[NP_ADDR_TEXT];
-		struct np_stop stop = { 0 };
-		struct np_plan p;
-		FREED_BY(np_run_free) struct np_run run;
-		struct np_err err;
+		FREED_BY(end_free) struct end e;
 
-		assert_int_equal(open_client(&run, &p, &stop, names[i], where, &err), NP_OK);
-		assert_int_equal(run.end.state != NULL, i == 3);
-		if (run.end.state != NULL) {
-			paths_of(&run, path, dir);
+		plan_client(&e, names[i], where);
+		end_open(&e);
+		assert_int_equal(e.run.end.state != NULL, i == 3);
+		if (e.run.end.state != NULL) {
+			paths_of(&e.run, path, dir);
 			assert_int_equal(strncmp(dir, where, strlen(where)), 0);
 			assert_int_equal(mode_of(path), S_IFSOCK | 0666);
 		}
@@ -171,41 +154,42 @@ TEST(a_listener_may_go_once_it_has_accepted)
 {
 	struct sockaddr_un name = { .sun_family = AF_UNIX };
 	FREED_BY(close_fd) int accepted = -1, fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	struct np_stop stop = { 0 };
-	struct np_plan p;
-	FREED_BY(np_run_free) struct np_run run;
-	struct np_err err;
+	FREED_BY(end_free) struct end e;
 
-	client_params(&p, np_bench_find("STREAM_STREAM"), AF_INET, 1);
-	p.flows = 2;
-	fail_if(np_run_open(&run, &p, NULL, &stop, &err) != NP_OK, "%s", err.msg);
+	plan_client(&e, "STREAM_STREAM", "");
+	e.plan.flows = 2;
+	end_open(&e);
 	assert_int_equal(bind(fd, (struct sockaddr *)&name, sizeof(sa_family_t)), 0);
 	assert_int_equal(listen(fd, 1), 0);
-	assert_int_equal(np_sock_local(fd, &run.end.peer, &err), NP_OK);
-	assert_int_equal(np_many_begin(&run, &run.conn[1], &err), NP_OK);
+	assert_int_equal(np_sock_local(fd, &e.run.end.peer, &e.err), NP_OK);
+	assert_int_equal(np_many_begin(&e.run, &e.run.conn[1], &e.err), NP_OK);
 	accepted = accept(fd, NULL, NULL);
 	close_fd(&fd);
 	fd = -1;
-	fail_if(np_many_await(&run, &run.conn[1], &err) != NP_OK, "%s", err.msg);
+	assert_int_equal(np_many_await(&e.run, &e.run.conn[1], &e.err), NP_OK);
+}
+
+static void
+assert_no_place(const char *dir, const char *says)
+{
+	struct end e;
+
+	plan_client(&e, "DG_RR", dir);
+	assert_int_equal(np_run_open(&e.run, &e.plan, NULL, &e.stop, &e.err), NP_ESYS);
+	assert_int_equal(e.err.sys, ENOENT);
+	assert_has(e.err.msg, says);
 }
 
 TEST(a_directory_that_will_not_do_is_named)
 {
 	char longest[NP_UNIX_DIR_MAX];
-	struct np_stop stop = { 0 };
-	struct np_plan p;
-	struct np_run run;
-	struct np_err err;
 
-	assert_int_equal(open_client(&run, &p, &stop, "DG_RR", "/no/such/place", &err), NP_ESYS);
-	assert_int_equal(err.sys, ENOENT);
-	assert_has(err.msg, "/no/such/place");
+	assert_no_place("/no/such/place", "/no/such/place");
 	/* The longest one that fits leaves room for the rest of the path. */
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[0] = '/';
 	longest[sizeof(longest) - 1] = '\0';
-	assert_int_equal(open_client(&run, &p, &stop, "DG_RR", longest, &err), NP_ESYS);
-	assert_int_equal(err.sys, ENOENT);
+	assert_no_place(longest, "");
 }
 
 /* ---- What the dead leave ---- */
@@ -220,18 +204,16 @@ die_with_socket(bool active, const char *where, char path[NP_ADDR_TEXT])
 	assert_int_equal(pipe(ends), 0);
 	pid = fork();
 	if (pid == 0) {
-		struct np_stop stop = { 0 };
-		struct np_plan p;
-		struct np_run run;
-		struct np_err err;
+		struct end e;
 		char own[NP_ADDR_TEXT] = "";
 
 		if (active) {
-			open_client(&run, &p, &stop, "DG_RR", where, &err);
+			plan_client(&e, "DG_RR", where);
+			end_open(&e);
 		} else {
-			open_daemon(&run, &p, &stop, "STREAM_RR");
+			open_daemon(&e, "STREAM_RR");
 		}
-		np_addr_host(&run.end.local, own);
+		np_addr_host(&e.run.end.local, own);
 		(void)!write(ends[1], own, sizeof(own));
 		raise(SIGKILL);
 	}
