@@ -33,6 +33,12 @@ begin(struct bench *b, const struct np_line_plan *plan)
 	np_line_set(&b->line, plan);
 }
 
+static void
+end(struct bench *b)
+{
+	np_line_free(&b->line);
+}
+
 /* Lets out what is due by now, and looks whether the bytes are those that went in. */
 static void
 drain(struct bench *b)
@@ -61,6 +67,13 @@ drain(struct bench *b)
 	}
 }
 
+static void
+drain_after(struct bench *b, uint64_t ns)
+{
+	b->now += ns;
+	drain(b);
+}
+
 static bool
 send_one(struct bench *b, size_t size)
 {
@@ -87,8 +100,7 @@ train(struct bench *b, unsigned count, uint64_t gap)
 		drain(b);
 		b->now += gap;
 	}
-	b->now += 100 * NP_SEC;
-	drain(b);
+	drain_after(b, 100 * NP_SEC);
 }
 
 TEST(shares_are_exact_at_every_moment)
@@ -148,7 +160,7 @@ TEST(choices_are_spread_and_repeat_with_the_seed)
 TEST(a_plan_of_zeroes_passes_all_on_at_once)
 {
 	struct np_line_plan plan = { 0 };
-	struct bench b;
+	FREED_BY(end) struct bench b;
 
 	begin(&b, &plan);
 	send_one(&b, 64);
@@ -156,7 +168,6 @@ TEST(a_plan_of_zeroes_passes_all_on_at_once)
 	drain(&b);
 	assert_int_equal(b.n, 1);
 	assert_int_equal(np_line_due(&b.line), NP_NEVER);
-	np_line_free(&b.line);
 }
 
 TEST(lost_and_doubled_packets_are_counted)
@@ -164,7 +175,7 @@ TEST(lost_and_doubled_packets_are_counted)
 	struct np_line_plan plan = { .loss = PERCENT,
 				     .duplicate = 2 * PERCENT,
 				     .delay_ns = NP_MSEC };
-	struct bench b;
+	FREED_BY(end) struct bench b;
 
 	begin(&b, &plan);
 	train(&b, 10000, 20000);
@@ -173,18 +184,16 @@ TEST(lost_and_doubled_packets_are_counted)
 	assert_int_equal(b.line.count.received, 10000);
 	assert_int_equal(b.n, 10000 - b.line.count.lost + b.line.count.duplicated);
 	assert_int_equal(b.line.count.forwarded, b.n);
-	np_line_free(&b.line);
 }
 
 TEST(all_may_be_lost)
 {
 	struct np_line_plan plan = { .loss = NP_LINE_ALL };
-	struct bench b;
+	FREED_BY(end) struct bench b;
 
 	begin(&b, &plan);
 	train(&b, 100, 20000);
 	assert_int_equal(b.n, 0);
-	np_line_free(&b.line);
 }
 
 TEST(packets_are_overtaken_by_their_successors_alone)
@@ -193,7 +202,7 @@ TEST(packets_are_overtaken_by_their_successors_alone)
 
 	for (size_t i = 0; i < LEN(shares); i++) {
 		struct np_line_plan plan = { .reorder = shares[i], .delay_ns = 5 * NP_MSEC };
-		struct bench b;
+		FREED_BY(end) struct bench b;
 		uint64_t late = 0;
 
 		begin(&b, &plan);
@@ -206,32 +215,29 @@ TEST(packets_are_overtaken_by_their_successors_alone)
 		assert_int_equal(late, b.line.count.reordered);
 		assert_in_range(late + 1, 4000 * shares[i] / NP_LINE_ALL,
 				4000 * shares[i] / NP_LINE_ALL + 2);
-		np_line_free(&b.line);
 	}
 }
 
 TEST(a_packet_that_none_overtakes_leaves_in_the_end)
 {
 	struct np_line_plan plan = { .reorder = 50 * PERCENT, .delay_ns = NP_MSEC };
-	struct bench b;
+	FREED_BY(end) struct bench b;
 
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 100; n++) {
 		send_one(&b, 64);
 		assert_true(np_line_due(&b.line) <= b.now + NP_MSEC + NP_LINE_HOLD_NS);
-		b.now += NP_SEC;
-		drain(&b);
+		drain_after(&b, NP_SEC);
 		assert_int_equal(b.n, n + 1);
 	}
 	assert_int_equal(b.line.count.reordered, 0);
 	assert_true(b.line.count.held > 20);
-	np_line_free(&b.line);
 }
 
 TEST(pauses_of_the_sender_change_no_share)
 {
 	struct np_line_plan plan = { .reorder = 10 * PERCENT };
-	struct bench b;
+	FREED_BY(end) struct bench b;
 
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 4000; n++) {
@@ -239,11 +245,9 @@ TEST(pauses_of_the_sender_change_no_share)
 		drain(&b);
 		b.now += n % 20 == 19 ? 10 * NP_MSEC : 20000;
 	}
-	b.now += NP_SEC;
-	drain(&b);
+	drain_after(&b, NP_SEC);
 	assert_true(b.line.count.held > 0);
 	assert_in_range(b.line.count.reordered, 398, 401);
-	np_line_free(&b.line);
 }
 
 TEST(jitter_is_uniform_and_keeps_the_order)
@@ -255,7 +259,7 @@ TEST(jitter_is_uniform_and_keeps_the_order)
 		unsigned tenths[10] = { 0 },
 			 count = gaps[i] < NP_MSEC ? 1000000000 / (unsigned)gaps[i] : 4000;
 		uint64_t last = 0;
-		struct bench b;
+		FREED_BY(end) struct bench b;
 
 		begin(&b, &plan);
 		for (unsigned n = 0; n < count; n++) {
@@ -267,8 +271,7 @@ TEST(jitter_is_uniform_and_keeps_the_order)
 			assert_true(due >= last);
 			last = due;
 			tenths[(due - b.now - 2 * NP_MSEC) * 10 / (2 * NP_MSEC + 1)]++;
-			b.now += gaps[i];
-			drain(&b);
+			drain_after(&b, gaps[i]);
 		}
 		for (unsigned n = 0; n < 10; n++) {
 			double share = (double)tenths[n] / count;
@@ -276,14 +279,13 @@ TEST(jitter_is_uniform_and_keeps_the_order)
 			fail_if(share < 0.05 || share > 0.16, "gap %g: tenth %u has %g",
 				(double)gaps[i], n, share);
 		}
-		np_line_free(&b.line);
 	}
 }
 
 TEST(a_smaller_delay_lets_no_packet_overtake)
 {
 	struct np_line_plan plan = { .delay_ns = 100 * NP_MSEC };
-	struct bench b;
+	FREED_BY(end) struct bench b;
 	uint64_t due;
 
 	begin(&b, &plan);
@@ -298,7 +300,6 @@ TEST(a_smaller_delay_lets_no_packet_overtake)
 	assert_int_equal(b.n, 2);
 	assert_int_equal(b.out[0], 0);
 	assert_int_equal(b.due[1], due);
-	np_line_free(&b.line);
 }
 
 /* 1500 bytes cost 1538 on a wire: 123.04 us each at 100 Mbit/s, exactly in the long run. */
@@ -307,7 +308,7 @@ TEST(the_rate_is_exact)
 	struct np_line_plan plan = {
 		.rate = 100000000, .overhead = 38, .least = 84, .burst = 3076, .limit = 10000000
 	};
-	struct bench b;
+	FREED_BY(end) struct bench b;
 	uint64_t from;
 
 	begin(&b, &plan);
@@ -315,14 +316,12 @@ TEST(the_rate_is_exact)
 	for (unsigned n = 0; n < 2002; n++) {
 		assert_true(send_one(&b, 1500));
 	}
-	b.now += NP_SEC;
-	drain(&b);
+	drain_after(&b, NP_SEC);
 	assert_int_equal(b.n, 2002);
 	assert_int_equal(b.due[0], from); /* the bucket holds two */
 	assert_int_equal(b.due[1], from);
 	assert_int_equal(b.due[2], from + 123040);
 	assert_int_equal(b.due[2001], from + UINT64_C(2000) * 123040);
-	np_line_free(&b.line);
 }
 
 TEST(small_packets_cost_what_the_least_frame_does)
@@ -330,7 +329,7 @@ TEST(small_packets_cost_what_the_least_frame_does)
 	struct np_line_plan plan = {
 		.rate = 1000000000, .overhead = 38, .least = 84, .burst = 84, .limit = 10000000
 	};
-	struct bench b;
+	FREED_BY(end) struct bench b;
 	uint64_t from;
 
 	begin(&b, &plan);
@@ -338,10 +337,8 @@ TEST(small_packets_cost_what_the_least_frame_does)
 	for (unsigned n = 0; n < 1001; n++) {
 		assert_true(send_one(&b, 28));
 	}
-	b.now += NP_SEC;
-	drain(&b);
+	drain_after(&b, NP_SEC);
 	assert_int_equal(b.due[1000], from + UINT64_C(1000) * 672);
-	np_line_free(&b.line);
 }
 
 TEST(a_full_queue_drops_what_comes_last)
@@ -349,7 +346,7 @@ TEST(a_full_queue_drops_what_comes_last)
 	struct np_line_plan plan = {
 		.rate = 8000000, .overhead = 0, .least = 0, .burst = 1000, .limit = 10000
 	};
-	struct bench b;
+	FREED_BY(end) struct bench b;
 
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 30; n++) {
@@ -357,11 +354,9 @@ TEST(a_full_queue_drops_what_comes_last)
 	}
 	/* One goes at once, ten wait. */
 	assert_int_equal(b.line.count.dropped, 19);
-	b.now += NP_SEC;
-	drain(&b);
+	drain_after(&b, NP_SEC);
 	assert_int_equal(b.n, 11);
 	assert_int_equal(b.out[10], 10);
-	np_line_free(&b.line);
 }
 
 TEST(packets_stay_whole_wherever_they_lie)
@@ -370,43 +365,38 @@ TEST(packets_stay_whole_wherever_they_lie)
 				     .duplicate = 5 * PERCENT,
 				     .reorder = 5 * PERCENT };
 	uint64_t seed = 3;
-	struct bench b;
+	FREED_BY(end) struct bench b;
 
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 60000; n++) {
 		uint64_t r = next_random(&seed);
 
 		send_one(&b, r % 16 == 0 ? 4 + r / 16 % 60000 : 4 + r / 16 % 1500);
-		b.now += (r >> 40) % (n / 10000 % 2 ? 40000 : 400000);
-		drain(&b);
+		drain_after(&b, (r >> 40) % (n / 10000 % 2 ? 40000 : 400000));
 		if (n % 7000 == 0) { /* and what is under way varies */
 			plan.delay_ns = r % 2 ? 60 * NP_MSEC : NP_MSEC;
 			np_line_set(&b.line, &plan);
 		}
 	}
-	b.now += NP_SEC;
-	drain(&b);
+	drain_after(&b, NP_SEC);
 	assert_int_equal(b.line.waiting, 0);
 	assert_int_equal(b.n, b.in + b.line.count.duplicated);
 	assert_int_equal(b.line.count.received, b.in + b.line.count.no_room);
-	np_line_free(&b.line);
 }
 
 TEST(full_memory_drops)
 {
 	struct np_line_plan plan = { .delay_ns = NP_SEC };
-	struct bench b;
+	FREED_BY(end) struct bench b;
 
 	begin(&b, &plan);
 	for (unsigned n = 0; n < 10000; n++) {
 		send_one(&b, 1500);
 	}
 	assert_true(b.line.count.no_room > 1000);
-	b.now += NP_SEC;
-	drain(&b);
+	drain_after(&b, NP_SEC);
 	assert_int_equal(b.n + b.line.count.no_room, 10000);
 	assert_true(send_one(&b, 1500));
-	np_line_free(&b.line);
 }
 
 TEST(words_of_a_plan)
