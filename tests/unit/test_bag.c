@@ -127,20 +127,19 @@ TEST(a_bag_survives_the_trip)
 {
 	FREED_BY(free_bag) struct np_bag *b = full_of_everything(), *again = np_bag_new();
 	struct np_err err;
-	uint8_t *bytes;
+	FREED_BY(free_memory) uint8_t *bytes;
 
 	assert_int_equal(np_bag_encode(b, &bytes, &err), NP_OK);
 	assert_int_equal(np_frame_head(bytes).code, NP_EXT_BAG);
 	assert_int_equal(np_bag_decode(bytes, again, &err), NP_OK);
 	check_everything(again);
-	free(bytes);
 }
 
 TEST(a_cut_bag_is_refused_wherever_it_is_cut)
 {
 	FREED_BY(free_bag) struct np_bag *b = full_of_everything();
 	struct np_err err;
-	uint8_t *bytes;
+	FREED_BY(free_memory) uint8_t *bytes;
 	size_t size, whole = 0;
 
 	np_bag_encode(b, &bytes, &err);
@@ -156,7 +155,6 @@ TEST(a_cut_bag_is_refused_wherever_it_is_cut)
 		whole += rc == NP_OK; /* between two values */
 	}
 	assert_int_equal(whole, 7);
-	free(bytes);
 }
 
 /* These bytes as the fields of a bag. */

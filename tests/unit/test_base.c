@@ -665,7 +665,7 @@ TEST(a_ring_of_zeros_is_one_buffer_that_can_not_be_written)
 	FREED_BY(np_ring_free) struct np_ring ring;
 	static const char zeros[5000];
 	struct np_err err;
-	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	FREED_BY(close_fd) int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
 	assert_int_equal(np_ring_make(&ring, 3, sizeof(zeros), 8192, 3, &err), NP_OK);
 	assert_int_equal(np_ring_zero(&ring, 8192, 3, &err), NP_OK);
@@ -678,7 +678,6 @@ TEST(a_ring_of_zeros_is_one_buffer_that_can_not_be_written)
 		assert_int_equal(read(fd, s->buf, sizeof(zeros)), -1);
 		assert_int_equal(errno, EFAULT);
 	}
-	close(fd);
 }
 
 TEST(what_others_wrote_does_nothing_to_who_reads_it)

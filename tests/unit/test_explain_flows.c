@@ -487,8 +487,7 @@ TEST(sessions)
 	struct plant p = plant(0);
 	struct np_explain_input in = input(&p);
 	FREED_BY(free_bag)
-	struct np_bag *near = bag_of("tcp.path_mtu=1500"),
-		      *values = np_bag_new();
+	struct np_bag *near = bag_of("tcp.path_mtu=1500"), *values = np_bag_new();
 	struct np_explanation e;
 
 	in.near = near;
@@ -516,10 +515,10 @@ TEST(printed)
 	struct plant p = lossy();
 	struct np_explanation e = explain(&p);
 	FREED_BY(free_bag) struct np_bag *values = np_bag_new();
+	FREED_BY(free_memory)
 	char *text = WRITTEN(out, np_explain_put(&e, false, values); np_explain_print(out, values));
 
 	assert_has(text, "\nflows: own: 3 of 16 flows sent");
-	free(text);
 }
 
 TEST_MAIN()

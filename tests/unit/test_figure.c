@@ -105,7 +105,7 @@ TEST(percentiles_come_from_the_times)
 {
 	struct np_record r = { .value[0].known = false };
 	struct np_figures f = { .record = &r };
-	struct np_hist *h = np_hist_new(), *connect = np_hist_new();
+	FREED_BY(free_memory) struct np_hist *h = np_hist_new(), *connect = np_hist_new();
 
 	assert_true(h != NULL && connect != NULL);
 	assert_value(&f, "P99.9_LATENCY", "-1");
@@ -128,8 +128,6 @@ TEST(percentiles_come_from_the_times)
 	np_record_int(&r, NP_M_P99_LATENCY, 9900);
 	assert_value(&f, "P99_LATENCY", "9900");
 	assert_value(&f, "P99.0_LATENCY", "9900");
-	free(h);
-	free(connect);
 }
 
 /* No more digits than the histogram keeps of a time, and never fewer than three that count. */

@@ -131,7 +131,7 @@ static void
 compare_with_exact(unsigned bits, uint64_t seed)
 {
 	static const double shares[] = { 0.0001, 0.01, 0.5, 0.9, 0.99, 0.999, 1 };
-	uint64_t *v = calloc(RECORDS, sizeof(*v));
+	FREED_BY(free_memory) uint64_t *v = calloc(RECORDS, sizeof(*v));
 	FREED_BY(free_memory) struct np_hist *h = hist();
 	struct np_hist_summary s;
 	double sum = 0, squares = 0;
@@ -159,7 +159,6 @@ compare_with_exact(unsigned bits, uint64_t seed)
 	assert_int_equal(s.p99, np_hist_percentile(h, 0.99));
 	assert_close(s.mean, sum / RECORDS, 1e-12);
 	assert_close(s.stddev, sqrt(squares / RECORDS), 0.001);
-	free(v);
 }
 
 TEST(figures_are_those_of_the_sorted_records)

@@ -132,7 +132,7 @@ TEST_WITH(guests_are_told_from_machines, root_make, root_remove)
 	const char *root = *state;
 
 	for (size_t i = 0; i < LEN(cases); i++) {
-		struct np_bag *b;
+		FREED_BY(free_bag) struct np_bag *b;
 
 		put_file(root, "/proc/cpuinfo", cases[i].cpuinfo);
 		put_file(root, "/sys/class/dmi/id/sys_vendor", cases[i].vendor);
@@ -142,7 +142,6 @@ TEST_WITH(guests_are_told_from_machines, root_make, root_remove)
 		}
 		b = facts(root, "");
 		assert_bag(b, "host.", "hypervisor=%s", cases[i].says);
-		np_bag_free(b);
 	}
 }
 

@@ -66,6 +66,7 @@ TEST(a_stream_has_its_interval_and_its_limit)
 			      .local = "192.0.2.1 port 4711",
 			      .remote = "192.0.2.2 port 815" };
 	const struct np_look l = { LOOK('m'), .missed = true };
+	FREED_BY(free_bag)
 	struct np_bag *limits =
 	    bag_of("explain.sentence='limited by the link' explain.doubts='' "
 		   "explain.calls='of 16 bytes' explain.ceiling='9.414 Gbit/s'");
@@ -78,7 +79,6 @@ TEST(a_stream_has_its_interval_and_its_limit)
 	}
 	h.limits = limits;
 	assert_human(&l, &f, want);
-	np_bag_free(limits);
 }
 
 TEST(transactions_have_their_latencies)
@@ -196,7 +196,7 @@ TEST(latencies_under_load_do_not_need_those_before_it)
 	const struct np_look l = { LOOK('m') };
 	struct np_record r;
 	const struct np_figures f = { .record = &r };
-	char *text;
+	FREED_BY(free_memory) char *text;
 
 	memset(&r, 0, sizeof(r));
 	put_figures(&r, "THROUGHPUT=1 LOADED_P50_LATENCY=1500 LOADED_P99_LATENCY=9000 "
@@ -204,7 +204,6 @@ TEST(latencies_under_load_do_not_need_those_before_it)
 	np_record_text(&r, NP_M_LOAD_DIED, "no");
 	text = printed(&l, &f);
 	assert_has(text, "\nBeside          loaded P50 1.50 ms, P99 9.00 ms, 40000 round trips a ");
-	free(text);
 }
 
 TEST(a_segment_size_takes_the_place_of_a_rate)

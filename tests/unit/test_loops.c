@@ -432,7 +432,7 @@ TEST(a_reader_waits_for_more_only_if_it_emptied_its_socket)
 	struct np_worker *w;
 	struct np_batch *b;
 	struct np_addr at;
-	int fd;
+	FREED_BY(close_fd) int fd;
 
 	daemon_params(&e.plan, np_bench_find("UDP_STREAM"), 1);
 	e.plan.near.place.engine = &np_engine_batch;
@@ -453,7 +453,6 @@ TEST(a_reader_waits_for_more_only_if_it_emptied_its_socket)
 	assert_int_equal(send(fd, "", 1, 0), 1);
 	assert_int_equal(b->fetch(w, w->conn, 0), 1);
 	assert_int_equal(naps, 1);
-	close(fd);
 }
 
 /*

@@ -367,12 +367,11 @@ static void
 assert_wins(const struct np_addrs *to, const struct np_addrs *from, uint64_t ns, size_t winner,
 	    const char *others)
 {
-	int fd = raced(to, from, ns);
+	FREED_BY(close_fd) int fd = raced(to, from, ns);
 
 	assert_true(fd >= 0);
 	assert_true(same_address(&race.used, &to->at[winner]));
 	assert_string_equal(race.others, others);
-	close(fd);
 }
 
 TEST(a_reset_connection_is_reset_for_its_peer)
@@ -529,7 +528,7 @@ TEST(a_family_without_a_local_address_is_left_out)
 {
 	static const uint8_t loopback[16] = { [15] = 1 };
 	struct np_addrs to = { .count = 2 }, from = { .count = 1 };
-	int listener;
+	FREED_BY(close_fd) int listener;
 
 	np_addr_make(&to.at[0], AF_INET6, loopback, 9);
 	listener = bound_socket(AF_INET, SOCK_STREAM, &to.at[1]);
@@ -538,7 +537,6 @@ TEST(a_family_without_a_local_address_is_left_out)
 	to.count = 1;
 	assert_int_equal(raced(&to, &from, NP_NEVER), -1);
 	assert_int_equal(why.sys, EAFNOSUPPORT);
-	close(listener);
 }
 
 /* The time may be over before the last address has its turn. */

@@ -164,7 +164,7 @@ TEST(what_can_not_be_served_is_named)
 	int tcp = bound_socket(AF_INET, SOCK_STREAM, &at), client = connected_to(&at);
 	FREED_BY(close_fd) int udp = bound_socket(AF_INET, SOCK_DGRAM, &at);
 	FREED_BY(close_fd) int local = bound_socket(AF_UNIX, SOCK_STREAM, &path);
-	int file = open("/dev/null", O_RDONLY);
+	FREED_BY(close_fd) int file = open("/dev/null", O_RDONLY);
 	const struct {
 		struct handed handed;
 		const char *says;
@@ -185,7 +185,6 @@ TEST(what_can_not_be_served_is_named)
 		assert_int_equal(s.err.code, NP_EUSAGE);
 		assert_has(s.err.msg, bad[i].says);
 	}
-	close(file);
 }
 
 /* ---- What the manager is told ---- */

@@ -358,7 +358,7 @@ TEST(connection_tests_are_accepted_with_their_first_bytes_unless_another_test_se
 	struct np_handover silent = { .wanted = true, .silent = true, .count = 1 };
 	struct ns_session other;
 	FREED_BY(bed_free) struct bed b;
-	int theirs, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	FREED_BY(close_fd) int theirs, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	bed_make(&b, &endless);
 	b.daemon.listeners[0] = fd;
@@ -377,8 +377,6 @@ TEST(connection_tests_are_accepted_with_their_first_bytes_unless_another_test_se
 	assert_int_equal(b.daemon.accepts, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	ns_handover_close(&b.daemon, &other);
 	b.daemon.sessions = &b.session;
-	close(theirs);
-	close(fd);
 }
 
 /* How a session gets a connection that the daemon accepted blocking or not: as its worker wants. */
@@ -640,7 +638,7 @@ TEST(the_next_test_may_name_the_same_port)
 /* A caller is looked at again when it has been quiet for a while, which may be while it waits. */
 TEST(a_caller_has_its_whole_time_to_wait_for_room)
 {
-	struct ns_daemon *d = calloc(1, sizeof(*d));
+	FREED_BY(free_memory) struct ns_daemon *d = calloc(1, sizeof(*d));
 	struct ns_caller *c = calloc(1, sizeof(*c));
 	uint64_t now_ns = np_now();
 	int pair[2];
@@ -662,7 +660,6 @@ TEST(a_caller_has_its_whole_time_to_wait_for_room)
 	assert_null(d->callers);
 	ns_front_free_dropped(d);
 	close(pair[1]);
-	free(d);
 }
 
 /* ---- Deadlines, and the ends of sessions ---- */

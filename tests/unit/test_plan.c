@@ -70,7 +70,7 @@ static void
 expect_same(const struct np_tagged *t, const void *m)
 {
 	uint8_t message[NP_MESSAGE_MAX];
-	void *again = room_for(t);
+	FREED_BY(free_memory) void *again = room_for(t);
 	struct np_err err = { .code = NP_OK };
 	size_t size;
 
@@ -84,7 +84,6 @@ expect_same(const struct np_tagged *t, const void *m)
 	}
 	fail_if(np_tagged_get(t, message, again, &err) != NP_OK, "%s", err.msg);
 	assert_memory_equal(again, m, t->size);
-	free(again);
 }
 
 TEST(every_field_survives_the_trip)
@@ -168,13 +167,12 @@ static void
 expect_refused(const struct np_tagged *t, const uint8_t *frame, const char *name)
 {
 	struct np_err err = { .code = NP_OK };
-	void *m = room_for(t);
+	FREED_BY(free_memory) void *m = room_for(t);
 
 	fail_if(np_tagged_get(t, frame, m, &err) != NP_EPEER, "%s: %s was taken", t->name, name);
 	assert_int_equal(err.sys, EINVAL);
 	assert_has(err.msg, t->name);
 	assert_has(err.msg, name);
-	free(m);
 }
 
 static uint64_t

@@ -289,7 +289,7 @@ assert_lines(const struct np_datagrams *d, const char *want)
 
 TEST(where_the_table_misleads_is_told)
 {
-	struct np_bag *near = bag_of("flow.role='transmit'"), *far = account();
+	FREED_BY(free_bag) struct np_bag *near = bag_of("flow.role='transmit'"), *far = account();
 	struct np_datagrams d = { .bench = "UDP_STREAM",
 				  .near = near,
 				  .far = far,
@@ -318,8 +318,6 @@ TEST(where_the_table_misleads_is_told)
 	assert_lines(&d, "");
 	d.near = NULL;
 	assert_lines(&d, "");
-	np_bag_free(near);
-	np_bag_free(far);
 }
 
 /* A far end may tell anything. */

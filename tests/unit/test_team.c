@@ -181,7 +181,7 @@ TEST(workers_share_no_cache_line)
 	near_threads = far_threads = 3;
 	warm_up_ms = 0;
 	for (size_t i = 0; i < LEN(rows); i++) {
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 		const struct np_worker *w;
 
 		rate = rows[i].rate;
@@ -195,7 +195,6 @@ TEST(workers_share_no_cache_line)
 		assert_int_equal(w->stamps != NULL, stations > 0);
 		check_lines(&e.client.run);
 		check_lines(&e.server.run);
-		ends_free(&e);
 	}
 	rate = ramp = stations = 0;
 }

@@ -289,10 +289,9 @@ tcp_figure(const char *name)
 TEST(fast_open_is_no_condition)
 {
 	for (const struct np_bench *b = NULL; (b = next_runnable(b)) != NULL;) {
-		struct ends e;
+		FREED_BY(ends_free) struct ends e;
 
 		run_both(&e, b, AF_INET, open_fast);
-		ends_free(&e);
 	}
 }
 
