@@ -58,17 +58,14 @@ TEST(a_median_needs_half_of_the_answers)
 {
 	for (uint64_t unanswered = 9; unanswered <= 10; unanswered++) {
 		struct np_cli_beside p = { .run = { .unanswered = unanswered } };
-		char *said = NULL;
-		size_t length;
-		FILE *out = open_memstream(&said, &length);
+		char *said;
 
 		p.run.idle = p.run.loaded = np_hist_new();
 		np_hist_record_never(p.run.loaded, unanswered);
 		for (uint64_t i = unanswered; i < 18; i++) {
 			np_hist_record(p.run.loaded, 1000000);
 		}
-		np_cli_beside_show(&p, true, out);
-		fclose(out);
+		said = WRITTEN(out, np_cli_beside_show(&p, true, out));
 		assert_true((strstr(said, "; under load P50 1000 us") != NULL) ==
 			    (unanswered == 9));
 		assert_true((strstr(said, "no median under load: 10 of 18") != NULL) ==

@@ -233,16 +233,10 @@ TEST(each_line_has_an_answer)
 		"{\"test\": \"TCP_STREAM\", \"payload\": 16,",
 	};
 	FILE *in = fmemopen(asked, sizeof(asked) - 1, "r");
-	char *text = NULL, *at;
-	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FREED_BY(free_memory) char *text = WRITTEN(out, np_ceilings_answer(in, out));
+	char *at = text;
 
-	assert_non_null(in);
-	assert_non_null(out);
-	np_ceilings_answer(in, out);
 	fclose(in);
-	fclose(out);
-	at = text;
 	for (size_t i = 0; i < LEN(answers); i++) {
 		char *end = strchr(at, '\n');
 
@@ -251,7 +245,6 @@ TEST(each_line_has_an_answer)
 		at = end + 1;
 	}
 	assert_string_equal(at, "");
-	free(text);
 }
 
 TEST_MAIN()

@@ -136,47 +136,44 @@ send_the_proof_back(int fd)
 	reply(fd, NP_AUTH_WELCOME, 0, &proof);
 }
 
+/* That key, for these ends; NULL: for none. */
 static void
-prove_another_key(int fd)
+prove(int fd, const struct np_auth_key *with, const uint8_t *ends)
 {
 	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), m = nothing;
-	uint8_t ends[NP_AUTH_ENDS];
 	const struct np_auth_scope scope = { hello.bytes, nothing.bytes, ends };
 
 	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
 	heard(fd, NP_AUTH_PROOF);
-	np_ends_of(fd, false, ends);
-	np_auth_prove(&other, NP_AUTH_SERVER, &scope, m.bytes);
+	np_auth_prove(with, NP_AUTH_SERVER, &scope, m.bytes);
 	reply(fd, NP_AUTH_WELCOME, 0, &m);
+}
+
+static void
+prove_another_key(int fd)
+{
+	uint8_t ends[NP_AUTH_ENDS];
+
+	np_ends_of(fd, false, ends);
+	prove(fd, &other, ends);
 }
 
 /* It knows the key, and proves it for another connection: somebody relays between the two. */
 static void
 prove_other_ends(int fd)
 {
-	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), m = nothing;
 	uint8_t ends[NP_AUTH_ENDS];
-	const struct np_auth_scope scope = { hello.bytes, nothing.bytes, ends };
 
-	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
-	heard(fd, NP_AUTH_PROOF);
 	np_ends_of(fd, false, ends);
 	ends[NP_AUTH_ENDS / 2 - 1] ^= 1; /* the client's port */
-	np_auth_prove(&key, NP_AUTH_SERVER, &scope, m.bytes);
-	reply(fd, NP_AUTH_WELCOME, 0, &m);
+	prove(fd, &key, ends);
 }
 
 /* Or for none, though the client did not say that there is a NAT. */
 static void
 prove_no_ends(int fd)
 {
-	struct np_auth_body hello = heard(fd, NP_AUTH_HELLO), m = nothing;
-	const struct np_auth_scope scope = { hello.bytes, nothing.bytes, NULL };
-
-	reply(fd, NP_AUTH_CHALLENGE, 0, &nothing);
-	heard(fd, NP_AUTH_PROOF);
-	np_auth_prove(&key, NP_AUTH_SERVER, &scope, m.bytes);
-	reply(fd, NP_AUTH_WELCOME, 0, &m);
+	prove(fd, &key, NULL);
 }
 
 static void

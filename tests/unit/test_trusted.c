@@ -246,7 +246,14 @@ TEST_WITH(files_that_everybody_may_write_are_refused, set_up, tear_down)
 	assert_refused(path, NP_TRUSTED_SECRET, "chmod 600");
 	assert_int_equal(chmod(path, 0664), 0);
 	assert_opens(path, NP_TRUSTED_RULES, path);
-	assert_refused(path, NP_TRUSTED_SECRET, "chmod 600");
+	for (mode_t mode = 0; mode <= 0177; mode++) {
+		assert_int_equal(chmod(path, 0400 | mode), 0);
+		if ((mode & 0066) != 0) {
+			assert_refused(path, NP_TRUSTED_SECRET, "chmod 600");
+		} else {
+			assert_opens(path, NP_TRUSTED_SECRET, path);
+		}
+	}
 }
 
 /* In /tmp, say: whoever is first has the name. */
