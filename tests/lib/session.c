@@ -157,6 +157,18 @@ head_of(const uint8_t *message, struct np_why *why)
 	return head;
 }
 
+void
+assert_why(const struct session *s, uint32_t code, int32_t error, const char *words)
+{
+	struct np_why why = { .magic = 0 };
+	struct np_head head = answer(s, np_why_layout, &why);
+
+	fail_if(head.word != error, "error %d (%s), not %d", head.word, why.text, error);
+	assert_int_equal(head.code, code);
+	assert_int_equal(why.magic, NP_WHY_MAGIC);
+	assert_has(why.text, words);
+}
+
 struct np_head
 answer_tagged(const struct session *s, const struct np_tagged *t, void *m)
 {

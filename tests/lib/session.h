@@ -58,6 +58,9 @@ void ask_tagged(const struct session *s, const struct np_tagged *t, const void *
  */
 struct np_head answer(const struct session *s, np_layout *layout, void *m);
 
+/* That answer is an error with a reason in which these words stand. */
+void assert_why(const struct session *s, uint32_t code, int32_t error, const char *words);
+
 /* The same of a message of ours, which is read if it has that type. */
 struct np_head answer_tagged(const struct session *s, const struct np_tagged *t, void *m);
 

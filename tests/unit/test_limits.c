@@ -72,19 +72,6 @@ open_limited(struct session *s, const struct np_limits *limits, struct book *b)
 	session_open_as(s, &server);
 }
 
-/* The next answer is an error with a reason. */
-static void
-expect_why(const struct session *s, uint32_t code, int32_t error, const char *words)
-{
-	struct np_why why = { .magic = 0 };
-	struct np_head head = answer(s, np_why_layout, &why);
-
-	fail_if(head.word != error, "error %d (%s), not %d", head.word, why.text, error);
-	assert_int_equal(head.code, code);
-	assert_int_equal(why.magic, NP_WHY_MAGIC);
-	assert_has(why.text, words);
-}
-
 /* The request is turned down before anybody is asked about it. */
 static void
 expect_refusal(const struct np_limits *limits, const struct np_omni_request *request, int32_t error,
@@ -95,7 +82,7 @@ expect_refusal(const struct np_limits *limits, const struct np_omni_request *req
 
 	open_limited(&s, limits, &b);
 	ask(&s, NP_OMNI, np_omni_request_layout, request);
-	expect_why(&s, NP_OMNI + 1, error, words);
+	assert_why(&s, NP_OMNI + 1, error, words);
 	assert_int_equal(read_all(s.fd), 0);
 	assert_int_not_equal(session_close(&s), NP_OK);
 	assert_has(s.err.msg, words);
@@ -210,7 +197,7 @@ expect_no_plan(const struct np_limits *limits, const struct np_plan_message *m, 
 
 	open_limited(&s, limits, &b);
 	ask_tagged(&s, &np_tagged_plan, m);
-	expect_why(&s, NP_EXT_ERROR, error, words);
+	assert_why(&s, NP_EXT_ERROR, error, words);
 	session_close(&s);
 	assert_int_equal(b.asked, 0);
 	assert_int_equal(b.refused_with, error);
@@ -554,7 +541,7 @@ TEST(a_range_may_be_full)
 		assert_int_equal(m[0].data_port + m[1].data_port, 2 * first + 1);
 		open_limited(&s[2], &limits, &b);
 		ask(&s[2], NP_OMNI, np_omni_request_layout, &requests[i]);
-		expect_why(&s[2], NP_OMNI + 1, EADDRINUSE, "for data is free");
+		assert_why(&s[2], NP_OMNI + 1, EADDRINUSE, "for data is free");
 		for (size_t k = 0; k < 3; k++) {
 			session_close(&s[k]);
 		}
@@ -583,7 +570,7 @@ TEST(a_test_by_count_has_an_end)
 	at = loopback(AF_INET, (uint16_t)m.data_port);
 	fd = connected_to(&at);
 	begun = np_now();
-	expect_why(
+	assert_why(
 	    &s, NP_OMNI + 2, ERANGE,
 	    "test ended after 1 s: the daemon allows no longer tests (netserver --max-length)");
 	assert_in_range((np_now() - begun) / NP_MSEC, 900, LONG_MS);
@@ -643,7 +630,7 @@ TEST(who_is_not_granted_is_told)
 
 	open_limited(&s, &none, &b);
 	ask(&s, NP_OMNI, np_omni_request_layout, &request);
-	expect_why(&s, NP_OMNI + 1, EBUSY, "the book is full");
+	assert_why(&s, NP_OMNI + 1, EBUSY, "the book is full");
 	session_close(&s);
 	assert_int_equal(b.asked, 1);
 	assert_int_equal(b.done, 0);

@@ -85,14 +85,12 @@ TEST(the_kernel_is_asked_about_no_name_that_there_is_not)
 {
 	struct np_eth l;
 	struct np_err err;
-	/* What netdevice(7) has: a name goes with each of them. */
-	int status =
-	    IN_CHILD(!deadly_call(SYS_ioctl, 1, SIOCGIFNAME, SIOCSIFTXQLEN)               ? 77
-		     : np_eth_open(&l, "nosuch0", &err) == NP_EUSAGE && err.sys == ENODEV ? 0
-											  : 1);
 
-	skip_if(status == 77, "no seccomp here");
-	assert_int_equal(status, 0);
+	/* What netdevice(7) has: a name goes with each of them. */
+	assert_in_child(!deadly_call(SYS_ioctl, 1, SIOCGIFNAME, SIOCSIFTXQLEN)
+			    ? 77
+			    : np_eth_open(&l, "nosuch0", &err) != NP_EUSAGE || err.sys != ENODEV,
+			"no seccomp here");
 }
 
 TEST(sizes_end_at_the_mtu)
@@ -271,85 +269,81 @@ a_stream(void)
 	return m;
 }
 
-/* Ask for that test in a session; returns the error, and the reason in why. */
-static int
-refusal_of(const struct np_eth *link, const char *why_not, const struct np_plan_message *m,
-	   struct np_why *why)
+/* A daemon with that link, or without one, is asked for that test. */
+static void
+assert_refused(const struct np_eth *link, const struct np_plan_message *m, int error,
+	       const char *says)
 {
-	const struct np_server server = { .terms.eth = link, .link_why_not = why_not };
-	struct np_head head;
-	struct session s;
+	const struct np_server server = { .terms.eth = link, .link_why_not = "no --allow-raw" };
+	FREED_BY(session_close) struct session s;
 
 	session_open_as(&s, &server);
 	ask_tagged(&s, &np_tagged_plan, m);
-	head = answer(&s, np_why_layout, why);
-	session_close(&s);
-	assert_int_equal(head.code, NP_EXT_ERROR);
-	return head.word;
+	assert_why(&s, NP_EXT_ERROR, error, says);
 }
 
 TEST(a_daemon_refuses_what_is_no_test)
 {
 	const struct np_eth eth = { .fd = -1, .device = "eth7", .mtu = 1500, .mac = { 2, 2 } };
 	struct np_plan_message m = a_stream();
-	struct np_why why;
 
-	assert_int_equal(refusal_of(NULL, "no --allow-raw", &m, &why), EACCES);
-	assert_true(strstr(why.text, "no --allow-raw") != NULL);
+	assert_refused(NULL, &m, EACCES, "no --allow-raw");
 	memcpy(m.station.at, group, sizeof(group));
-	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EINVAL);
-	assert_true(strstr(why.text, "group") != NULL);
+	assert_refused(&eth, &m, EINVAL, "group");
 	memcpy(m.station.at, someone, sizeof(someone));
 	m.station.count = 5;
-	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EINVAL);
-	assert_true(strstr(why.text, "station") != NULL);
+	assert_refused(&eth, &m, EINVAL, "station");
 	m.station.count = NP_ETH_MAC;
 	m.receive_size = 1501;
-	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EMSGSIZE);
-	assert_true(strstr(why.text, "MTU of eth7") != NULL);
+	assert_refused(&eth, &m, EMSGSIZE, "MTU of eth7");
 	m.receive_size = 0;
-	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EINVAL);
+	assert_refused(&eth, &m, EINVAL, "");
 	strcpy(m.pattern, "rr");
-	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EINVAL);
+	assert_refused(&eth, &m, EINVAL, "");
 	m.request_size = 1;
 	m.response_size = 1501;
-	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EMSGSIZE);
+	assert_refused(&eth, &m, EMSGSIZE, "");
 	/* What frames can't do. */
 	m.response_size = 1;
 	m.leads = 1;
-	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EOPNOTSUPP);
+	assert_refused(&eth, &m, EOPNOTSUPP, "");
 	m.leads = 0;
 	strcpy(m.pattern, "crr");
-	assert_int_equal(refusal_of(&eth, NULL, &m, &why), EOPNOTSUPP);
+	assert_refused(&eth, &m, EOPNOTSUPP, "");
+}
+
+/* What a client makes of the daemon's grant. */
+static int
+understood(const struct np_grant_message *m, struct np_err *err)
+{
+	const struct np_dialect *d = np_dialect(NP_PLAN);
+	uint8_t frame[NP_MESSAGE_MAX];
+	struct np_far far;
+
+	np_far_init(&far);
+	np_tagged_put(&np_tagged_grant, m, frame);
+	return d->decode_response(d, frame, &far, err);
 }
 
 TEST(a_grant_without_a_tag_is_none)
 {
 	struct np_grant_message m;
-	uint8_t frame[NP_MESSAGE_MAX];
-	struct np_far far;
 	struct np_err err;
 
-	np_far_init(&far);
 	np_tagged_init(&np_tagged_grant, &m);
 	m.mtu = 1500;
 	m.station.count = NP_ETH_MAC;
-	np_tagged_put(&np_tagged_grant, &m, frame);
-	assert_int_equal(
-	    np_dialect(NP_PLAN)->decode_response(np_dialect(NP_PLAN), frame, &far, &err), NP_EPEER);
-	assert_true(strstr(err.msg, "tag") != NULL);
+	assert_int_equal(understood(&m, &err), NP_EPEER);
+	assert_has(err.msg, "tag");
 	m.token = 1;
-	np_tagged_put(&np_tagged_grant, &m, frame);
-	assert_int_equal(
-	    np_dialect(NP_PLAN)->decode_response(np_dialect(NP_PLAN), frame, &far, &err), NP_OK);
+	assert_int_equal(understood(&m, &err), NP_OK);
 	m.station.count--;
-	np_tagged_put(&np_tagged_grant, &m, frame);
-	assert_int_equal(
-	    np_dialect(NP_PLAN)->decode_response(np_dialect(NP_PLAN), frame, &far, &err), NP_EPEER);
+	assert_int_equal(understood(&m, &err), NP_EPEER);
 }
 
 TEST(counts_of_more_than_32_bits_come_whole)
 {
+	const struct np_dialect *d = np_dialect(NP_PLAN);
 	struct np_result_message m;
 	uint8_t frame[NP_MESSAGE_MAX];
 	struct np_far far;
@@ -361,15 +355,13 @@ TEST(counts_of_more_than_32_bits_come_whole)
 	m.recv_calls = INT64_C(3) << 33;
 	m.elapsed_ns = 2500000000;
 	np_tagged_put(&np_tagged_result, &m, frame);
-	assert_int_equal(
-	    np_dialect(NP_PLAN)->decode_results(np_dialect(NP_PLAN), frame, &far, &err), NP_OK);
+	assert_int_equal(d->decode_results(d, frame, &far, &err), NP_OK);
 	assert_true(far.end.count.received == UINT64_C(5) << 40);
 	assert_true(far.end.count.receives == INT64_C(3) << 33);
 	assert_true(far.elapsed > 2.4 && far.elapsed < 2.6);
 	assert_false(far.truncated);
 	memset(frame + 16, 0xff, 8); /* the value of the first field */
-	assert_int_equal(
-	    np_dialect(NP_PLAN)->decode_results(np_dialect(NP_PLAN), frame, &far, &err), NP_EPEER);
+	assert_int_equal(d->decode_results(d, frame, &far, &err), NP_EPEER);
 }
 
 TEST_MAIN((own_network(), np_drive_prepare()))

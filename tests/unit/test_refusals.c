@@ -226,15 +226,10 @@ static void
 assert_refused(const struct np_plan_message *m, int error, const char *says)
 {
 	FREED_BY(session_close) struct session s;
-	struct np_why why;
-	struct np_head head;
 
 	session_open(&s);
 	ask_tagged(&s, &np_tagged_plan, m);
-	head = answer(&s, np_why_layout, &why);
-	assert_int_equal(head.code, NP_EXT_ERROR);
-	assert_int_equal(head.word, error);
-	assert_has(why.text, says);
+	assert_why(&s, NP_EXT_ERROR, error, says);
 }
 
 /* A plan that names what there is not, or what does not go together: the answer names the field. */
