@@ -6,6 +6,20 @@
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 
+/* A value, which is freed, is this text; with ' for ". */
+static void
+assert_json(json_t *v, const char *want)
+{
+	FREED_BY(free_memory) char *text = json_dumps(v, NP_JSON_FLAGS | JSON_ENCODE_ANY);
+
+	assert_non_null(text);
+	for (char *at = text; (at = strchr(at, '"')) != NULL;) {
+		*at = '\'';
+	}
+	assert_string_equal(text, want);
+	json_decref(v);
+}
+
 /* A value as its text reads it back; both are the caller's. */
 static json_t *
 through_text(json_t *v)
@@ -32,10 +46,7 @@ assert_text(const char *text, const char *want)
 
 TEST(texts_become_utf8)
 {
-	json_t *v = np_json_text(NULL);
-	char *written;
-
-	assert_true(json_is_null(v));
+	assert_json(np_json_text(NULL), "null");
 	assert_text("", "");
 	assert_text("gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80", "gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80");
 	assert_text("\xff", "\xef\xbf\xbd");
@@ -43,11 +54,8 @@ TEST(texts_become_utf8)
 	assert_text("a\xe2\x82z", "a\xef\xbf\xbd\xef\xbf\xbdz");
 	assert_text("\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"); /* a surrogate */
 	assert_text("\xc0\x80", "\xef\xbf\xbd\xef\xbf\xbd");                 /* too long */
-	v = np_json_text("\xc4\x9b\xf0\x9f\x98\x80");
-	written = json_dumps(v, NP_JSON_FLAGS | JSON_ENCODE_ANY);
-	assert_string_equal(written, "\"\\u011B\\uD83D\\uDE00\""); /* for any terminal */
-	free(written);
-	json_decref(v);
+	/* for any terminal */
+	assert_json(np_json_text("\xc4\x9b\xf0\x9f\x98\x80"), "'\\u011B\\uD83D\\uDE00'");
 }
 
 TEST(figures_keep_every_bit)
@@ -82,7 +90,6 @@ TEST(what_was_not_measured_is_absent)
 	static const enum np_metric_id marked[] = { NP_M_RSS_SIZE, NP_M_LOCAL_CPU_PERCENT_USER,
 						    NP_M_OUTPUT_END };
 	struct np_record r = { .value[0].known = false };
-	json_t *v;
 
 	np_record_int(&r, NP_M_REMOTE_TRANSPORT_RETRANS, -2);
 	np_record_int(&r, NP_M_LSS_SIZE_REQ, -1);
@@ -98,27 +105,20 @@ TEST(what_was_not_measured_is_absent)
 	np_record_us(&r, NP_M_LOADED_P99_LATENCY, NP_HIST_NEVER);
 	np_record_int(&r, NP_M_FLOWS, 0); /* counted */
 	np_record_mark(&r, marked);
-	v = through_text(np_json_metrics(&r));
-	assert_int_equal(json_integer_value(json_object_get(v, "FLOWS")), 0);
-	assert_true(json_is_null(json_object_get(v, "P99_LATENCY"))); /* without an end */
-	assert_true(json_is_null(json_object_get(v, "LOADED_P99_LATENCY")));
-	assert_int_equal(json_object_size(v), 3);
-	json_decref(v);
+	/* Latencies without an end are null. */
+	assert_json(np_json_metrics(&r),
+		    "{'P99_LATENCY':null,'FLOWS':0,'LOADED_P99_LATENCY':null}");
 }
 
 /* netperf cuts them off. */
 TEST(times_have_their_fractions)
 {
 	struct np_record r = { .value[0].known = false };
-	json_t *v;
 
-	np_record_us(&r, NP_M_P50_LATENCY, 7471);
+	np_record_us(&r, NP_M_P50_LATENCY, 7500);
 	np_record_us(&r, NP_M_P90_LATENCY, 8000);
-	v = through_text(np_json_metrics(&r));
-	assert_true(json_real_value(json_object_get(v, "P50_LATENCY")) == 7.471);
-	assert_int_equal(json_integer_value(json_object_get(v, "P90_LATENCY")), 8);
+	assert_json(np_json_metrics(&r), "{'P50_LATENCY':7.5,'P90_LATENCY':8}");
 	assert_int_equal(np_record_get_int(&r, NP_M_P50_LATENCY), 7);
-	json_decref(v);
 }
 
 /* One of each kind, and what stands for no value. */
@@ -134,7 +134,7 @@ TEST(members_are_read_by_their_kind)
 		char text[4];
 		const char *path;
 		const struct np_hist *hist;
-	} some = { true, 5, 7, 1500, UINT64_MAX, 0.5, "abc", "/x", NULL },
+	} some = { true, 5, 7, 1500, UINT64_MAX, 500, "abc", "/x", NULL },
 	  none = { false, -1, 0, -1, 0, (double)NAN, "", NULL, NULL };
 #define AT(name, kind, member)                                                                     \
 	{                                                                                          \
@@ -159,83 +159,42 @@ TEST(members_are_read_by_their_kind)
 	json_t *o = json_object();
 
 	assert_int_equal(np_json_members(o, members, LEN(members), &some), 0);
-	o = through_text(o);
-	assert_int_equal(json_object_size(o), LEN(members) - 2);
-	assert_true(json_is_true(json_object_get(o, "flag")));
-	assert_int_equal(json_integer_value(json_object_get(o, "signed")), 5);
-	assert_int_equal(json_integer_value(json_object_get(o, "choice")), 7);
-	assert_true(json_real_value(json_object_get(o, "us")) == 1.5);
-	assert_true(json_real_value(json_object_get(o, "s")) == 0.0015);
-	assert_int_equal(json_integer_value(json_object_get(o, "count64")), INT64_MAX);
-	assert_true(json_real_value(json_object_get(o, "real_us")) == 0.0005);
-	assert_string_equal(json_string_value(json_object_get(o, "text")), "abc");
-	assert_string_equal(json_string_value(json_object_get(o, "path")), "/x");
-	json_decref(o);
+	assert_json(
+	    o,
+	    "{'flag':true,'signed':5,'count':7,'choice':7,'us':1.5,'s':0.0015,'wide':1500,"
+	    "'count64':9223372036854775807,'real':500.0,'real_us':0.5,'text':'abc','path':'/x'}");
 	o = json_object();
 	assert_int_equal(np_json_members(o, members, LEN(members), &none), 0);
-	assert_int_equal(json_object_size(o), 3); /* the flag and the counts */
-	json_decref(o);
+	assert_json(o, "{'flag':false,'count':0,'count64':0}"); /* the flag and the counts */
 }
 
 TEST(histograms_are_whole)
 {
-	static const int want[] = { -5, 1, -2042, 2 };
 	FREED_BY(free_memory) struct np_hist *h = np_hist_new();
-	json_t *v = np_json_hist(h), *cells;
 
-	assert_true(json_is_null(v));
+	assert_json(np_json_hist(h), "null");
 	np_hist_record(h, 5);
 	np_hist_record(h, 2049); /* within the cell that begins at 2048 */
 	np_hist_record(h, 2048);
-	v = through_text(np_json_hist(h));
-	cells = json_object_get(v, "cells");
-	assert_int_equal(json_integer_value(json_object_get(v, "sum")), 4102);
-	assert_int_equal(json_integer_value(json_object_get(v, "min")), 5);
-	assert_int_equal(json_integer_value(json_object_get(v, "max")), 2049);
-	assert_int_equal(json_array_size(cells), 4);
-	for (size_t i = 0; i < LEN(want); i++) {
-		assert_int_equal(json_integer_value(json_array_get(cells, i)), want[i]);
-	}
-	json_decref(v);
+	assert_json(np_json_hist(h), "{'sum':4102,'min':5,'max':2049,'cells':[-5,1,-2042,2]}");
 }
 
 TEST(bags_keep_their_kinds)
 {
-	static const double reals[] = { 0.1, 2, -3.5e300 };
-	static const int64_t ints[] = { 1, INT64_MAX, -7 };
-	FREED_BY(free_bag) struct np_bag *b = np_bag_new();
-	json_t *v = np_json_bag(NULL), *list, *tcp, *nic, *samples;
+	FREED_BY(free_bag)
+	struct np_bag *b =
+	    bag_of("tcp.rtt_us=-3 thread.cpu_share=0.5 host.nic.name='eth0' "
+		   "tcp.samples.t_s=[0.5,2,-0.25] tcp.samples.cwnd=[1,9223372036854775807,-7]");
 
-	assert_true(json_is_null(v));
-	np_bag_int(b, -3, "tcp.rtt_us");
-	np_bag_real(b, 0.1, "thread.cpu_share");
-	np_bag_text(b, "eth0", "host.nic.name");
-	np_bag_reals(b, reals, LEN(reals), "tcp.samples.t_s");
-	np_bag_ints(b, ints, LEN(ints), "tcp.samples.cwnd");
-	np_bag_ints(b, ints, 0, "tcp.samples.none");
-	np_bag_int(b, 1, "tcp.rtt_us.x");
-	np_bag_int(b, 2, "tcp.samples");
-	np_bag_unread(b, "Permission denied", "host.nic.firmware");
-	v = through_text(np_json_bag(b));
-	tcp = json_object_get(v, "tcp");
-	nic = json_object_get(json_object_get(v, "host"), "nic");
-	samples = json_object_get(tcp, "samples");
-	assert_int_equal(json_object_size(v), 6);
-	assert_int_equal(json_integer_value(json_object_get(tcp, "rtt_us")), -3);
-	assert_true(json_real_value(json_object_get(json_object_get(v, "thread"), "cpu_share")) ==
-		    0.1);
-	assert_string_equal(json_string_value(json_object_get(nic, "name")), "eth0");
-	list = json_object_get(samples, "t_s");
-	assert_true(json_real_value(json_array_get(list, 2)) == reals[2]);
-	list = json_object_get(samples, "cwnd");
-	assert_int_equal(json_integer_value(json_array_get(list, 1)), INT64_MAX);
-	/* A stranger's, each of which begins with all of another one. */
-	assert_int_equal(json_integer_value(json_object_get(v, "tcp.rtt_us.x")), 1);
-	assert_int_equal(json_integer_value(json_object_get(v, "tcp.samples")), 2);
-	list = json_object_get(v, "unread");
-	assert_string_equal(json_string_value(json_object_get(list, "host.nic.firmware")),
-			    "Permission denied");
-	json_decref(v);
+	assert_json(np_json_bag(NULL), "null");
+	np_bag_ints(b, NULL, 0, "tcp.samples.none");
+	put_bag(b, "tcp.rtt_us.x=1 tcp.samples=2 host.nic.firmware=?");
+	/* A stranger's names, each of which begins with all of another one, stay as they are. */
+	assert_json(np_json_bag(b),
+		    "{'tcp':{'rtt_us':-3,'samples':{'t_s':[0.5,2.0,-0.25],"
+		    "'cwnd':[1,9223372036854775807,-7],'none':[]}},'thread':{'cpu_share':0.5},"
+		    "'host':{'nic':{'name':'eth0'}},'tcp.rtt_us.x':1,'tcp.samples':2,"
+		    "'unread':{'host.nic.firmware':'Permission denied'}}");
 }
 
 TEST_MAIN()
