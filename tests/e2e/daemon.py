@@ -560,45 +560,6 @@ def logs(options: str, session: bool, problem: bool) -> None:
         assert told == wanted, f"{what!r} {'is' if told else 'is not'} told: {lines}"
 
 
-def let_in(daemon: lib.Daemon, *args: str) -> bool:
-    """Whether a client with these arguments is served. Otherwise it gets no answer and reports that."""
-    got = lib.run(client(daemon.port, "TCP_RR", "-l", "-10", *args), timeout=20)
-    if got.rc != 0:
-        assert got.rc == 1, f"status {got.rc}"
-        lib.error_line(got, "netperf", "TCP_RR", str(daemon.port))
-    return got.rc == 0
-
-
-def by_passphrase() -> None:
-    with lib.Daemon(args=["-Z", "sesame"], grace=GONE) as daemon:
-        for args, wanted in ((("-Z", "sesame"), True), ((), False), (("-Z", "sesam"), False),
-                             (("-Z", "sesame "), False), (("-Z", "sesame"), True)):
-            assert let_in(daemon, *args) == wanted, f"{args}"
-        assert "wrong passphrase" in daemon.log() and "without the passphrase" in daemon.log()
-    with lib.Daemon() as daemon:
-        assert let_in(daemon, "-Z", "sesame"), "a passphrase that nobody wants is in the way"
-
-
-def by_passphrase_from_file() -> None:
-    with tempfile.TemporaryDirectory() as name:
-        place = Path(name) / "word"
-        place.touch(0o600)
-        place.write_text("open sesame\nand more\n")
-        args = ["--passphrase-file", str(place)]
-        with lib.Daemon(args=args) as daemon:
-            shown = Path(f"/proc/{daemon.pid}/cmdline").read_bytes()
-            assert b"sesame" not in shown, shown
-            assert let_in(daemon, "-Z", "open sesame") and not let_in(daemon, "-Z", "open")
-        for text, mode, says in (("word", 0o640, "chmod 600"), ("word", 0o602, "chmod 600"),
-                                 ("\nword", 0o600, "1 to 647"), ("", 0o600, "1 to 647"),
-                                 (700 * "x", 0o600, "1 to 647")):
-            place.write_text(text)
-            place.chmod(mode)
-            got = lib.run(server("-D", "-p", str(lib.free_port()), *args), timeout=20 * PATIENCE)
-            assert got.rc == 1, f"status {got.rc}"
-            assert str(place) in lib.error_line(got, "netserver", "--passphrase-file", says)
-
-
 def silent_without_passphrase() -> None:
     """A client that sends no passphrase, or part of one, is disconnected after 5 s."""
     with lib.Daemon(args=["-Z", "sesame"], grace=GONE) as daemon, ExitStack() as stack:
@@ -611,7 +572,7 @@ def silent_without_passphrase() -> None:
             assert conn.recv(1) == b"", "an answer"
             seconds = time.monotonic() - start
             assert 4 < seconds < 5 + 2 * PATIENCE + lib.SLACK, f"closed after {seconds:.1f} s"
-        assert let_in(daemon, "-Z", "sesame")
+        must_serve(daemon.port, "TCP_RR", "-Z", "sesame")
 
 
 def fills() -> None:
@@ -667,8 +628,6 @@ IGNORED = (("check_if_inetd", "check_if_inetd"), ("-d check_if_inetd", "check_if
 def other_ways() -> Iterator[Case]:
     if not lib.QUICK:
         yield "silence instead of a passphrase", silent_without_passphrase
-    yield "-Z", by_passphrase
-    yield "--passphrase-file", by_passphrase_from_file
     yield "--fill-dir", fills
     yield "-F zero-page", zeros
     for words, said in IGNORED:

@@ -178,13 +178,18 @@ def relayed(files: Files) -> str:
 # ---- passphrases --------------------------------------------------------------------------------
 
 def by_passphrase(files: Files) -> None:
-    with lib.Daemon(args=["--passphrase-file", files.word]) as daemon:
-        must_serve(daemon.port, "--passphrase-file", files.word)
-        must_serve(daemon.port, "-Z", WORD)
-        must_serve(daemon.port, "--passphrase-file", files.word, "-i", "3,3", "-I", "95",
-                   test="TCP_CRR")
-        must_refuse(daemon.port, ["--passphrase-file", files.other_word], "another passphrase",
-                    status=1)
+    for args in (["--passphrase-file", files.word], ["-Z", WORD]):
+        with lib.Daemon(args=args) as daemon:
+            for own in (["--passphrase-file", files.word], ["-Z", WORD]):
+                must_serve(daemon.port, *own)
+            must_serve(daemon.port, *own, "-i", "3,3", "-I", "95", test="TCP_CRR")
+            must_refuse(daemon.port, ["--passphrase-file", files.other_word], "another passphrase", status=1)
+            for own in ([], ["-Z", WORD[:-1]], ["-Z", f"{WORD} "]):
+                must_refuse(daemon.port, own, "TCP_RR", str(daemon.port), status=1)
+            must_serve(daemon.port, "-Z", WORD)
+            assert "wrong passphrase" in daemon.log() and "without the passphrase" in daemon.log(), daemon.log()
+    with lib.Daemon() as daemon:
+        must_serve(daemon.port, "-Z", WORD)     # nobody wants it
 
 
 def command_line_shows_none(files: Files) -> str:
