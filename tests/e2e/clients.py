@@ -481,32 +481,6 @@ def kernel_selftests(bench: Bench) -> None:
 
 # ---- netserver ----------------------------------------------------------------------------------
 
-def returns_at_once(bench: Bench) -> str:
-    """Over ssh, in $(...): it closes its standard streams, and listens when the command returns."""
-    with daemon.Background() as server:
-        must_be(server.rc, 0)
-        assert server.seconds < 4 * PATIENCE, f"after {server.seconds:.1f} s"
-        must_be(server.err, "")
-        must_succeed(lib.command(server.port, "-l", "1"), 15)
-        return f"{server.seconds:.2f} s"
-
-
-def killed_and_back(bench: Bench, number_: int) -> None:
-    """Restarted on its port just after it was killed with sessions."""
-    port = lib.free_port()
-    for _ in range(2):
-        must_succeed([lib.netserver(), "-p", str(port)], 5)
-        pids = daemon.listeners(port)
-        try:
-            must_be(len(pids), 1)
-            must_be(Path(f"/proc/{pids[0]}/comm").read_text().strip(), "netserver")
-            must_succeed(lib.command(port, "-l", "-100", "-t", "TCP_CRR"), 10)
-        finally:
-            for pid in pids:
-                os.kill(pid, number_)
-        daemon.must_go(pids, 3, "netserver")
-
-
 def first_process(bench: Bench) -> str:
     """-D as PID 1 of a container: it stays in the foreground, reaps its children, and ends at once on SIGTERM."""
     port = lib.free_port()
@@ -656,8 +630,6 @@ def more_programs() -> Iterator[Case]:
 
 
 def life() -> Iterator[Case]:
-    yield Case("netserver killed and back", killed_and_back, (signal.SIGKILL,))
-    yield Case("netserver ended and back", killed_and_back, (signal.SIGTERM,))
     yield Case("netserver -D as the first process", first_process)
 
 
@@ -687,8 +659,7 @@ def suite(report: lib.Report) -> None:
     lib.netperf(), lib.netserver()  # without them the whole suite is skipped
     lib.watch_wakes()
     cases = [*figures(), *programs(), *more_programs(), *life(), *better()]
-    alone = [Case("netserver returns at once", returns_at_once),
-             Case("table: elapsed 1.00", elapsed_to_the_point)]
+    alone = [Case("table: elapsed 1.00", elapsed_to_the_point)]
     why = lib.no_lab()
     if why:
         report.skip("127.0.0.1 in a bare namespace", why)

@@ -377,6 +377,8 @@ def kill_session(bed: Bed, test: str) -> str:
             session = session_of(daemon, client)
             os.kill(session, signal.SIGKILL)
             got = client.finish(60)
+        assert lib.wait_for(lambda: f"session process {session} was ended by signal 9" in daemon.log(), 20), daemon.log()
+        assert lib.run(bed.client("-t", test, "-l", "-100", port=daemon.port), 20).rc == 0, "the next one is not served"
     assert got.rc, f"status {got.rc}"
     line = lib.error_line(got, "netperf", test, "partial", "127.0.0.1 port")
     check_time(got.seconds, 3)

@@ -78,14 +78,6 @@ def is_ours_to_end(port: int, words: str) -> str:
     return ""
 
 
-def is_within_the_limit() -> None:
-    """A limit of one second allows half a second, but not one and a half."""
-    with lib.Daemon(args=["--max-length", "1"]) as daemon:
-        assert lib.run(command(daemon.port, "TCP_MAERTS", "-l", "0.5"), 60).rc == 0
-        got = lib.run(command(daemon.port, "TCP_MAERTS", "-l", "1.5"), 60)
-        assert got.rc != 0 and "--max-length" in got.err, got
-
-
 def has_no_pattern(daemon: lib.Daemon, test: str, rc: int) -> None:
     """Nothing is measured for half a second there."""
     got = lib.run(command(daemon.port, test, "-l", "0.5"), timeout=30)
@@ -98,7 +90,6 @@ def suite(report: lib.Report) -> None:
         report.case("what the daemon knows", partial(daemon_knows, daemon))
         for test, rc in (("LOC_CPU", 0), ("REM_CPU", 0), ("UUID", 0), ("NOSUCH", 1)):
             report.case(f"{test} -l 0.5", partial(has_no_pattern, daemon, test, rc))
-    report.case("--max-length", is_within_the_limit)
     try:
         real = str(lib.real_netperf() / "netserver")
     except lib.Skipped as why:

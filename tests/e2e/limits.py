@@ -553,8 +553,9 @@ def cases() -> Iterator[Case]:
     yield "--max-idle", between_requests
     yield "--max-length", partial(too_much, ["--max-length", "2"], ["TCP_RR", "-l", "3"],
                                   ["TCP_RR", "-l", "1"], "max-length")
-    yield "--max-length in fractions", partial(too_much, ["--max-length", "1"], ["TCP_RR", "-l", "0.5", "--warm-up", "0.6"],
-                                               ["TCP_RR", "-l", "0.5", "--warm-up", "0.5"], "max-length")
+    for most, own in ((["-l", "0.5", "--warm-up", "0.6"], ["-l", "0.5", "--warm-up", "0.5"]), (["-l", "1.5"], ["-l", "0.5"])):
+        yield f"--max-length in fractions: {' '.join(most)}", partial(
+            too_much, ["--max-length", "1"], ["TCP_RR", *most], ["TCP_RR", *own], "max-length")
     yield "--max-length by count", counted_for_ever
     yield "--max-length of a warm-up", partial(too_much, ["--max-length", "2"],
                                                ["TCP_RR", "-l", "-10", "--warm-up", "2"],

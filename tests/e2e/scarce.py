@@ -328,20 +328,13 @@ def stopped(test: str) -> str:
         return f"{took:.1f} s; {got.err.strip() or 'a result'}"
 
 
-def waits() -> str:
+def waits(own_port: bool) -> str:
     """Longer than a daemon allows a connection to be silent."""
     with lib.Daemon() as daemon:
-        got = lib.run(client(daemon.port, "-l", "-50", "-s", "6"), 30 * PATIENCE)
+        ports = ["-p", f"{daemon.port},{lib.free_port()}"] if own_port else []
+        got = lib.run([*client(daemon.port, "-l", "-50", "-s", "6"), *ports], 30 * PATIENCE)
         assert got.rc == 0 and not got.err and got.seconds >= 6, f"{got}"
         assert "refused" not in daemon.log(), daemon.log()
-        return f"{got.seconds:.1f} s"
-
-
-def waits_with_port() -> str:
-    with lib.Daemon() as daemon:
-        ports = f"{daemon.port},{lib.free_port()}"
-        got = lib.run([*client(daemon.port, "-l", "-50", "-s", "6"), "-p", ports], 30 * PATIENCE)
-        assert got.rc == 0 and not got.err and got.seconds >= 6, f"{got}"
         return f"{got.seconds:.1f} s"
 
 
@@ -350,8 +343,8 @@ def waits_with_port() -> str:
 def waiting() -> Iterator[Case]:
     for test in ("TCP_STREAM", "TCP_MAERTS", "TCP_RR", "TCP_CRR", "UDP_STREAM", "UDP_RR"):
         yield f"a client that stands still, {test}", partial(stopped, test)
-    yield "a client that waits, -s", waits
-    yield "a client that waits, -s, and with a port of its own", waits_with_port
+    yield "a client that waits, -s", partial(waits, False)
+    yield "a client that waits, -s, and with a port of its own", partial(waits, True)
 
 
 def busy(place: Path, port: int) -> Iterator[Case]:
