@@ -13,6 +13,7 @@ from typing import Dict, List, NamedTuple, Set
 import alone
 import lib
 from daemon import KEPT, REFUSED
+from daemon import KEPT, REFUSED
 
 NOWHERE = 4000      # a processor that does not exist
 NO_PROC = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
