@@ -61,8 +61,8 @@ def plan(pattern: str, transport: str, flows: int = 1, threads: int = 1, engine:
     return ours.message(ours.PLAN, *parts, *more)
 
 
-def calling(port: int, source: str) -> socket.socket:
-    conn = socket.create_connection(("127.0.0.1", port), 20, (source, 0))
+def calling(port: int, source: str, patience: float = 20) -> socket.socket:
+    conn = socket.create_connection(("127.0.0.1", port), patience, (source, 0))
     conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return conn
 
@@ -152,9 +152,7 @@ class Idle:
         if got.kind == ours.GRANT:
             self._connect(source, frame, ours.ports_of(got))
         elif frame != CALIBRATE:
-            data = self._stack.enter_context(socket.socket())
-            data.bind((source, 0))
-            data.connect(("127.0.0.1", struct.unpack("!I", got.body[44:48])[0]))
+            self._stack.enter_context(calling(struct.unpack("!I", got.body[44:48])[0], source))
         return True
 
     def _connect(self, source: str, frame: bytes, ports: "Sequence[int]") -> None:
@@ -163,9 +161,7 @@ class Idle:
             return
         (flows,) = struct.unpack("!i", re.findall(rb"\0\0\0\x20\0\0\0\x04(....)", frame, re.S)[0])
         for _ in range(flows):
-            data = self._stack.enter_context(socket.socket())
-            data.bind((source, 0))
-            data.connect(("127.0.0.1", ports[0]))
+            self._stack.enter_context(calling(ports[0], source))
 
 
 def big_request() -> bytes:
@@ -298,17 +294,24 @@ def filters() -> str:
         return measure(partial(starts, daemon.port, over, HONEST_STARTS))
 
 
+def sleeping(daemon: lib.Daemon, seconds: float, most: float) -> str:
+    """Soon its sessions together use less than that of a processor in so many seconds."""
+    used: "List[float]" = []
+
+    def sleep() -> bool:
+        before = sum(lib.cpu_seconds(pid) for pid in daemon.children())
+        time.sleep(seconds)
+        used.append(sum(lib.cpu_seconds(pid) for pid in daemon.children()) - before)
+        return used[-1] < most
+
+    assert lib.wait_for(sleep, 60), used
+    return f"{used[-1]:.2f} s of a processor in {seconds} s"
+
+
 def idle_ones_sleep() -> str:
     """Sessions with spinning engines that have no data use no processor time."""
     with filled(FILLS[-1]) as daemon:
-        def took() -> float:
-            before = sum(lib.cpu_seconds(pid) for pid in daemon.children())
-            time.sleep(2)
-            return sum(lib.cpu_seconds(pid) for pid in daemon.children()) - before
-
-        used: "List[float]" = []
-        assert lib.wait_for(lambda: used.append(took()) or used[-1] < 0.1, 60), used
-        return f"{used[-1]:.2f} s of a processor in 2 s"
+        return sleeping(daemon, 2, 0.1)
 
 
 def still_ports() -> str:
@@ -377,9 +380,7 @@ def pinned() -> str:
             conn = stack.enter_context(calling(daemon.port, GREEDY))
             got = ask(conn, plan("stream", "TCP", 4, 1, "zerocopy", DAY_S, ours.number(4, 1)))
             for _ in range(4):
-                unread.append(stack.enter_context(socket.socket()))
-                unread[-1].bind((GREEDY, 0))
-                unread[-1].connect(("127.0.0.1", ours.ports_of(got)[0]))
+                unread.append(stack.enter_context(calling(ours.ports_of(got)[0], GREEDY)))
 
         def is_full() -> bool:
             queued.append(sum(struct.unpack("i", fcntl.ioctl(one, termios.FIONREAD, bytes(4)))[0] for one in unread))
@@ -734,18 +735,8 @@ def sampled_ones_sleep() -> str:
             welcome = dict(ours.fields(ours.receive(conn).body))
             assert welcome[2] == ours.word(ours.PLANS | 1) and welcome[3] == ours.word(10), welcome
             conn.sendall(plan("rr", "TCP"))
-            data = stack.enter_context(socket.socket())
-            data.bind((GREEDY, 0))
-            data.connect(("127.0.0.1", ours.ports_of(ours.receive(conn))[0]))
-
-        def took() -> float:
-            before = sum(lib.cpu_seconds(pid) for pid in daemon.children())
-            time.sleep(5)
-            return sum(lib.cpu_seconds(pid) for pid in daemon.children()) - before
-
-        used: "List[float]" = []
-        assert lib.wait_for(lambda: used.append(took()) or used[-1] < 0.25 * PATIENCE, 60), used
-        return f"{MANY} tests took {used[-1]:.2f} s of a processor in 5 s"
+            stack.enter_context(calling(ours.ports_of(ours.receive(conn))[0], GREEDY))
+        return f"{MANY} tests: {sleeping(daemon, 5, 0.25 * PATIENCE)}"
 
 
 # ---- wrong secrets -------------------------------------------------------------------------------

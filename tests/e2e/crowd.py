@@ -11,7 +11,6 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 import alone
@@ -48,18 +47,6 @@ def judge(got: lib.Result) -> Told:
     return Told("refusal" if refused else "failure", f"status {got.rc}: {words}")
 
 
-def memory(daemon: lib.Daemon) -> int:
-    """Bytes used by the daemon and its sessions; shared memory counts once."""
-    total = 0
-    for pid in [daemon.pid, *alone.children(daemon.pid)]:
-        try:
-            rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        except OSError:
-            continue  # gone
-        total += sum(1024 * int(row.split()[1]) for row in rows if row.startswith("Pss:"))
-    return total
-
-
 def crowd(count: int, seconds: int) -> str:
     """All of them at the same time, for that many seconds."""
     patience = 120 + 2 * seconds * PATIENCE + count / 2
@@ -72,7 +59,7 @@ def crowd(count: int, seconds: int) -> str:
         os.close(gate), os.close(waiting)
         most_bytes = most_sessions = 0
         while time.monotonic() < since + patience and any(lib.alive(c.pid) for c in clients):
-            most_bytes = max(most_bytes, memory(daemon))
+            most_bytes = max(most_bytes, lib.memory([daemon.pid, *alone.children(daemon.pid)]))
             most_sessions = max(most_sessions, len(alone.children(daemon.pid)))
             time.sleep(0.2)
         took = time.monotonic() - since

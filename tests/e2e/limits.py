@@ -62,10 +62,8 @@ def ask(conn: socket.socket, frame: bytes = CALIBRATE) -> Tuple[int, str]:
     return word, got[12:212].split(b"\0")[0].decode() if magic == WHY else ""
 
 
-def calling(port: int, stack: ExitStack, host: str = "127.0.0.1") -> socket.socket:
-    conn = stack.enter_context(socket.create_connection((host, port), 60))
-    conn.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return conn
+def calling(port: int, stack: ExitStack, source: str = "127.0.0.1") -> socket.socket:
+    return stack.enter_context(attacks.calling(port, source, 60))
 
 
 # ---- how many -----------------------------------------------------------------------------------
@@ -109,11 +107,7 @@ def per_address() -> None:
     with lib.Daemon(args=["--max-per-address", "1"]) as daemon, ExitStack() as stack:
         assert ask(calling(daemon.port, stack)) == (0, "")
         assert ask(calling(daemon.port, stack))[0] == 122
-        with socket.socket() as other:
-            other.bind(("127.0.0.2", 0))
-            other.connect(("127.0.0.1", daemon.port))
-            other.settimeout(60)
-            assert ask(other) == (0, "")
+        assert ask(calling(daemon.port, stack, "127.0.0.2")) == (0, "")
 
 
 def rate() -> None:
@@ -132,10 +126,7 @@ def rate() -> None:
 def the_silent() -> None:
     """Of silent connections, the oldest of the address with the most is closed, and no other."""
     with lib.Daemon(args=["--max-silent", "8"]) as daemon, ExitStack() as stack:
-        other = stack.enter_context(socket.socket())
-        other.bind(("127.0.0.2", 0))
-        other.connect(("127.0.0.1", daemon.port))
-        other.settimeout(60)
+        other = calling(daemon.port, stack, "127.0.0.2")
         flood = [calling(daemon.port, stack) for _ in range(20)]
         assert ask(other) == (0, ""), "the one from elsewhere is out"
         must_serve(daemon.port)

@@ -18,7 +18,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import lib
 import ours
@@ -555,19 +555,6 @@ def play(daemon: lib.Daemon, number: int) -> Played:
 
 # ---- what is watched meanwhile ------------------------------------------------------------------
 
-def memory_kb(pids: Sequence[int]) -> int:
-    """Total memory, with shared pages counted once."""
-    total = 0
-    for pid in pids:
-        try:
-            found = re.search(r"^Pss:\s+(\d+)", Path(f"/proc/{pid}/smaps_rollup").read_text(),
-                              re.M)
-        except OSError:
-            continue  # it has just ended
-        total += int(found[1]) if found else 0
-    return total
-
-
 class Watch(NamedTuple):
     """What a thread observes until it is told to stop."""
     stop: threading.Event
@@ -581,7 +568,7 @@ def sample(daemon: lib.Daemon, watch: Watch) -> None:
     while not watch.stop.wait(SAMPLE_S):
         sessions = daemon.children()
         watch.most[0] = max(watch.most[0], len(sessions))
-        watch.peak_kb[0] = max(watch.peak_kb[0], memory_kb([daemon.pid, *sessions]))
+        watch.peak_kb[0] = max(watch.peak_kb[0], lib.memory([daemon.pid, *sessions]) >> 10)
 
 
 HONEST = (("TCP_RR", "-200"), ("TCP_STREAM", "-2000000"))
