@@ -19,32 +19,6 @@ parse_bits(const char *text, unsigned *bits)
 	return 0;
 }
 
-static void
-clear_host_part(struct np_cidr *c)
-{
-	unsigned whole = c->bits / 8, rest = c->bits % 8;
-
-	if (rest != 0) {
-		c->bytes[whole] &= (uint8_t)(0xff00U >> rest);
-		whole++;
-	}
-	memset(c->bytes + whole, 0, sizeof(c->bytes) - whole);
-}
-
-/* Turn a range of IPv4-mapped addresses into the IPv4 range. */
-static void
-unmap(struct np_cidr *c)
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	if (np_family(c->family)->version == 6 && c->bits >= MAPPED_BITS &&
-	    memcmp(c->bytes, prefix, sizeof(prefix)) == 0) {
-		memmove(c->bytes, c->bytes + sizeof(prefix), 4);
-		c->family = AF_INET;
-		c->bits -= MAPPED_BITS;
-	}
-}
-
 /* Read an address of `length` characters. -1: it is none. */
 static int
 read_literal(struct np_addr *a, const char *text, size_t length)
@@ -78,12 +52,19 @@ np_cidr_has(const struct np_cidr *c, const struct np_addr *a)
 void
 np_cidr_of(struct np_cidr *c, const struct np_addr *a, unsigned bits)
 {
-	memset(c, 0, sizeof(*c));
-	c->family = a->sa.ss_family;
-	c->bits = bits;
-	memcpy(c->bytes, np_addr_bytes(a), np_addr_size(a));
-	clear_host_part(c);
-	unmap(c);
+	struct np_addr plain = *a;
+
+	np_addr_unmap(&plain);
+	if (bits < MAPPED_BITS || np_addr_same_family(&plain, a)) {
+		plain = *a;
+	} else { /* a range of IPv4-mapped addresses is the IPv4 range */
+		bits -= MAPPED_BITS;
+	}
+	*c = (struct np_cidr){ .family = plain.sa.ss_family, .bits = bits };
+	memcpy(c->bytes, np_addr_bytes(&plain), np_addr_size(&plain));
+	for (unsigned bit = bits; bit < 8 * sizeof(c->bytes); bit++) {
+		c->bytes[bit / 8] &= (uint8_t) ~(0x80U >> bit % 8);
+	}
 }
 
 int
