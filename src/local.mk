@@ -46,7 +46,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/sources.c %D%/net/sources.h \
 	%D%/net/race.c %D%/net/race.h \
 	%D%/net/sock.c %D%/net/sock.h \
-	%D%/net/mptcpinfo.c %D%/net/mptcpinfo.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
 	%D%/sys/affinity.c %D%/sys/affinity.h \
 	%D%/sys/cgroup.c %D%/sys/cgroup.h \

@@ -10,7 +10,7 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/tcp.h"
-#include "net/mptcpinfo.h"
+#include "net/tcpinfo.h"
 
 /* Record the subflows found on `conns` connections. Some may be closed by now: keep the most. */
 static void
