@@ -134,17 +134,6 @@ np_ramp_join(struct np_ramp_failures *into, const struct np_ramp_failures *from)
 	}
 }
 
-uint32_t
-np_ramp_established(const struct np_run *run)
-{
-	uint32_t established = 0;
-
-	NP_EACH_CONN (c, run) {
-		established += c->is_up;
-	}
-	return established;
-}
-
 const char *
 np_ramp_reason(int error, char text[16])
 {

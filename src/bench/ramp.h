@@ -14,7 +14,6 @@
 #include "stats/hist.h"
 
 struct np_conn;
-struct np_run;
 struct np_worker;
 
 enum { NP_RAMP_REASONS = 16 };
@@ -56,9 +55,6 @@ void np_ramp_failed(struct np_ramp_failures *f, int error, uint32_t count);
 
 /* Add all failures of `from`. */
 void np_ramp_join(struct np_ramp_failures *into, const struct np_ramp_failures *from);
-
-/* How many were established, of all workers; only when they are done. */
-uint32_t np_ramp_established(const struct np_run *run);
 
 /* "ECONNREFUSED 3, ETIMEDOUT 1": all reasons; cut to size. */
 void np_ramp_reasons(const struct np_ramp_failures *f, char *out, size_t size);

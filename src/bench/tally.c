@@ -227,7 +227,7 @@ take_ramp(struct np_run *run, struct np_tally *t)
 	}
 	t->ramp.rate = run->plan->ramp;
 	t->ramp.asked = run->conns;
-	t->ramp.established = t->flows = np_ramp_established(run);
+	t->ramp.established = t->flows = (uint32_t)t->end.count.up;
 	NP_EACH_WORKER (w, run) {
 		if (w->ramp == NULL || w->ramp->hist == NULL) {
 			continue;

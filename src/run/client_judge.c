@@ -282,7 +282,7 @@ np_client_judge_drive(struct np_client *c, const struct np_drive *d, struct np_c
 		hint_at_firewall(run, err);
 		return err->code;
 	}
-	if (run->plan->ramp > 0 && d->cause != NP_BY_CONTROL && np_ramp_established(run) == 0) {
+	if (run->plan->ramp > 0 && d->cause != NP_BY_CONTROL && np_counts_of(run).up == 0) {
 		if (d->cause == NP_BY_SIGNAL) {
 			return np_fail(err, NP_ETIME, 0,
 				       "interrupted before a data connection was made");

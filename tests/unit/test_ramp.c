@@ -183,8 +183,8 @@ run_ramp(const char *bench, uint32_t here, uint32_t there)
 		ends_open(&e, np_bench_find(bench), AF_INET, 1, take_threads);
 		assert_ptr_equal(np_engine_of(&e.server.plan), &np_engine_epoll);
 		ends_drive(&e, 200 * NP_MSEC); /* all begin in 100 */
-		late = was_reset(&e) || np_ramp_established(&e.client.run) == 0 ||
-		       np_ramp_established(&e.server.run) == 0;
+		late = was_reset(&e) || np_counts_of(&e.client.run).up == 0 ||
+		       np_counts_of(&e.server.run).up == 0;
 		if (!late) {
 			judge(&e, bench);
 		}
@@ -215,8 +215,8 @@ cut_short(const char *bench)
 	ends_drive(&e, 50 * NP_MSEC);
 	assert_true(was_reset(&e) || e.client.run.err.code + e.server.run.err.code == NP_OK);
 	/* All have come only where the machine stopped this process for a while. */
-	assert_in_range(np_ramp_established(&e.client.run), 0, FLOWS);
-	assert_in_range(np_ramp_established(&e.server.run), 0, FLOWS);
+	assert_in_range(np_counts_of(&e.client.run).up, 0, FLOWS);
+	assert_in_range(np_counts_of(&e.server.run).up, 0, FLOWS);
 	ends_free(&e);
 	return np_now() - since;
 }
