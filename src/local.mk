@@ -98,7 +98,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/bench/pattern/sendfile.c \
 	%D%/bench/pattern/stream.c %D%/bench/pattern/stream.h \
 	%D%/bench/transport/endpoint.c %D%/bench/transport/endpoint.h \
-	%D%/bench/transport/one_port.c %D%/bench/transport/one_port.h \
+	%D%/bench/transport/one_port.c \
 	%D%/bench/transport/eth.c \
 	%D%/bench/transport/many.c %D%/bench/transport/many.h \
 	%D%/bench/transport/spread.c \

@@ -18,7 +18,6 @@
 #include "bench/stamps.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/many.h"
-#include "bench/transport/one_port.h"
 
 /* The analyzer loses track of pointers in array elements: see base/bag.c. */
 #if defined(__GNUC__) && !defined(__clang__)

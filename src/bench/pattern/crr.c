@@ -16,7 +16,7 @@
 #include "bench/open.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
-#include "bench/transport/one_port.h"
+#include "bench/transport/many.h"
 #include "net/tcpinfo.h"
 
 enum {

@@ -1,6 +1,7 @@
 /*
- * The data connections of a test beside the first one, for transports that use endpoint.h (many.c),
- * and how they are spread over receive queues (spread.c).
+ * The data sockets of a test: those beside the first one, for transports that use endpoint.h
+ * (many.c), how they are spread over receive queues (spread.c), and those at the port of the
+ * control connection (one_port.c).
  */
 #ifndef NP_BENCH_TRANSPORT_MANY_H
 #define NP_BENCH_TRANSPORT_MANY_H
@@ -45,5 +46,21 @@ int np_spread_connect(struct np_run *run, struct np_err *err);
 
 /* For np_many_wait(): accept until enough connections are kept, or np_stopped(). */
 int np_spread_accept(struct np_run *run, struct pollfd *polls, struct np_err *err);
+
+/* np_transport.establish for datagram sockets handed over by the daemon. */
+int np_handed_establish(struct np_run *run, struct np_err *err);
+/* For np_many_wait() after that: wait for the first data on any socket, or until np_stopped(). */
+int np_handed_await(struct np_run *run, struct pollfd *waits, struct np_err *err);
+
+/*
+ * For np_many_wait() at the active end: send the token on each socket until all are acknowledged. A
+ * socket that reached another daemon behind the same address is made again, for NP_ELSEWHERE_S and
+ * some round trips (NP_EPEER). Datagrams are sent again; after 10 s without an answer: NP_ETIME.
+ */
+enum { NP_ELSEWHERE_S = 2 };
+int np_show_token(struct np_run *run, struct pollfd *waits, struct np_err *err);
+
+/* Fail with NP_EPEER because data sockets kept reaching another daemon. */
+int np_fail_elsewhere(const struct np_run *run, struct np_err *err);
 
 #endif

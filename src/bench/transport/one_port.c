@@ -1,4 +1,8 @@
-#include "bench/transport/one_port.h"
+/*
+ * Data sockets at the port of the control connection (netserver --one-port): the daemon hands them
+ * to the passive end; a token from the active end says to which test they belong (wire/token.h).
+ */
+#include "bench/transport/many.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -7,7 +11,6 @@
 #include "base/units.h"
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
-#include "bench/transport/many.h"
 
 enum {
 	CHECK_MS = 100, /* between two checks whether the run is stopped */

@@ -10,7 +10,6 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 #include "bench/transport/many.h"
-#include "bench/transport/one_port.h"
 #include "net/sock.h"
 #include "stats/ceiling.h"
 
