@@ -208,7 +208,7 @@ json_t *
 np_json_metrics(const struct np_record *r)
 {
 	json_t *o = json_object();
-	int bad = o == NULL;
+	int bad = 0;
 
 	for (int i = 0; i < NP_METRICS; i = np_metric_next(i)) {
 		enum np_metric_id id = (enum np_metric_id)i;
@@ -226,16 +226,14 @@ np_json_metrics(const struct np_record *r)
 json_t *
 np_json_hist(const struct np_hist *h)
 {
-	json_t *o, *cells;
+	json_t *cells;
 	unsigned next = 0; /* the cell after the last one written */
-	int bad;
+	int bad = 0;
 
 	if (h == NULL || np_hist_count(h) == 0) {
 		return json_null();
 	}
-	o = json_object();
 	cells = json_array();
-	bad = o == NULL || cells == NULL;
 	for (unsigned c = np_hist_next(h, 0); c < NP_HIST_CELLS; c = np_hist_next(h, c + 1)) {
 		if (c > next) {
 			bad |= json_array_append_new(cells, json_integer(-(json_int_t)(c - next)));
@@ -243,11 +241,9 @@ np_json_hist(const struct np_hist *h)
 		bad |= json_array_append_new(cells, unsigned_integer(h->cell[c]));
 		next = c + 1;
 	}
-	bad |= json_object_set_new(o, "sum", unsigned_integer(h->sum));
-	bad |= json_object_set_new(o, "min", unsigned_integer(h->min));
-	bad |= json_object_set_new(o, "max", unsigned_integer(h->max));
-	bad |= json_object_set_new(o, "cells", cells);
-	return unless_failed(o, bad);
+	return json_pack("{s:o, s:o, s:o, s:o}", "sum", unsigned_integer(h->sum), "min",
+			 unsigned_integer(h->min), "max", unsigned_integer(h->max), "cells",
+			 unless_failed(cells, bad));
 }
 
 /* The value of an item of a bag. NULL: memory ran out. */
@@ -283,14 +279,13 @@ np_json_bag(const struct np_bag *b)
 {
 	json_t *o, *unread;
 	struct np_bag_item it;
-	int bad;
+	int bad = 0;
 
 	if (b == NULL) {
 		return json_null();
 	}
 	o = json_object();
 	unread = json_object();
-	bad = o == NULL || unread == NULL;
 	for (size_t i = 0; np_bag_at(b, i, &it); i++) {
 		/* "tcp.rtt_us" is the member rtt_us of tcp. If "tcp" is a value, or an object
 		 * stands where the value should go, the full name is the member. */
