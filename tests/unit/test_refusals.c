@@ -103,44 +103,23 @@ TEST(datagrams_go_to_the_client_only)
 /* ---- Files that clients name ---- */
 
 /* A directory with what may be in one, and a file beside it. */
-struct place {
-	char name[32], below[48];
+static int
+open_fill(const char *root)
+{
+	char path[64];
 	int fd;
-};
 
-static void
-make_place(struct place *p)
-{
-	strcpy(p->name, "/tmp/np-test-XXXXXX");
-	assert_non_null(mkdtemp(p->name));
-	snprintf(p->below, sizeof(p->below), "%s/fill", p->name);
-	assert_int_equal(mkdir(p->below, 0700), 0);
-	put_file(p->name, "/secret", "secret");
-	put_file(p->name, "/fill/data", "plum");
-	put_file(p->name, "/fill/empty", "");
-	p->fd = open(p->below, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(p->fd > 0);
-	assert_int_equal(symlinkat("../secret", p->fd, "link"), 0);
-	assert_int_equal(symlinkat("data", p->fd, "inner"), 0);
-	assert_int_equal(mkfifoat(p->fd, "fifo", 0600), 0);
-	assert_int_equal(mkdirat(p->fd, "dir", 0700), 0);
-}
-
-static void
-remove_place(struct place *p)
-{
-	static const char *const names[] = { "data", "empty", "link", "inner", "fifo" };
-	char path[80];
-
-	for (size_t i = 0; i < LEN(names); i++) {
-		assert_int_equal(unlinkat(p->fd, names[i], 0), 0);
-	}
-	assert_int_equal(unlinkat(p->fd, "dir", AT_REMOVEDIR), 0);
-	close(p->fd);
-	snprintf(path, sizeof(path), "%s/secret", p->name);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(p->below), 0);
-	assert_int_equal(rmdir(p->name), 0);
+	put_file(root, "/secret", "secret");
+	put_file(root, "/fill/data", "plum");
+	put_file(root, "/fill/empty", "");
+	put_link(root, "/fill/link", "../secret");
+	put_link(root, "/fill/inner", "data");
+	snprintf(path, sizeof(path), "%s/fill", root);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(fd > 0);
+	assert_int_equal(mkfifoat(fd, "fifo", 0600), 0);
+	assert_int_equal(mkdirat(fd, "dir", 0700), 0);
+	return fd;
 }
 
 /* Ask for that file to be sent in responses; the answer's error. */
@@ -155,23 +134,20 @@ ask_filled(struct session *s, int fill_dir, const char *file, struct np_omni_res
 	return answer(s, np_omni_response_layout, response).word;
 }
 
-TEST(a_file_of_the_fill_directory_is_sent)
+TEST_WITH(a_file_of_the_fill_directory_is_sent, root_make, root_remove)
 {
 	struct np_omni_response response;
 	FREED_BY(session_close) struct session s;
 	struct np_addr at;
-	struct place p;
 	char bytes[16] = "";
-	FREED_BY(close_fd) int fd = -1;
+	FREED_BY(close_fd) int fill = open_fill(*state), fd = -1;
 
-	make_place(&p);
-	assert_int_equal(ask_filled(&s, p.fd, "data", &response), 0);
+	assert_int_equal(ask_filled(&s, fill, "data", &response), 0);
 	at = loopback(AF_INET, (uint16_t)response.data_port);
 	fd = connected_to(&at);
 	assert_true(put_bytes(fd, bytes, 16));
 	assert_true(get_bytes(fd, bytes, 8));
 	assert_memory_equal(bytes, "plumplum", 8);
-	remove_place(&p);
 }
 
 TEST(zeros_take_no_file_and_are_only_for_streams)
@@ -197,7 +173,7 @@ TEST(zeros_take_no_file_and_are_only_for_streams)
 	assert_memory_equal(bytes, zeros, sizeof(zeros));
 }
 
-TEST(no_other_file_is)
+TEST_WITH(no_other_file_is, root_make, root_remove)
 {
 	static const struct {
 		const char *name;
@@ -209,17 +185,15 @@ TEST(no_other_file_is)
 		{ "/etc/passwd", EACCES },  { "dir/../data", EACCES }, { "empty", EINVAL },
 		{ "fill/../data", EACCES },
 	};
-	struct place p;
+	FREED_BY(close_fd) int fill = open_fill(*state);
 
-	make_place(&p);
 	for (size_t i = 0; i < LEN(rows); i++) {
 		struct np_omni_response response;
 		FREED_BY(session_close) struct session s;
-		int32_t error = ask_filled(&s, p.fd, rows[i].name, &response);
+		int32_t error = ask_filled(&s, fill, rows[i].name, &response);
 
 		fail_if(error != rows[i].error, "%s: error %d", rows[i].name, error);
 	}
-	remove_place(&p);
 }
 
 static void

@@ -10,6 +10,7 @@
 #include "base/output.h"
 #include "netserver/guard.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 #include "tests/lib/sockets.h"
 
 enum { STRANGER = 4711, ROOM = 128 };
@@ -19,7 +20,8 @@ enum { STRANGER = 4711, ROOM = 128 };
  * names in each test.
  */
 struct place {
-	char dir[32], all[40], ours[40], target[48];
+	void *dir;
+	char all[40], ours[40], target[48];
 };
 
 static const char text[] = "deny 192.0.2.0/24\n";
@@ -47,11 +49,10 @@ set_up(void **state)
 	struct place *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
-	strcpy(p->dir, "/tmp/np-test-XXXXXX");
-	assert_non_null(mkdtemp(p->dir));
-	snprintf(p->all, sizeof(p->all), "%s/all", p->dir);
-	snprintf(p->ours, sizeof(p->ours), "%s/ours", p->dir);
-	snprintf(p->target, sizeof(p->target), "%s/target", p->dir);
+	assert_int_equal(root_make(&p->dir), 0);
+	snprintf(p->all, sizeof(p->all), "%s/all", (char *)p->dir);
+	snprintf(p->ours, sizeof(p->ours), "%s/ours", (char *)p->dir);
+	snprintf(p->target, sizeof(p->target), "%s/target", (char *)p->dir);
 	assert_int_equal(mkdir(p->all, 0700) | mkdir(p->ours, 0700), 0);
 	assert_int_equal(chmod(p->dir, 0755) | chmod(p->all, 01777) | chmod(p->ours, 0755), 0);
 	make_file(p->target, 0600);
@@ -59,33 +60,14 @@ set_up(void **state)
 	return 0;
 }
 
-static void
-empty(const char *dir)
-{
-	DIR *d = opendir(dir);
-	struct dirent *e;
-
-	while (d != NULL && (e = readdir(d)) != NULL) {
-		unlinkat(dirfd(d), e->d_name, 0);
-	}
-	if (d != NULL) {
-		closedir(d);
-	}
-	rmdir(dir);
-}
-
 static int
 tear_down(void **state)
 {
 	struct place *p = *state;
-	char path[ROOM];
+	int rc = root_remove(&p->dir);
 
-	empty(in(path, p->all, "dir"));
-	empty(p->all);
-	empty(p->ours);
-	empty(p->dir);
 	free(p);
-	return 0;
+	return rc;
 }
 
 static const enum np_trusted files[] = { NP_TRUSTED_RULES, NP_TRUSTED_SECRET };
