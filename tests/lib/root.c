@@ -1,5 +1,6 @@
 #include "tests/lib/root.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -72,6 +73,31 @@ put_link(const char *root, const char *path, const char *to)
 
 	make_path(full, root, path);
 	assert_int_equal(symlink(to, full), 0);
+}
+
+void
+read_file(const char *path, char *text, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	ssize_t n = read(fd, text, room - 1);
+
+	assert_true(n >= 0);
+	text[n] = '\0';
+	close(fd);
+}
+
+unsigned
+names_in(const char *dir)
+{
+	DIR *d = opendir(dir);
+	unsigned count = 0;
+
+	assert_non_null(d);
+	while (readdir(d) != NULL) {
+		count++;
+	}
+	closedir(d);
+	return count - 2;
 }
 
 void

@@ -15,6 +15,10 @@ void put_file(const char *root, const char *path, const char *text);
 void put_bytes_into(const char *root, const char *path, const void *bytes, size_t n);
 void put_link(const char *root, const char *path, const char *to);
 
+/* A file's text, as much as there is room for; and how many names a directory has. */
+void read_file(const char *path, char *text, size_t room);
+unsigned names_in(const char *dir);
+
 /* A file of its own below /tmp; unlink() it. */
 void temp_file(char path[32], const char *text, size_t n, mode_t mode);
 

@@ -115,6 +115,17 @@ ask_tagged(const struct session *s, const struct np_tagged *t, const void *m)
 	assert_true(put_bytes(s->fd, message, size));
 }
 
+void
+assert_serves(int fd)
+{
+	uint8_t frame[NP_FRAME_SIZE];
+
+	assert_true(put_frame(fd, NP_CPU_CALIBRATE, -1, NULL, NULL));
+	assert_true(wait_readable(fd));
+	assert_true(get_bytes(fd, frame, sizeof(frame)));
+	assert_int_equal(np_frame_head(frame).code, NP_CPU_CALIBRATE);
+}
+
 uint8_t *
 next_message(int fd)
 {

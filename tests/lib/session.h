@@ -64,6 +64,9 @@ void assert_why(const struct session *s, uint32_t code, int32_t error, const cha
 /* The same of a message of ours, which is read if it has that type. */
 struct np_head answer_tagged(const struct session *s, const struct np_tagged *t, void *m);
 
+/* A daemon at the other end of that connection answers, within LONG_MS. */
+void assert_serves(int fd);
+
 /* The whole message that comes next, which the caller frees. */
 uint8_t *next_message(int fd);
 

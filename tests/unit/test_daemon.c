@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
+#include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 #include "wire/msg.h"
 
@@ -109,18 +110,6 @@ ends(const struct process *p)
 	assert_int_equal(kill(p->pid, SIGTERM), 0);
 	assert_int_equal(ended(p->pid), 0);
 	return np_now() - told < 1500 * NP_MSEC;
-}
-
-static void
-assert_serves(int fd)
-{
-	struct np_head head = { .code = NP_CPU_CALIBRATE, .word = -1 };
-	uint8_t frame[NP_FRAME_SIZE];
-
-	np_frame_put(frame, &head, NULL, NULL);
-	assert_true(put_bytes(fd, frame, sizeof(frame)));
-	assert_true(get_bytes(fd, frame, sizeof(frame)));
-	assert_int_equal(np_frame_head(frame).code, NP_CPU_CALIBRATE);
 }
 
 /* A busy machine may keep sessions from ending for that long now and then. */

@@ -4,7 +4,6 @@
  */
 #include "netserver/status.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <regex.h>
@@ -17,6 +16,7 @@
 #include "base/clock.h"
 #include "netserver/passed.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
 #include "tests/lib/sockets.h"
 
 enum { MANY = 2000 };
@@ -450,30 +450,6 @@ TEST_WITH(metrics_tell_missing_limits_from_zero, set_up, tear_down)
 
 /* ---- The file of metrics ---- */
 
-static size_t
-files_in(const char *path)
-{
-	DIR *dir = opendir(path);
-	size_t n = 0;
-
-	assert_non_null(dir);
-	for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
-		n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
-	}
-	closedir(dir);
-	return n;
-}
-
-static void
-read_file(char *text, const char *path)
-{
-	FREED_BY(close_fd) int fd = open(path, O_RDONLY);
-	ssize_t n = read(fd, text, NS_STATUS_MAX - 1);
-
-	assert_true(n >= 0);
-	text[n] = '\0';
-}
-
 static void
 limit_files(rlim_t bytes)
 {
@@ -507,7 +483,7 @@ TEST_WITH(a_file_of_metrics_is_replaced_whole, set_up, tear_down)
 	assert_int_equal(ns_metrics_write(&d->of, &err), NP_OK);
 	assert_int_equal(stat(path, &new), 0);
 	assert_true(old.st_ino != new.st_ino);
-	read_file(d->text, path);
+	read_file(path, d->text, NS_STATUS_MAX);
 	read_metrics(d->text);
 	assert_metric(d->text, "sessions_total{port=\"12865\"}", 903);
 	/* Who was reading reads on in what it began with. */
@@ -515,7 +491,7 @@ TEST_WITH(a_file_of_metrics_is_replaced_whole, set_up, tear_down)
 	read_metrics(d->text);
 	assert_metric(d->text, "sessions_total{port=\"12865\"}", 902);
 	close(reader);
-	assert_int_equal(files_in(dir), 1);
+	assert_int_equal(names_in(dir), 1);
 
 	/* No room: what was there stays, and nothing else does. */
 	signal(SIGXFSZ, SIG_IGN);
@@ -525,8 +501,8 @@ TEST_WITH(a_file_of_metrics_is_replaced_whole, set_up, tear_down)
 	limit_files(RLIM_INFINITY);
 	assert_int_equal(err.sys, EFBIG);
 	assert_has(err.msg, "netserver.prom");
-	assert_int_equal(files_in(dir), 1);
-	read_file(d->text, path);
+	assert_int_equal(names_in(dir), 1);
+	read_file(path, d->text, NS_STATUS_MAX);
 	read_metrics(d->text);
 	assert_metric(d->text, "sessions_total{port=\"12865\"}", 903);
 

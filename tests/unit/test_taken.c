@@ -25,6 +25,8 @@
 #include "netserver/landlock.h"
 #include "run/server.h"
 #include "tests/lib/check.h"
+#include "tests/lib/root.h"
+#include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
 #include "wire/ext.h"
 #include "wire/plan.h"
@@ -397,28 +399,17 @@ attempt(int fd, char step)
 
 /* Somebody else is, within LONG_MS. */
 static void
-assert_serves(const struct place *p)
+assert_serves_others(const struct place *p)
 {
-	const struct np_head head = { .code = NP_CPU_CALIBRATE, .word = -1 };
-	uint8_t frame[NP_FRAME_SIZE];
 	FREED_BY(close_fd) int fd = connected_to(&p->at);
 
-	np_frame_put(frame, &head, NULL, NULL);
-	assert_true(put_bytes(fd, frame, sizeof(frame)));
-	assert_true(wait_readable(fd));
-	assert_true(get_bytes(fd, frame, sizeof(frame)));
-	assert_int_equal(np_frame_head(frame).code, NP_CPU_CALIBRATE);
+	assert_serves(fd);
 }
 
 static const char *
 log_of(struct place *p)
 {
-	int fd = open(p->log, O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, p->text, sizeof(p->text) - 1);
-
-	assert_true(n >= 0);
-	p->text[n] = '\0';
-	close(fd);
+	read_file(p->log, p->text, sizeof(p->text));
 	return p->text;
 }
 
@@ -495,7 +486,7 @@ TEST_WITH(its_epoll_watches_are_bounded_by_its_descriptors, set_up, tear_down)
 	fd = take_over(p);
 	watches = attempt(fd, 'e');
 	assert_in_range(watches, half * half / 2, half * half);
-	assert_serves(p);
+	assert_serves_others(p);
 	close(fd);
 }
 
@@ -517,9 +508,9 @@ TEST_WITH(sockets_that_it_passes_hold_nobody_up, set_up, tear_down)
 			assert_int_equal(waitpid(p->daemon, NULL, WUNTRACED), p->daemon);
 			(void)attempt(fd, 'p');
 			kill(p->daemon, SIGCONT);
-			assert_serves(p);
+			assert_serves_others(p);
 			close(fd);
-			assert_serves(p);
+			assert_serves_others(p);
 		}
 		stop(p);
 	}
@@ -555,7 +546,7 @@ TEST_WITH(its_lines_are_few_and_its_own, set_up, tear_down)
 	for (int i = 0; i < LONG_MS / 10 && strstr(log_of(p), "flood 0") == NULL; i++) {
 		usleep(10000);
 	}
-	assert_serves(p);
+	assert_serves_others(p);
 	assert_has(log_of(p), "flood 0?level=info event=forged");
 	for (at = p->text; (at = strstr(at, "flood")) != NULL; at++) {
 		assert_memory_equal(at - 2, ": ", 2);
@@ -653,10 +644,10 @@ TEST_WITH(a_fork_server_that_dies_is_replaced, set_up, tear_down)
 	start(p, true);
 	fd = take_over(p);
 	server = fork_server_of(p, attempt(fd, 'i'));
-	assert_serves(
+	assert_serves_others(
 	    p); /* the daemon has heard of the first session by then, and does not refuse it */
 	assert_int_equal(kill(server, SIGKILL), 0);
-	assert_serves(p);
+	assert_serves_others(p);
 	close(take_over(p));
 	assert_int_equal(attempt(fd, 'n'), 0);
 	close(fd);
