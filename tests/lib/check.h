@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -134,6 +135,12 @@ int all_tests(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 		ended(pid_);                                                                       \
 	})
 int ended(pid_t child);
+
+/*
+ * Catch that signal, but where a wait lets it in by that mask, which is the one before: as our
+ * programs have it.
+ */
+void catch_signal(int sig, void (*handler)(int sig), sigset_t *let_in);
 
 /* In a child that is 0; 77: it can't be tried here, in the words of a printf(). */
 #define assert_in_child(status, ...)                                                               \

@@ -26,6 +26,19 @@ ended(pid_t child)
 	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+void
+catch_signal(int sig, void (*handler)(int sig), sigset_t *let_in)
+{
+	struct sigaction sa = { .sa_handler = handler };
+	sigset_t block;
+
+	assert_int_equal(sigaction(sig, &sa, NULL), 0);
+	sigemptyset(&block);
+	sigaddset(&block, sig);
+	pthread_sigmask(SIG_BLOCK, &block, let_in);
+	sigdelset(let_in, sig);
+}
+
 int
 all_tests(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {

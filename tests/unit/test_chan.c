@@ -277,27 +277,12 @@ on_signal(int sig)
 {
 }
 
-/* Blocked but while waiting, as in our programs. */
-static void
-block_sigusr1(sigset_t *outside, sigset_t *inside)
-{
-	struct sigaction act = { .sa_handler = on_signal };
-	sigset_t set;
-
-	sigaction(SIGUSR1, &act, NULL);
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	pthread_sigmask(SIG_BLOCK, &set, outside);
-	*inside = *outside;
-	sigdelset(inside, SIGUSR1);
-}
-
 TEST(a_signal_interrupts_and_nothing_is_lost)
 {
-	sigset_t outside, inside;
+	sigset_t inside;
 	FREED_BY(close_pair) struct pair p = open_pair();
 
-	block_sigusr1(&outside, &inside);
+	catch_signal(SIGUSR1, on_signal, &inside);
 	fill(p.frame, 9);
 	put(p.peer, p.frame, 300);
 	raise(SIGUSR1); /* pending until the wait lets it in */
@@ -308,7 +293,7 @@ TEST(a_signal_interrupts_and_nothing_is_lost)
 	assert_int_equal(np_chan_recv(&p.chan, "the request", np_deadline(LONG), &inside, &p.err),
 			 NP_OK);
 	assert_memory_equal(p.chan.in, p.frame, sizeof(p.frame));
-	pthread_sigmask(SIG_SETMASK, &outside, NULL);
+	pthread_sigmask(SIG_SETMASK, &inside, NULL);
 }
 
 /* A peer that closes with something of ours unread resets the connection. */

@@ -34,21 +34,9 @@ on_child(int sig)
 static void
 take_signals(struct np_signals *s, sigset_t *let_in)
 {
-	struct sigaction sa;
-	sigset_t block;
-
-	memset(&sa, 0, sizeof(sa));
-	sigemptyset(&sa.sa_mask);
-	sa.sa_handler = on_end;
-	sigaction(SIGTERM, &sa, NULL);
-	sa.sa_handler = on_child;
-	sigaction(SIGCHLD, &sa, NULL);
-	sigemptyset(&block);
-	sigaddset(&block, SIGTERM);
-	sigaddset(&block, SIGCHLD);
-	pthread_sigmask(SIG_BLOCK, &block, let_in);
+	catch_signal(SIGTERM, on_end, let_in);
+	catch_signal(SIGCHLD, on_child, let_in);
 	sigdelset(let_in, SIGTERM);
-	sigdelset(let_in, SIGCHLD);
 	received = 0;
 	s->let_in = let_in;
 	s->received = &received;

@@ -314,16 +314,11 @@ send_alarm(void *ctx, const struct np_plan *whole, const struct np_counts *sum, 
 /* It reaches one thread, and all sessions hear of it. */
 TEST(a_signal_ends_all)
 {
-	struct sigaction sa = { .sa_handler = on_alarm };
 	uint64_t began = np_now();
-	sigset_t block, let_in;
-	struct bed b;
+	sigset_t let_in;
+	FREED_BY(leave_bed) struct bed b;
 
-	sigaction(SIGALRM, &sa, NULL);
-	sigemptyset(&block);
-	sigaddset(&block, SIGALRM);
-	pthread_sigmask(SIG_BLOCK, &block, &let_in);
-	sigdelset(&let_in, SIGALRM);
+	catch_signal(SIGALRM, on_alarm, &let_in);
 	make_bed(&b, "TCP_RR", LONG_S, SESSIONS, SERVE);
 	b.client.signals = (struct np_signals){ .let_in = &let_in, .received = &alarms };
 	b.trial.look = send_alarm;
@@ -334,8 +329,7 @@ TEST(a_signal_ends_all)
 	assert_int_equal(alarms, 1);
 	assert_true(b.out.tally.end.count.transactions > 0);
 	assert_true(np_now() - began < LONG_S * NP_SEC / 2);
-	leave_bed(&b);
-	pthread_sigmask(SIG_UNBLOCK, &block, NULL);
+	pthread_sigmask(SIG_SETMASK, &let_in, NULL);
 }
 
 TEST(a_signal_that_the_parent_blocked_interrupts_waits)
