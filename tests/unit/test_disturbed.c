@@ -56,7 +56,7 @@ look(struct bed *b, uint64_t late_ms, uint64_t takes_ms)
 }
 
 static void
-begin_on(struct bed *b, const char *root, const char *test, const char *device)
+begin(struct bed *b, const char *root, const char *test, const char *device)
 {
 	memset(b, 0, sizeof(*b));
 	b->root = root;
@@ -77,21 +77,6 @@ begin_on(struct bed *b, const char *root, const char *test, const char *device)
 }
 
 static void
-begin(struct bed *b, const char *root)
-{
-	begin_on(b, root, "TCP_STREAM", "");
-}
-
-/* The time for which the process stood still, in ms, as far as that is told at all. */
-static void
-assert_stopped(struct bed *b, uint64_t ms)
-{
-	assert_int_equal(b->witness.stopped_ns / NP_MSEC, ms);
-	assert_int_equal(b->disturbed.held_marks >> NP_R_STOPPED & 1, ms >= 20);
-	b->witness.stopped_ns = 0;
-}
-
-static void
 finish(struct bed *b)
 {
 	FREED_BY(free_bag) struct np_bag *bag = np_bag_new();
@@ -103,67 +88,62 @@ finish(struct bed *b)
 	}
 }
 
-TEST_WITH(what_is_late_without_a_reason_was_stopped, root_make, root_remove)
-{
-	static struct bed b;
+/* A look, before which a worker and the controller ran and waited for so many ms. */
+struct step {
+	const char *what; /* of which this is the first; NULL: of the same */
+	uint64_t ran, waited, own_ran, own_waited, late_ms, takes_ms;
+	int64_t stopped_ms; /* for which the process is found to have stood still; TO_COME: later */
+};
 
-	begin(&b, *state);
-	b.ran += 90;
-	look(&b, 0, 0);
-	assert_stopped(&b, 0);
-	b.ran += 5;
-	look(&b, 400, 0);
-	assert_stopped(&b, 400);
-	b.own_waited += 400; /* for a processor */
-	look(&b, 400, 0);
-	assert_stopped(&b, 0);
-	finish(&b);
+enum { TO_COME = -1 };
+
+static void
+take_step(struct bed *b, const struct step *s)
+{
+	b->ran += s->ran;
+	b->waited += s->waited;
+	b->own_ran += s->own_ran;
+	b->own_waited += s->own_waited;
+	look(b, s->late_ms, s->takes_ms);
+	if (s->stopped_ms != TO_COME) {
+		fail_if(b->witness.stopped_ns / NP_MSEC != (uint64_t)s->stopped_ms, "%llu ms",
+			(unsigned long long)b->witness.stopped_ns / NP_MSEC);
+		assert_int_equal(b->disturbed.held_marks >> NP_R_STOPPED & 1, s->stopped_ms >= 20);
+		b->witness.stopped_ns = 0;
+	}
 }
 
-/* TCP_INFO takes the lock of a socket, which a sender that never sleeps hardly ever lets go. */
-TEST_WITH(a_look_that_waits_for_a_busy_worker_is_no_stop, root_make, root_remove)
+TEST_WITH(what_nothing_else_explains_was_a_stop, root_make, root_remove)
 {
+	static const struct step steps[] = {
+		{ "what is late without a reason", .ran = 90 },
+		{ .ran = 5, .late_ms = 400, .stopped_ms = 400 },
+		{ .own_waited = 400, .late_ms = 400 }, /* for a processor */
+		/* TCP_INFO takes the lock of a socket, which a sender that never sleeps hardly ever
+		 * lets go. */
+		{ "a look that waits for a busy worker", .ran = 98, .takes_ms = 80,
+		  .stopped_ms = TO_COME },
+		{ .ran = 98, .own_ran = 2, .takes_ms = 80 },
+		/* It is not always its turn, and holds the lock then, too. */
+		{ .ran = 60, .waited = 38, .takes_ms = 80 },
+		{ "a stop within a look", .ran = 98, .takes_ms = 600, .stopped_ms = TO_COME },
+		/* This is not late, as the one before was in its way. */
+		{ .ran = 98, .late_ms = 500, .takes_ms = 1, .stopped_ms = 502 },
+		{ "where a worker ran", .ran = 150, .late_ms = 60, .stopped_ms = 10 },
+		{ .waited = 150, .late_ms = 60, .stopped_ms = 10 },
+	};
 	static struct bed b;
 
-	begin(&b, *state);
-	b.ran += 98;
-	look(&b, 0, 80);
-	b.ran += 98;
-	b.own_ran += 2;
-	look(&b, 0, 80);
-	assert_stopped(&b, 0);
-	b.ran += 60; /* it is not always its turn, and holds the lock then, too */
-	b.waited += 38;
-	look(&b, 0, 80);
-	assert_stopped(&b, 0);
-	finish(&b);
-}
-
-TEST_WITH(a_stop_within_a_look_is_found, root_make, root_remove)
-{
-	static struct bed b;
-
-	begin(&b, *state);
-	b.ran += 98;
-	look(&b, 0, 600);
-	b.ran += 98;
-	look(&b, 500, 1); /* which is not late, as the one before was in its way */
-	assert_stopped(&b, 502);
-	finish(&b);
-}
-
-TEST_WITH(no_stop_is_where_a_worker_ran, root_make, root_remove)
-{
-	static struct bed b;
-
-	begin(&b, *state);
-	b.ran += 150;
-	look(&b, 60, 0);
-	assert_stopped(&b, 10);
-	b.waited += 150;
-	look(&b, 60, 0);
-	assert_stopped(&b, 10);
-	finish(&b);
+	for (size_t i = 0; i < LEN(steps); i++) {
+		if (steps[i].what != NULL) {
+			printf("%s\n", steps[i].what);
+			begin(&b, *state, "TCP_STREAM", "");
+		}
+		take_step(&b, &steps[i]);
+		if (i + 1 == LEN(steps) || steps[i + 1].what != NULL) {
+			finish(&b);
+		}
+	}
 }
 
 static void
@@ -205,7 +185,7 @@ TEST_WITH(own_bytes_may_be_an_interval_late, root_make, root_remove)
 
 	do {
 		put_counted(&(struct bed){ .root = *state }, "tx", 0);
-		begin_on(&b, *state, "UDP_STREAM", "eth9");
+		begin(&b, *state, "UDP_STREAM", "eth9");
 		carry(&b, 1000000, 0);
 		carry(&b, 1000000, 1000000);
 		carry(&b, 2000000, 1000000); /* others' */
@@ -226,7 +206,7 @@ TEST_WITH(counts_that_begin_anew_are_not_judged, root_make, root_remove)
 	static struct bed b;
 
 	put_counted(&(struct bed){ .root = *state }, "tx", 0);
-	begin_on(&b, *state, "UDP_STREAM", "eth9");
+	begin(&b, *state, "UDP_STREAM", "eth9");
 	carry(&b, 1000000, 1000000);
 	carry(&b, 9000000, 0);
 	finish(&b);
@@ -246,7 +226,7 @@ TEST_WITH(others_bytes_are_told_where_datagrams_fit_the_link, root_make, root_re
 		do {
 			put_counted(&(struct bed){ .root = *state }, "rx", 0);
 			put_counted(&(struct bed){ .root = *state }, "tx", 0);
-			begin_on(&b, *state, "UDP_STREAM", "eth9");
+			begin(&b, *state, "UDP_STREAM", "eth9");
 			b.plan.role = NP_FOLLOW;
 			b.disturbed.meters.link.mtu = 1500;
 			put_counted(&b, "tx", 0);
