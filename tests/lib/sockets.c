@@ -14,6 +14,13 @@ close_fd(const int *fd)
 	close(*fd);
 }
 
+void
+close_both(int (*pair)[2])
+{
+	close((*pair)[0]);
+	close((*pair)[1]);
+}
+
 struct np_addr
 loopback(int family, uint32_t port)
 {

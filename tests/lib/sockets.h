@@ -15,6 +15,7 @@
 
 /* For FREED_BY(). */
 void close_fd(const int *fd);
+void close_both(int (*pair)[2]);
 
 /* 127.0.0.1 or ::1 with that port. */
 struct np_addr loopback(int family, uint32_t port);

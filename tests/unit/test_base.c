@@ -149,7 +149,8 @@ TEST(a_line_that_finds_no_room_is_lost_and_counted)
 	for (int is_socket = 0; is_socket <= 1; is_socket++) {
 		struct np_log_out out = { .fd = -1 };
 		char text[1 << 17];
-		int ends[2], before = dup(STDERR_FILENO);
+		FREED_BY(close_both) int ends[2];
+		int before = dup(STDERR_FILENO);
 		ssize_t n;
 
 		assert_int_equal(is_socket ? socketpair(AF_UNIX, SOCK_STREAM, 0, ends) : pipe(ends),
@@ -172,8 +173,6 @@ TEST(a_line_that_finds_no_room_is_lost_and_counted)
 		assert_non_null(strstr(text, "]: event=lines-lost lines=2\n"));
 		assert_non_null(strstr(text, "]: the third\n"));
 		assert_int_equal(out.lost, 2);
-		close(ends[0]);
-		close(ends[1]);
 	}
 }
 
@@ -729,7 +728,8 @@ TEST(what_others_wrote_does_nothing_to_who_reads_it)
 
 TEST(no_more_descriptors_are_received_than_have_a_place)
 {
-	int pair[2], both[2], fd, before, after;
+	FREED_BY(close_both) int pair[2];
+	int both[2], fd, before, after;
 	char byte = 0;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
@@ -742,8 +742,6 @@ TEST(no_more_descriptors_are_received_than_have_a_place)
 	after = dup(pair[0]);
 	assert_int_equal(after, before);
 	close(after);
-	close(pair[0]);
-	close(pair[1]);
 }
 
 /* ---- Limits ---- */

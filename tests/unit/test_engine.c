@@ -740,7 +740,7 @@ TEST(nothing_is_sent_before_all_flows_have_asked)
 	FREED_BY(end_free) struct end e = { .rc = -1 };
 	uint8_t token[NP_ECHO_SIZE];
 	struct pollfd first;
-	int fd[2];
+	FREED_BY(close_both) int fd[2];
 
 	back.near_role = NP_FOLLOW;
 	daemon_params(&e.plan, &back, 1);
@@ -764,8 +764,6 @@ TEST(nothing_is_sent_before_all_flows_have_asked)
 	assert_int_equal(send(fd[1], token, sizeof(token), 0), sizeof(token));
 	assert_true(wait_readable(fd[0]) && wait_readable(fd[1]));
 	end_stop(&e);
-	close(fd[0]);
-	close(fd[1]);
 }
 
 /* ---- Several series of connections ---- */

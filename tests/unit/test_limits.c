@@ -60,6 +60,8 @@ on_tell(void *ctx, const struct np_served *served)
 	}
 }
 
+static const struct np_limits none;
+
 static void
 open_limited(struct session *s, const struct np_limits *limits, struct book *b)
 {
@@ -623,7 +625,6 @@ TEST(a_client_that_asks_for_nothing_is_let_go)
 
 TEST(who_is_not_granted_is_told)
 {
-	static const struct np_limits none;
 	struct np_omni_request request = five_transactions();
 	struct book b = { .deny = EBUSY };
 	struct session s;
@@ -639,7 +640,6 @@ TEST(who_is_not_granted_is_told)
 
 TEST(what_makes_no_sense_is_not_asked_about)
 {
-	static const struct np_limits none;
 	struct np_omni_request request = five_transactions();
 
 	request.direction = 5;
@@ -648,7 +648,6 @@ TEST(what_makes_no_sense_is_not_asked_about)
 
 TEST(the_end_is_told_with_its_figures)
 {
-	static const struct np_limits none;
 	struct np_omni_request request = five_transactions();
 	struct book b = { .asked = 0 };
 	struct np_omni_response m;
@@ -679,7 +678,6 @@ TEST(the_end_is_told_with_its_figures)
 
 TEST(the_end_is_told_of_a_client_that_vanished)
 {
-	static const struct np_limits none;
 	struct np_omni_request request = five_transactions();
 	struct book b = { .asked = 0 };
 
@@ -690,7 +688,6 @@ TEST(the_end_is_told_of_a_client_that_vanished)
 
 TEST(tests_have_names_that_people_know)
 {
-	static const struct np_limits none;
 	struct np_omni_request receive = stream_request(NP_WD_RECEIVE, 1);
 	struct np_omni_request transmit = stream_request(NP_WD_TRANSMIT, 1);
 	struct np_omni_request requests = udp_requests();
@@ -751,7 +748,6 @@ udp_receiver(uint16_t port)
 
 TEST(datagrams_of_others_are_not_bargained_for)
 {
-	static const struct np_limits none;
 	struct np_omni_request request = udp_requests();
 
 	/* The control connection is this machine's own; somebody else is named. */
@@ -868,7 +864,6 @@ TEST(datagrams_go_where_the_echo_came_from)
 /* On the wildcard address the kernel drops none: a stranger who knows the token gets no data. */
 TEST(an_echo_to_the_wildcard_address_is_compared)
 {
-	static const struct np_limits none;
 	struct np_plan_message m = five_by_plan();
 	struct np_grant_message granted;
 	struct np_addr own, data;
@@ -892,7 +887,6 @@ TEST(an_echo_to_the_wildcard_address_is_compared)
 
 TEST(tokens_differ)
 {
-	static const struct np_limits none;
 	uint64_t tokens[8];
 
 	for (size_t i = 0; i < LEN(tokens); i++) {

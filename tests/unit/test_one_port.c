@@ -55,6 +55,9 @@ struct bed {
 	int theirs;
 };
 
+/* What most tests wait for: one connection, which is known by its address. */
+static const struct np_handover by_address = { .wanted = true, .count = 1 };
+
 static void
 bed_make(struct bed *b, const struct np_handover *handover)
 {
@@ -84,14 +87,12 @@ look(struct bed *b, const void *bytes, size_t n, const struct np_addr *from, enu
 {
 	struct ns_session *of = NULL;
 	enum ns_data got;
-	int pair[2];
+	FREED_BY(close_both) int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	assert_true(put_bytes(pair[1], bytes, n));
 	got = ns_data_look(&b->daemon, pair[0], from, when, &of);
 	assert_true(got != NS_DATA_FULL || of != NULL);
-	close(pair[0]);
-	close(pair[1]);
 	return got;
 }
 
@@ -150,25 +151,22 @@ TEST(half_a_token_before_the_end_of_a_connection_is_none)
 	bed_make(&b, &handover);
 	np_token_put(bytes, NP_TOKEN_SHOWN, &b.session.handover.token);
 	for (int when = NS_LOOK_NEW; when <= NS_LOOK_LATE; when++) {
-		int pair[2];
+		FREED_BY(close_both) int pair[2];
 
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 		assert_true(put_bytes(pair[1], bytes, 8));
 		assert_int_equal(ns_data_look(&b.daemon, pair[0], &b.far, when, &of), NS_DATA_MORE);
 		assert_int_equal(shutdown(pair[1], SHUT_WR), 0);
 		assert_int_equal(ns_data_look(&b.daemon, pair[0], &b.far, when, &of), NS_DATA_NONE);
-		close(pair[0]);
-		close(pair[1]);
 	}
 }
 
 TEST(who_shows_none_is_known_by_his_address)
 {
-	const struct np_handover handover = { .wanted = true, .count = 1 };
 	static const uint8_t calibrate[8] = { 0, 0, 0, 5, 0xff, 0xff, 0xff, 0xff };
 	FREED_BY(bed_free) struct bed b;
 
-	bed_make(&b, &handover);
+	bed_make(&b, &by_address);
 	assert_int_equal(look(&b, "n", 1, &b.far, NS_LOOK_NEW), NS_DATA_NONE);
 	assert_int_equal(look(&b, calibrate, sizeof(calibrate), &b.near, NS_LOOK_NEW),
 			 NS_DATA_NONE);
@@ -197,13 +195,12 @@ TEST(who_waits_for_data_says_nothing)
 /* Of one address the second one waits for the first one's connections, but not for ever. */
 TEST(clients_of_one_address_take_turns)
 {
-	const struct np_handover handover = { .wanted = true, .count = 1 };
-	struct ns_session second = { .wish.handover = handover };
+	struct ns_session second = { .wish.handover = by_address };
 	struct np_handed h;
 	FREED_BY(bed_free) struct bed b;
 	int fd;
 
-	bed_make(&b, &handover);
+	bed_make(&b, &by_address);
 	second.peer = b.far;
 	assert_true(ns_handover_make_free(&b.daemon, &second));
 	second.peer = b.near;
@@ -222,18 +219,17 @@ TEST(clients_of_one_address_take_turns)
 TEST(few_of_those_that_wait_try_in_one_call)
 {
 	enum { COUNT = 20, AT_ONCE = 8 };
-	const struct np_handover handover = { .wanted = true, .count = 1 };
 	struct ns_session waiting[COUNT];
 	FREED_BY(bed_free) struct bed b;
 	uint64_t began = np_now(), now, next;
 
-	bed_make(&b, &handover);
+	bed_make(&b, &by_address);
 	b.daemon.args.one_port = true;
 	for (int i = 0; i < COUNT; i++) {
 		waiting[i] = (struct ns_session){ .next = b.daemon.sessions,
 						  .fd = -1,
 						  .peer = b.near,
-						  .wish.handover = handover,
+						  .wish.handover = by_address,
 						  .room_until_ns = np_deadline(60 * NP_SEC) };
 		b.daemon.sessions = &waiting[i];
 	}
@@ -459,7 +455,7 @@ TEST(what_the_kernel_does_not_pass_waits)
 	const int little = 1;
 	struct ns_caller c = { .full = true };
 	struct bed b;
-	int pair[2];
+	FREED_BY(close_both) int pair[2];
 
 	bed_make(&b, &endless);
 	assert_int_equal(
@@ -480,8 +476,6 @@ TEST(what_the_kernel_does_not_pass_waits)
 	assert_null(c.session);
 	assert_int_equal(ns_data_again(&b.daemon, c.session, pair[0], 3), NS_DATA_UNKNOWN);
 	close(b.theirs);
-	close(pair[0]);
-	close(pair[1]);
 }
 
 /* It does not answer, and is at no fault: sessions and their filter stay. */
@@ -667,13 +661,12 @@ TEST(a_caller_has_its_whole_time_to_wait_for_room)
 /* A queued caller of another address than the only session, which has all there is. */
 TEST(a_deadline_that_a_newcomer_sets_counts_at_once)
 {
-	const struct np_handover handover = { .wanted = true, .count = 1 };
 	struct np_log log = { .level = NP_LOG_ERROR };
 	struct ns_caller c = { .queued = true };
 	FREED_BY(bed_free) struct bed b;
 	uint64_t now_ns = np_now();
 
-	bed_make(&b, &handover);
+	bed_make(&b, &by_address);
 	b.daemon.log = &log;
 	b.daemon.limits.all[NP_RES_SESSIONS] = 1;
 	b.daemon.callers = &c;
@@ -694,14 +687,13 @@ TEST(a_deadline_that_a_newcomer_sets_counts_at_once)
 
 TEST(a_session_that_is_ended_does_not_put_it_off)
 {
-	const struct np_handover handover = { .wanted = true, .count = 1 };
 	struct ns_message m;
 	FREED_BY(bed_free) struct bed b;
 	uint64_t end_ns = np_now();
 	int pair[2];
 
 	memset(&m, 0, sizeof(m));
-	bed_make(&b, &handover);
+	bed_make(&b, &by_address);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	b.daemon.limits.each.idle_s = 120;
 	b.session.fd = pair[0];
@@ -745,11 +737,10 @@ test_ends(struct bed *b, const struct np_addr *peer, uint16_t ports)
 
 TEST(late_datagrams_of_one_address_push_out_no_others)
 {
-	const struct np_handover handover = { .wanted = true, .count = 1 };
 	FREED_BY(bed_free) struct bed b;
 	unsigned near = 0, far = 0;
 
-	bed_make(&b, &handover);
+	bed_make(&b, &by_address);
 	test_ends(&b, &b.near, 1);
 	for (int i = 0; i < 4; i++) {
 		test_ends(&b, &b.far, NS_RECENT);
@@ -770,7 +761,7 @@ proxied_then(bool closed, const void *bytes, size_t n, struct np_addr *peer, siz
 {
 	enum ns_proxied got;
 	char rest[100];
-	int pair[2];
+	FREED_BY(close_both) int pair[2];
 	ssize_t n_left;
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -779,8 +770,6 @@ proxied_then(bool closed, const void *bytes, size_t n, struct np_addr *peer, siz
 	got = ns_proxied_read(pair[0], peer);
 	n_left = recv(pair[0], rest, sizeof(rest), MSG_DONTWAIT);
 	*left = n_left > 0 ? (size_t)n_left : 0;
-	close(pair[0]);
-	close(pair[1]);
 	return got;
 }
 

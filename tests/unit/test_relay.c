@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/sockets.h"
 
 struct seen {
 	unsigned count;
@@ -124,7 +125,7 @@ TEST(what_has_no_room_is_counted_and_told)
 	struct seen seen = { .count = 0 };
 	const struct np_log log = { .level = NP_LOG_INFO, .sink = note, .ctx = &seen };
 	struct ns_line line;
-	int pair[2];
+	FREED_BY(close_both) int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
 	relay.fd = pair[1];
@@ -147,8 +148,6 @@ TEST(what_has_no_room_is_counted_and_told)
 	line.dropped = UINT32_MAX; /* a lie */
 	ns_relay_write(&log, &all, &own, &line, false);
 	assert_int_equal(all.all, 3 + NS_LINES);
-	close(pair[0]);
-	close(pair[1]);
 }
 
 TEST_MAIN()

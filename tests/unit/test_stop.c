@@ -149,7 +149,7 @@ make_troubled(int pair[2])
 TEST(an_error_behind_a_message_is_an_end_for_a_daemon)
 {
 	FREED_BY(end_free) struct end e = { .rc = -1 };
-	int pair[2];
+	FREED_BY(close_both) int pair[2];
 
 	make_troubled(pair);
 	daemon_params(&e.plan, np_bench_find("TCP_RR"), 0);
@@ -161,8 +161,6 @@ TEST(an_error_behind_a_message_is_an_end_for_a_daemon)
 	end_join(&e);
 	assert_int_equal(e.drive.cause, NP_BY_CONTROL);
 	assert_int_equal(e.drive.lost, ECONNRESET);
-	close(pair[0]);
-	close(pair[1]);
 }
 
 /* A daemon sends its results when it has written all, and TCP a window each round trip. */

@@ -198,7 +198,7 @@ TEST(a_directory_that_will_not_do_is_named)
 static pid_t
 die_with_socket(bool active, const char *where, char path[NP_ADDR_TEXT])
 {
-	int ends[2];
+	FREED_BY(close_both) int ends[2];
 	pid_t pid;
 
 	assert_int_equal(pipe(ends), 0);
@@ -219,8 +219,6 @@ die_with_socket(bool active, const char *where, char path[NP_ADDR_TEXT])
 	}
 	assert_int_equal(read(ends[0], path, NP_ADDR_TEXT), NP_ADDR_TEXT);
 	assert_int_equal(ended(pid), -SIGKILL);
-	close(ends[0]);
-	close(ends[1]);
 	return pid;
 }
 

@@ -15,6 +15,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/root.h"
+#include "tests/lib/sockets.h"
 
 enum { THREAD = 4711, LOOKS_S = 20 };
 
@@ -217,7 +218,7 @@ TEST(threads_are_seen_at_what_they_do)
 	for (size_t i = 0; i < LEN(kinds); i++) {
 		struct doer d = { .act = kinds[i].act };
 		pthread_t thread;
-		int ends[2];
+		FREED_BY(close_both) int ends[2];
 
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
 		d.fd = ends[0];
@@ -227,8 +228,6 @@ TEST(threads_are_seen_at_what_they_do)
 		shutdown(ends[1], SHUT_RDWR);
 		shutdown(ends[0], SHUT_RDWR);
 		pthread_join(thread, NULL);
-		close(ends[0]);
-		close(ends[1]);
 	}
 }
 
