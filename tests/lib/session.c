@@ -168,6 +168,18 @@ head_of(const uint8_t *message, struct np_why *why)
 	return head;
 }
 
+int
+ask_and_connect(const struct session *s, const struct np_omni_request *request)
+{
+	struct np_omni_response m;
+	struct np_addr at;
+
+	ask(s, NP_OMNI, np_omni_request_layout, request);
+	assert_int_equal(answer(s, np_omni_response_layout, &m).word, 0);
+	at = loopback(AF_INET, (uint16_t)m.data_port);
+	return connected_to(&at);
+}
+
 void
 assert_why(const struct session *s, uint32_t code, int32_t error, const char *words)
 {

@@ -49,7 +49,10 @@ bool put_frame(int fd, uint32_t code, int32_t word, np_layout *layout, const voi
 /* Send a request. */
 void ask(const struct session *s, uint32_t code, np_layout *layout, const void *m);
 
-/* The same for a message of ours. */
+/* Ask for that test, which is granted, and make its data connection. */
+int ask_and_connect(const struct session *s, const struct np_omni_request *request);
+
+/* Send a message of ours. */
 void ask_tagged(const struct session *s, const struct np_tagged *t, const void *m);
 
 /*
@@ -58,11 +61,11 @@ void ask_tagged(const struct session *s, const struct np_tagged *t, const void *
  */
 struct np_head answer(const struct session *s, np_layout *layout, void *m);
 
-/* That answer is an error with a reason in which these words stand. */
-void assert_why(const struct session *s, uint32_t code, int32_t error, const char *words);
-
 /* The same of a message of ours, which is read if it has that type. */
 struct np_head answer_tagged(const struct session *s, const struct np_tagged *t, void *m);
+
+/* The next answer is an error with a reason in which these words stand. */
+void assert_why(const struct session *s, uint32_t code, int32_t error, const char *words);
 
 /* A daemon at the other end of that connection answers, within LONG_MS. */
 void assert_serves(int fd);

@@ -560,17 +560,12 @@ TEST(a_test_by_count_has_an_end)
 	struct np_limits limits = { .seconds = 1 };
 	struct np_omni_request request = five_transactions();
 	struct book b = { .asked = 0 };
-	struct np_omni_response m;
-	struct np_addr at;
 	struct session s;
 	uint64_t begun;
 	int fd;
 
 	open_limited(&s, &limits, &b);
-	ask(&s, NP_OMNI, np_omni_request_layout, &request);
-	assert_int_equal(answer(&s, np_omni_response_layout, &m).word, 0);
-	at = loopback(AF_INET, (uint16_t)m.data_port);
-	fd = connected_to(&at);
+	fd = ask_and_connect(&s, &request);
 	begun = np_now();
 	assert_why(
 	    &s, NP_OMNI + 2, ERANGE,
@@ -650,17 +645,12 @@ TEST(the_end_is_told_with_its_figures)
 {
 	struct np_omni_request request = five_transactions();
 	struct book b = { .asked = 0 };
-	struct np_omni_response m;
-	struct np_addr at;
 	struct session s;
 	char bytes[16] = "";
 	int fd;
 
 	open_limited(&s, &none, &b);
-	ask(&s, NP_OMNI, np_omni_request_layout, &request);
-	assert_int_equal(answer(&s, np_omni_response_layout, &m).word, 0);
-	at = loopback(AF_INET, (uint16_t)m.data_port);
-	fd = connected_to(&at);
+	fd = ask_and_connect(&s, &request);
 	for (int i = 0; i < 5; i++) {
 		assert_true(put_bytes(fd, bytes, 16));
 		assert_true(get_bytes(fd, bytes, 8));

@@ -158,17 +158,13 @@ TEST(zeros_take_no_file_and_are_only_for_streams)
 	FREED_BY(session_close) struct session s, rr;
 	static const char zeros[5000];
 	char bytes[sizeof(zeros)] = "text";
-	struct np_addr at;
 
 	assert_int_equal(ask_filled(&rr, 0, NP_FILL_ZEROS, &response), EINVAL);
 	strcpy(request.fill_file, NP_FILL_ZEROS);
 	request.direction = NP_WD_TRANSMIT;
 	request.test_length = -(int32_t)sizeof(zeros);
 	session_open(&s);
-	ask(&s, NP_OMNI, np_omni_request_layout, &request);
-	assert_int_equal(answer(&s, np_omni_response_layout, &response).word, 0);
-	at = loopback(AF_INET, (uint16_t)response.data_port);
-	fd = connected_to(&at);
+	fd = ask_and_connect(&s, &request);
 	assert_true(get_bytes(fd, bytes, sizeof(bytes)));
 	assert_memory_equal(bytes, zeros, sizeof(zeros));
 }

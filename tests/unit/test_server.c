@@ -252,16 +252,10 @@ static void
 play_five_transactions(const struct session *s)
 {
 	struct np_omni_request request = five_transactions();
-	struct np_omni_response response;
 	struct np_omni_results results;
 	char bytes[16] = "";
-	struct np_addr at;
-	FREED_BY(close_fd) int fd = -1;
+	FREED_BY(close_fd) int fd = ask_and_connect(s, &request);
 
-	ask(s, NP_OMNI, np_omni_request_layout, &request);
-	assert_int_equal(answer(s, np_omni_response_layout, &response).word, 0);
-	at = loopback(AF_INET, (uint16_t)response.data_port);
-	fd = connected_to(&at);
 	for (int i = 0; i < 5; i++) {
 		assert_true(put_bytes(fd, bytes, 16));
 		assert_true(get_bytes(fd, bytes, 8));
