@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include "base/clock.h"
 #include "tests/lib/check.h"

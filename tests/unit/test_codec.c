@@ -4,7 +4,6 @@
  */
 #include "bench/codec.h"
 
-#include <signal.h>
 #include <sys/resource.h>
 #include <time.h>
 

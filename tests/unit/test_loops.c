@@ -3,7 +3,6 @@
  * port in use.
  */
 #include <poll.h>
-#include <signal.h>
 
 #include "base/clock.h"
 #include "bench/bench.h"

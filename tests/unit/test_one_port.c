@@ -6,7 +6,6 @@
 
 #include <fcntl.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 
 #include "base/clock.h"
 #include "base/fds.h"

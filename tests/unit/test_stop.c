@@ -3,7 +3,6 @@
  */
 #include <linux/net_tstamp.h>
 #include <poll.h>
-#include <signal.h>
 #include <time.h>
 
 #include "base/clock.h"

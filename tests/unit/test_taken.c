@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <poll.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>

@@ -1,7 +1,6 @@
 /*
  * Sockets of the UNIX domain: where their names are, who gets at them, and that nothing stays.
  */
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 
