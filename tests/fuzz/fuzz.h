@@ -47,7 +47,7 @@ struct fuzz_input {
 	size_t left;
 };
 
-/* The next bytes, at most so many, as by fuzz_fill(). */
+/* The next bytes, `most` of them at most, as by fuzz_fill(). */
 static inline size_t
 fuzz_take(struct fuzz_input *in, void *out, size_t room, size_t most)
 {

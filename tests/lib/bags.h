@@ -11,7 +11,7 @@ void free_bag(struct np_bag **b);
 
 /*
  * Values in words, "NAME=VALUE NAME=VALUE": a number, a list [1,2,3], a text 'in quotes', or ? for
- * what could not be read. A list ends with its last number, or has at least so many: that number
+ * what could not be read. A list ends with its last number, or has `least` numbers: that number
  * again, or larger by a step each, "[0+0.1]". Numbers are integers unless they are written
  * otherwise.
  */

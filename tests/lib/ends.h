@@ -106,7 +106,7 @@ void ends_run(struct ends *e, uint64_t length_ns);
 /* Each worker's connections are its own, and what they count is what it counts. */
 void assert_sums(const struct np_run *run);
 
-/* What either end sent the other one received; both have made so many transactions. */
+/* What either end sent the other one received; both have made that many transactions. */
 void assert_carried(const struct ends *e);
 void assert_transactions(const struct ends *e, uint64_t count);
 

@@ -88,7 +88,7 @@ finish(struct bed *b)
 	}
 }
 
-/* A look, before which a worker and the controller ran and waited for so many ms. */
+/* A look, before which a worker and the controller ran and waited for these ms. */
 struct step {
 	const char *what; /* of which this is the first; NULL: of the same */
 	uint64_t ran, waited, own_ran, own_waited, late_ms, takes_ms;
