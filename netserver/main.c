@@ -262,7 +262,6 @@ run_daemon(struct ns_daemon *d, struct np_err *err)
 			return np_fail(err, NP_ESYS, errno, "go to the background");
 		}
 		np_log_open_syslog(d->log->ctx);
-		d->log->sink = np_log_to_syslog;
 	}
 	take_signals(d, &let_in);
 	/* In the foreground, standard output has said so already. */
@@ -283,7 +282,6 @@ run_for_inetd(struct ns_daemon *d, struct np_err *err)
 {
 	sigset_t let_in;
 
-	d->log->sink = np_log_to_syslog;
 	np_log_open_syslog(d->log->ctx);
 	if (open_files(d, err) != NP_OK || prepare_machine(d, err) != NP_OK ||
 	    go_unprivileged(&d->args, err) != NP_OK) {
@@ -328,7 +326,7 @@ int
 main(int argc, char **argv)
 {
 	struct np_log_out out = { .fd = -1 };
-	struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_to_stderr, .ctx = &out };
+	struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_write, .ctx = &out };
 	struct ns_daemon d = { .log = &log, .log_out = &out };
 	struct np_err err = { .code = NP_OK };
 	int rc;

@@ -160,23 +160,6 @@ np_log_event(const struct np_log *log, enum np_log_level level, const struct np_
 
 enum { LINE = NP_LOG_EVENT + 80 }; /* a line after its priority, date, program and process */
 
-/* Write a line by put() (false: no room), after one about lost lines. priority: of syslog(3). */
-static void
-deliver(struct np_log_out *out, const char *line,
-	bool (*put)(struct np_log_out *out, int priority, const char *line), int priority)
-{
-	struct np_event e;
-
-	if (out->lost > out->noted) {
-		uint64_t lost = out->lost;
-
-		np_event_begin(&e, "lines-lost");
-		np_event_number(&e, "lines", lost - out->noted);
-		out->noted = put(out, LOG_INFO, e.line) ? lost : out->noted;
-	}
-	out->lost += !put(out, priority, line);
-}
-
 /*
  * write(2) that does not wait for a reader: send() on a socket, RWF_NOWAIT on a pipe. Pipes before
  * Linux 6.4 lack that: poll(2) first, and wait only if another writer fills the pipe meanwhile.
@@ -216,14 +199,6 @@ put_on_stderr(struct np_log_out *out, int priority, const char *line)
 	return write_now(STDERR_FILENO, text, size) == (ssize_t)size;
 }
 
-static const int priorities[] = { LOG_ERR, LOG_INFO, LOG_DEBUG };
-
-void
-np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line)
-{
-	deliver(ctx, line, put_on_stderr, priorities[level]);
-}
-
 void
 np_log_open_syslog(struct np_log_out *out)
 {
@@ -232,6 +207,7 @@ np_log_open_syslog(struct np_log_out *out)
 
 	np_fds_close(out->fd);
 	out->fd = -1;
+	out->to_syslog = true;
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]) && out->fd < 0; i++) {
 		out->fd = socket(AF_UNIX, types[i] | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 		if (out->fd >= 0 &&
@@ -275,7 +251,20 @@ put_in_syslog(struct np_log_out *out, int priority, const char *line)
 }
 
 void
-np_log_to_syslog(void *ctx, enum np_log_level level, bool is_event, const char *line)
+np_log_write(void *ctx, enum np_log_level level, bool is_event, const char *line)
 {
-	deliver(ctx, line, put_in_syslog, priorities[level]);
+	static const int priorities[] = { LOG_ERR, LOG_INFO, LOG_DEBUG };
+	struct np_log_out *out = ctx;
+	bool (*put)(struct np_log_out * out, int priority, const char *line) =
+	    out->to_syslog ? put_in_syslog : put_on_stderr;
+	struct np_event e;
+
+	if (out->lost > out->noted) {
+		uint64_t lost = out->lost;
+
+		np_event_begin(&e, "lines-lost");
+		np_event_number(&e, "lines", lost - out->noted);
+		out->noted = put(out, LOG_INFO, e.line) ? lost : out->noted;
+	}
+	out->lost += !put(out, priorities[level], line);
 }

@@ -40,20 +40,21 @@ void np_event_number(struct np_event *e, const char *key, uint64_t value);
 void np_log_event(const struct np_log *log, enum np_log_level level, const struct np_event *e,
 		  const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* The context of the sinks below. They never wait: lines without room are lost, and counted. */
+/* The context of the sink below. It never waits: lines without room are lost, and counted. */
 struct np_log_out {
+	bool to_syslog; /* else to standard error */
 	int fd;         /* of syslog's socket; -1: not connected */
 	uint64_t lost;  /* how many lines were lost */
 	uint64_t noted; /* how many of them were reported */
 };
 
-/* A sink: "<program>[pid]: line" on standard error. */
-void np_log_to_stderr(void *ctx, enum np_log_level level, bool is_event, const char *line);
-
 /* Connect to /dev/log, or anew. Close inherited descriptors before: later, out->fd may be lost. */
 void np_log_open_syslog(struct np_log_out *out);
 
-/* A sink: to syslog, facility daemon. (libc's syslog(3) would wait for the reader.) */
-void np_log_to_syslog(void *ctx, enum np_log_level level, bool is_event, const char *line);
+/*
+ * A sink: "<program>[pid]: line" on standard error or, after np_log_open_syslog(), to syslog,
+ * facility daemon. (libc's syslog(3) would wait for the reader.)
+ */
+void np_log_write(void *ctx, enum np_log_level level, bool is_event, const char *line);
 
 #endif

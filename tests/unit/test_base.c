@@ -157,14 +157,14 @@ TEST(a_line_that_finds_no_room_is_lost_and_counted)
 				 0);
 		fill_up(ends[1]);
 		assert_true(before > 2 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
-		np_log_to_stderr(&out, NP_LOG_INFO, false, "the first");
-		np_log_to_stderr(&out, NP_LOG_INFO, false, "the second");
+		np_log_write(&out, NP_LOG_INFO, false, "the first");
+		np_log_write(&out, NP_LOG_INFO, false, "the second");
 		assert_int_equal(out.lost, 2);
 		do {
 			n = recv(ends[0], text, sizeof(text), MSG_DONTWAIT);
 			n = n < 0 && errno == ENOTSOCK ? read(ends[0], text, sizeof(text)) : n;
 		} while (is_socket && n > 0);
-		np_log_to_stderr(&out, NP_LOG_INFO, false, "the third");
+		np_log_write(&out, NP_LOG_INFO, false, "the third");
 		assert_true(dup2(before, STDERR_FILENO) == STDERR_FILENO);
 		close(before);
 		n = read(ends[0], text, sizeof(text) - 1);

@@ -325,7 +325,7 @@ static int
 run_daemon(struct ns_daemon *d, const struct place *p)
 {
 	static struct np_log_out out = { .fd = -1 };
-	static struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_to_stderr, .ctx = &out };
+	static struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_write, .ctx = &out };
 	struct np_err err;
 	int file = open(p->log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640);
 
