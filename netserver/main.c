@@ -231,7 +231,7 @@ run_daemon(struct ns_daemon *d, struct np_err *err)
 	d->listener_count = (size_t)count;
 	if (!d->args.foreground) {
 		/* Its caller's pipes must not stay open; sockets of a service manager are kept. */
-		np_fds_close_above(2 + count);
+		np_fds_close_except(d->listeners, d->listener_count);
 	}
 	if (open_files(d, err) != NP_OK || (count == 0 && listen_and_tell(d, err) != NP_OK)) {
 		return err->code;

@@ -93,12 +93,6 @@ np_fds_close_except(int *keep, size_t count)
 	}
 }
 
-void
-np_fds_close_above(int last)
-{
-	close_all((unsigned)last + 1, INT_MAX);
-}
-
 bool
 np_fds_unshare(int *keep, size_t count)
 {

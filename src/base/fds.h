@@ -15,10 +15,10 @@ void np_fds_close(int fd);
 /* Replace 0, 1 and 2 by /dev/null. Returns 0, or -1 with errno. */
 int np_fds_to_null(void);
 
-/* Close all above `last` (2, or a passed socket): inherited ones keep pipes and locks alive. */
-void np_fds_close_above(int last);
-
-/* For a new process: close all descriptors above 2 except those to keep. Sorts keep; skips -1. */
+/*
+ * For a new process: close all descriptors above 2 except those to keep: inherited ones keep pipes
+ * and locks alive. Sorts keep; skips -1.
+ */
 void np_fds_close_except(int *keep, size_t count);
 
 /*

@@ -58,7 +58,7 @@ look(const struct handed *h, struct started *s)
 	s->variables = getenv("LISTEN_PID") != NULL || getenv("LISTEN_FDS") != NULL ||
 		       getenv("LISTEN_FDNAMES") != NULL;
 	/* As the daemon does that leaves for the background. */
-	np_fds_close_above(2 + (s->count > 0 ? s->count : 0));
+	np_fds_close_except(s->fds, s->count > 0 ? (size_t)s->count : 0);
 	for (int i = 0; i < s->count; i++) {
 		if (fcntl(s->fds[i], F_GETFD) < 0) {
 			s->count = -2;
