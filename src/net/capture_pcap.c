@@ -432,7 +432,7 @@ np_capture_start(struct np_capture *c, const struct np_ledger_flow *flow, struct
 	atomic_store(&c->stop, false);
 	rc = make_thread(c);
 	if (rc != 0) {
-		np_ledger_free(c->ledger);
+		free(c->ledger);
 		c->ledger = NULL;
 		return np_fail(err, NP_ESYS, rc, "a thread for a capture");
 	}
@@ -478,6 +478,6 @@ np_capture_stop(struct np_capture *c, struct np_bag *into)
 	} else if (c->dump != NULL) {
 		np_bag_unread(into, strerror(errno), "wire.file");
 	}
-	np_ledger_free(c->ledger);
+	free(c->ledger);
 	c->ledger = NULL;
 }

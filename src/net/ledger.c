@@ -125,12 +125,6 @@ np_ledger_new(const struct np_ledger_flow *flow)
 }
 
 void
-np_ledger_free(struct np_ledger *l)
-{
-	free(l);
-}
-
-void
 np_ledger_restart(struct np_ledger *l, uint64_t at_ns)
 {
 	for (int d = 0; d < 2; d++) {

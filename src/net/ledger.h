@@ -47,9 +47,8 @@ struct np_ledger_flow {
 
 struct np_ledger;
 
-/* An empty ledger; NULL without memory. */
+/* An empty ledger, for free(3); NULL without memory. */
 struct np_ledger *np_ledger_new(const struct np_ledger_flow *flow);
-void np_ledger_free(struct np_ledger *l);
 
 /*
  * Count a packet, `captured` of `length` bytes, at any clock's at_ns. True: it is, or may be, ours.

@@ -85,6 +85,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	adds_up(b, "out", f.protocol == IPPROTO_TCP && !f.many_connections);
 	adds_up(b, "in", f.protocol == IPPROTO_TCP && !f.many_connections);
 	np_bag_free(b);
-	np_ledger_free(l);
+	free(l);
 	return 0;
 }

@@ -174,7 +174,7 @@ close_ledger(struct np_ledger *l)
 
 	assert_non_null(b);
 	np_ledger_put(l, b);
-	np_ledger_free(l);
+	free(l);
 	assert_int_equal(np_bag_left_out(b), 0);
 	return b;
 }
