@@ -5,14 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The smaller of two numbers. */
 static inline uint64_t
 np_min(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-/* The larger of two numbers. */
 static inline uint64_t
 np_max(uint64_t a, uint64_t b)
 {
