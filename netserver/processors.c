@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "sys/affinity.h"
+#include "sys/cpu.h"
 
 enum { SHARED_S = 60 }; /* how long addresses that had tests at once count as sharing processors */
 

@@ -17,7 +17,7 @@
 #include "net/eth.h"
 #include "net/sock.h"
 #include "netserver/confine.h"
-#include "sys/affinity.h"
+#include "sys/cpu.h"
 #include "sys/host.h"
 
 /* The ctx of the functions of np_admission. */

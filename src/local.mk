@@ -47,7 +47,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/net/race.c %D%/net/race.h \
 	%D%/net/sock.c %D%/net/sock.h \
 	%D%/net/tcpinfo.c %D%/net/tcpinfo.h \
-	%D%/sys/affinity.c %D%/sys/affinity.h \
 	%D%/sys/cgroup.c %D%/sys/cgroup.h \
 	%D%/sys/cpu.c %D%/sys/cpu.h \
 	%D%/sys/ethtool.c %D%/sys/ethtool.h \

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "bench/run.h"
-#include "sys/affinity.h"
+#include "sys/cpu.h"
 
 /* Shares of the time that threads ran, or waited for a CPU, above which that is the bottleneck. */
 static const double BUSY = 0.9, WAITED = 0.01;

@@ -12,7 +12,7 @@
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
 #include "cli/stray.h"
-#include "sys/affinity.h"
+#include "sys/cpu.h"
 
 enum {
 	EXPLAIN_MS = 20, /* between samples for --explain, which finds delays in them */

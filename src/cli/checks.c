@@ -11,7 +11,7 @@
 #include "bench/stamps.h"
 #include "bench/transport/dccp.h"
 #include "net/cidr.h"
-#include "sys/affinity.h"
+#include "sys/cpu.h"
 #include "sys/host.h"
 
 /* An option that is refused if the row applies. */

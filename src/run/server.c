@@ -10,7 +10,7 @@
 #include "config.h"
 #include "net/sock.h"
 #include "run/server_parts.h"
-#include "sys/affinity.h"
+#include "sys/cpu.h"
 #include "wire/plan.h"
 
 /* Deadlines of a session, in seconds. */

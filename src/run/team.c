@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/fds.h"
 #include "bench/open.h"
-#include "sys/affinity.h"
+#include "sys/cpu.h"
 
 struct np_member {
 	struct np_team *team;

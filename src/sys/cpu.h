@@ -1,6 +1,7 @@
 /*
- * How busy processors were, from /proc/stat (proc_stat(5)), as in netperf: 100 minus the idle
- * counter's percentage of all ten (so I/O waits are busy). The machine's use is the mean of them.
+ * Processors: how busy they were, and binding threads to them. As in netperf, a processor's use is
+ * 100 minus the idle counter's percentage of all ten of /proc/stat (proc_stat(5)), so I/O waits are
+ * busy. The machine's use is the mean of them.
  */
 #ifndef NP_SYS_CPU_H
 #define NP_SYS_CPU_H
@@ -8,6 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/cpulist.h"
+#include "base/err.h"
 
 enum { NP_CPU_METHOD = 'S' }; /* netperf's letter for /proc/stat */
 
@@ -64,5 +68,23 @@ long np_cpu_load(const char *root);
 
 /* Do that many threads want to run that each waits about a tenth of a second for its turn? */
 bool np_cpu_crowded(const char *root);
+
+/* Bind this thread, and those it creates, to one processor. NP_ESYS: it can't be used. */
+int np_bind_cpu(int cpu, struct np_err *err);
+
+/* The processors that the calling thread may use. False, with errno and *l empty: not known. */
+bool np_cpus_save(struct np_cpulist *l);
+
+/* Let the calling thread use these again. An empty set has no effect. */
+void np_cpus_restore(const struct np_cpulist *l);
+
+/* Remove processors to which the calling thread can't be bound. Returns the first one; -1: none. */
+int np_cpus_leave_out(struct np_cpu_turns *t);
+
+/* The only processor that the calling thread may run on; -1: there are several. */
+int np_cpu_bound(void);
+
+/* How many processors the calling thread may run on; 0: not known. */
+uint32_t np_cpus_usable(void);
 
 #endif

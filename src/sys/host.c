@@ -19,7 +19,6 @@
 #include "base/text.h"
 #include "commit.h"
 #include "config.h"
-#include "sys/affinity.h"
 #include "sys/cpu.h"
 #include "sys/file.h"
 #include "sys/nic.h"

@@ -136,15 +136,13 @@ static const struct {
 /* not on every architecture, or in every libc */
 #ifdef SYS_send
 	{ SYS_send, NP_DOING_SENDS },
+	{ SYS_recv, NP_DOING_RECEIVES },
 #endif
 #ifdef SYS_sendfile
 	{ SYS_sendfile, NP_DOING_SENDS },
 #endif
 #ifdef SYS_sendfile64
 	{ SYS_sendfile64, NP_DOING_SENDS },
-#endif
-#ifdef SYS_recv
-	{ SYS_recv, NP_DOING_RECEIVES },
 #endif
 #ifdef SYS_recvmmsg
 	{ SYS_recvmmsg, NP_DOING_RECEIVES },

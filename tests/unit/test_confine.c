@@ -39,7 +39,6 @@
 #include "run/drive.h"
 #include "run/server.h"
 #include "run/team.h"
-#include "sys/affinity.h"
 #include "sys/cpu.h"
 #include "sys/ethtool.h"
 #include "sys/host.h"

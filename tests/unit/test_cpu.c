@@ -13,7 +13,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "sys/affinity.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"

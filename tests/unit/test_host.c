@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/cpulist.h"
 #include "base/text.h"
-#include "sys/affinity.h"
+#include "sys/cpu.h"
 #include "sys/rtnl.h"
 #include "tests/lib/bags.h"
 #include "tests/lib/check.h"

@@ -10,7 +10,7 @@
 #include "bench/engine/engine.h"
 #include "bench/run.h"
 #include "net/sock.h"
-#include "sys/affinity.h"
+#include "sys/cpu.h"
 
 enum {
 	BUSY_POLL_US = 50, /* any value: a call that does not block polls only once */
