@@ -210,8 +210,7 @@ hypervisor_facts(const char *root, const char *info, struct np_bag *into)
 static void
 governor_facts(const char *root, const struct np_cpulist *online, struct np_bag *into)
 {
-	static const char path[] = "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor";
-	char all[128] = "", one[32], first[sizeof(path) + 8];
+	char all[128] = "", one[32], path[80] = "";
 	size_t len = 0;
 	long n = 0;
 
@@ -219,7 +218,9 @@ governor_facts(const char *root, const struct np_cpulist *online, struct np_bag 
 		if (!np_cpulist_has(online, cpu)) {
 			continue;
 		}
-		n = np_file_line(one, sizeof(one), root, path, cpu);
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%u/cpufreq/scaling_governor", cpu);
+		n = np_file_line(one, sizeof(one), root, "%s", path);
 		if (n < 0) {
 			break; /* without cpufreq none has a governor */
 		}
@@ -230,8 +231,7 @@ governor_facts(const char *root, const struct np_cpulist *online, struct np_bag 
 	if (len > 0) {
 		np_bag_text(into, all, "host.cpu.governor");
 	} else {
-		snprintf(first, sizeof(first), path, np_cpulist_first(online));
-		unread(into, "host.cpu.governor", (int)-n, first);
+		unread(into, "host.cpu.governor", (int)-n, path);
 	}
 }
 
