@@ -11,13 +11,12 @@
 #include "base/fds.h"
 #include "base/text.h"
 #include "sys/file.h"
-#include "sys/rtnl.h"
 
 void
 np_link_open(struct np_link *l, const char *root, const char *device)
 {
 	bool test_root = root[0] != '\0';
-	struct np_rtnl_link link;
+	const struct np_rtnl_link *link = &l->at_open;
 
 	*l = (struct np_link){ .root = root,
 			       .rtnl = -ENOSYS,
@@ -30,27 +29,27 @@ np_link_open(struct np_link *l, const char *root, const char *device)
 	l->rtnl = np_rtnl_open();
 	l->inet = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	l->inet = l->inet < 0 ? -errno : l->inet;
-	if (l->rtnl >= 0 && np_rtnl_link(l->rtnl, device, &link) == 0) {
-		char here[3 * sizeof(link.address) + 1] = "", there[sizeof(here)];
+	l->at_open_why = l->rtnl >= 0 ? -np_rtnl_link(l->rtnl, device, &l->at_open) : 0;
+	if (link->index != 0) {
+		char here[3 * sizeof(link->address) + 1] = "", there[sizeof(here)];
 		int64_t index;
 		size_t len = 0;
 
-		for (unsigned i = 0; i < link.address_size && i < sizeof(link.address); i++) {
+		for (unsigned i = 0; i < link->address_size && i < sizeof(link->address); i++) {
 			len = np_text_add(here, sizeof(here), len, "%s%02x", i > 0 ? ":" : "",
-					  link.address[i]);
+					  link->address[i]);
 		}
 		/* The interface that /sys shows: of the same number and address? */
 		l->in_sysfs =
-		    (link.flags & IFF_LOOPBACK) == 0 &&
+		    (link->flags & IFF_LOOPBACK) == 0 &&
 		    np_file_number(&index, "", "/sys/class/net/%s/ifindex", device) == 0 &&
-		    index == link.index &&
+		    index == link->index &&
 		    np_file_line(there, sizeof(there), "", "/sys/class/net/%s/address", device) >=
 			0 &&
 		    strcmp(here, there) == 0;
-		l->index = link.index;
 		/* lo and tun count bytes of IP packets alone. */
-		l->header = link.type == ARPHRD_ETHER ? ETH_HLEN : 0;
-		l->mtu = link.mtu;
+		l->header = link->type == ARPHRD_ETHER ? ETH_HLEN : 0;
+		l->mtu = link->mtu;
 	}
 }
 

@@ -2,10 +2,11 @@
 #ifndef NP_SYS_LINK_H
 #define NP_SYS_LINK_H
 
-#include <linux/if_link.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "sys/rtnl.h"
 
 struct np_link {
 	const char *root; /* the directory above proc and sys; "" except in tests */
@@ -15,7 +16,8 @@ struct np_link {
 	 * one's interfaces, unless /sys is mounted again, as by ip-netns(8). False for lo, which
 	 * looks the same everywhere. */
 	bool in_sysfs;
-	int index;
+	struct np_rtnl_link at_open; /* what rtnetlink said; zeros: nothing */
+	int at_open_why;             /* errno of that; 0: none, or there is no socket for it */
 	unsigned header; /* bytes of the link layer's header that its counters include */
 	uint32_t mtu;    /* 0: not known */
 };

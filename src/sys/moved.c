@@ -262,10 +262,10 @@ take_reading(const struct np_moved *m, struct reading *r)
 	if (m->link.device[0] != '\0' && m->link.root[0] == '\0') { /* not from a test's root */
 		struct list *l = &r->list[QDISC];
 
-		if (m->link.rtnl < 0 || m->link.index == 0) {
+		if (m->link.rtnl < 0 || m->link.at_open.index == 0) {
 			l->why = m->link.rtnl < 0 ? -m->link.rtnl : ENODEV;
 		} else {
-			r->tc_why = -np_tc_read(m->link.rtnl, m->link.index, &r->tc);
+			r->tc_why = -np_tc_read(m->link.rtnl, m->link.at_open.index, &r->tc);
 			root = np_tc_root(&r->tc);
 			/* Its root was read first; a later part may have failed. */
 			l->why = root != NULL && root->has_queue ? 0 : r->tc_why;

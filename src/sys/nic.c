@@ -16,7 +16,6 @@
 #include "sys/file.h"
 #include "sys/irq.h"
 #include "sys/link.h"
-#include "sys/rtnl.h"
 #include "sys/tc.h"
 
 enum { WATCH_MS = 10, QUEUES = 4096 }; /* shortest count of packets; most queues */
@@ -76,39 +75,39 @@ traffic_facts(const struct np_link *l, int why, uint64_t before, uint64_t began_
 static void
 link_facts(const struct np_link *l, struct np_bag *into)
 {
-	struct np_rtnl_link link;
-	int rc = np_rtnl_link(l->rtnl, l->device, &link);
+	const struct np_rtnl_link *link = &l->at_open;
 	static const char prefix[] = "netlab rate=";
 	const size_t len = sizeof(prefix) - 1;
 	int64_t rate;
 	struct np_tc tc;
 	const struct np_tc_item *root;
+	int rc;
 
-	if (rc != 0) {
-		put_unread(into, strerror(-rc), from_link, COUNT(from_link));
+	if (l->at_open_why != 0) {
+		put_unread(into, strerror(l->at_open_why), from_link, COUNT(from_link));
 		return;
 	}
-	np_bag_int(into, link.mtu, "host.nic.mtu");
-	rate = strncmp(link.alias, prefix, len) == 0 ? strtoll(link.alias + len, NULL, 10) : 0;
+	np_bag_int(into, link->mtu, "host.nic.mtu");
+	rate = strncmp(link->alias, prefix, len) == 0 ? strtoll(link->alias + len, NULL, 10) : 0;
 	if (rate > 0) {
 		np_bag_int(into, rate, "host.nic.link_rate_bps");
 	}
-	np_bag_int(into, (link.flags & IFF_UP) != 0 && link.carrier, "host.nic.up");
-	if (link.gso_max_size > 0) {
-		np_bag_int(into, link.gso_max_size, "host.nic.gso_max_size");
-		np_bag_int(into, link.gso_max_segs, "host.nic.gso_max_segs");
+	np_bag_int(into, (link->flags & IFF_UP) != 0 && link->carrier, "host.nic.up");
+	if (link->gso_max_size > 0) {
+		np_bag_int(into, link->gso_max_size, "host.nic.gso_max_size");
+		np_bag_int(into, link->gso_max_segs, "host.nic.gso_max_segs");
 	}
-	rc = np_tc_queues(l->rtnl, link.index, &tc);
+	rc = np_tc_queues(l->rtnl, link->index, &tc);
 	root = np_tc_root(&tc);
-	np_bag_text(into, root != NULL ? root->kind : link.qdisc, "host.nic.qdisc");
+	np_bag_text(into, root != NULL ? root->kind : link->qdisc, "host.nic.qdisc");
 	if (rc != 0) {
 		np_bag_unread(into, strerror(-rc), "host.nic.qdisc.rate_bps");
 	} else if (tc.root_rate_bps > 0 && tc.root_rate_bps <= INT64_MAX) {
 		np_bag_int(into, (int64_t)tc.root_rate_bps, "host.nic.qdisc.rate_bps");
 	}
 	if (!l->in_sysfs) {
-		np_bag_int(into, link.rx_queues, "host.nic.queues.rx");
-		np_bag_int(into, link.tx_queues, "host.nic.queues.tx");
+		np_bag_int(into, link->rx_queues, "host.nic.queues.rx");
+		np_bag_int(into, link->tx_queues, "host.nic.queues.tx");
 	}
 }
 
@@ -327,17 +326,13 @@ count_queues(const struct np_link *l, const char *kind)
 uint32_t
 np_nic_rx_queues(const char *device)
 {
-	struct np_rtnl_link link = { .rx_queues = 0 };
 	struct np_link l;
+	uint32_t queues;
 
 	np_link_open(&l, "", device);
-	if (l.in_sysfs) {
-		link.rx_queues = (uint32_t)count_queues(&l, "rx");
-	} else if (l.rtnl >= 0) {
-		(void)np_rtnl_link(l.rtnl, device, &link);
-	}
+	queues = l.in_sysfs ? (uint32_t)count_queues(&l, "rx") : l.at_open.rx_queues;
 	np_link_close(&l);
-	return link.rx_queues;
+	return queues;
 }
 
 /* Put queues, the processors that handle interrupts, and the MTU where netlink is not allowed. */
