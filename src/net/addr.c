@@ -353,15 +353,14 @@ np_resolve(const char *host, const char *service, int family, int socktype, stru
 	if (rc == EAI_SERVICE) {
 		np_fail(err, NP_ECONTROL, 0, "port '%s' is neither a number nor a service",
 			service);
-		err->sys = rc;
-		return err->code;
-	}
-	if (rc != 0) {
+	} else if (rc != 0) {
 		np_fail(err, NP_ECONTROL, rc == EAI_SYSTEM ? errno : 0,
 			"could not resolve host '%s' service '%s' family %s: %s%s",
 			host != NULL ? host : "*", service != NULL ? service : "0",
 			np_family(family)->name, gai_strerror(rc),
 			rc == EAI_NONAME && host != NULL ? hint_for(host, service != NULL) : "");
+	}
+	if (rc != 0) {
 		err->sys = rc;
 		return err->code;
 	}

@@ -278,13 +278,10 @@ np_sock_listen(const struct np_addr *at, int backlog, struct np_err *err)
 	NP_SOCKOPT(&opts, true, SOL_SOCKET, SO_REUSEADDR, 1);
 	/* Non-blocking: a connection may be gone again before it is accepted. */
 	fd = np_sock_open(at->sa.ss_family, SOCK_STREAM | SOCK_NONBLOCK, 0, &opts, at, err);
-	if (fd < 0) {
-		return -1;
-	}
-	if (listen(fd, backlog) != 0) {
+	if (fd >= 0 && listen(fd, backlog) != 0) {
 		np_fail(err, NP_ESYS, errno, "listen on %s", NP_ADDR_STR(at));
 		close(fd);
-		return -1;
+		fd = -1;
 	}
 	return fd;
 }
