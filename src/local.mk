@@ -57,7 +57,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/sys/meters.c %D%/sys/meters.h \
 	%D%/sys/moved.c %D%/sys/moved.h \
 	%D%/sys/nic.c %D%/sys/nic.h \
-	%D%/sys/perf.c %D%/sys/perf.h \
 	%D%/sys/rtnl.c %D%/sys/rtnl.h \
 	%D%/sys/tc.c %D%/sys/tc.h \
 	%D%/sys/thread.c %D%/sys/thread.h \

@@ -2,7 +2,7 @@
  * What a processor counts for a thread. A virtual machine often has no counters of its own: the
  * way is tried with two that the kernel keeps, for every thread.
  */
-#include "sys/perf.h"
+#include "sys/thread.h"
 
 #include <linux/perf_event.h>
 #include <pthread.h>
