@@ -14,15 +14,11 @@ static int
 write_ring(int fd, const struct np_ring *ring)
 {
 	for (size_t i = 0; i < ring->width; i++) {
-		size_t done = 0;
+		ssize_t n = write(fd, ring->slots[i].buf, ring->size);
 
-		while (done < ring->size) {
-			ssize_t n = write(fd, ring->slots[i].buf + done, ring->size - done);
-
-			if (n < 0 && errno != EINTR) {
-				return -1;
-			}
-			done += n > 0 ? (size_t)n : 0;
+		if (n != (ssize_t)ring->size) { /* a file in memory takes all, if there is room */
+			errno = n < 0 ? errno : ENOSPC;
+			return -1;
 		}
 	}
 	return 0;
