@@ -166,12 +166,11 @@ int
 np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 	     struct np_err *err)
 {
-	static const struct np_terms no_terms;
 	/* Memory of a further worker beside its rings, with the stack of its thread. */
 	uint64_t each = sizeof(struct np_worker) + sizeof(struct np_hist) + (512 << 10), conns;
 	const struct np_engine *e = np_engine_of(plan);
 
-	if (ring_bytes(plan, terms != NULL ? terms : &no_terms, bytes, err) != NP_OK) {
+	if (ring_bytes(plan, terms, bytes, err) != NP_OK) {
 		return err->code;
 	}
 	*bytes = sum(*bytes, e->bytes != NULL ? e->bytes(plan) : 0);

@@ -163,7 +163,7 @@ np_run_lasting_fd(const struct np_run *run)
 
 /*
  * Bytes of memory for the rings, connections and further workers of the near end. Opens a socket to
- * learn the size of its buffers, if rings depend on it (NP_ESYS: that failed). terms may be NULL.
+ * learn the size of its buffers, if rings depend on it (NP_ESYS: that failed).
  */
 int np_run_bytes(const struct np_plan *plan, const struct np_terms *terms, uint64_t *bytes,
 		 struct np_err *err);

@@ -432,15 +432,16 @@ TEST(no_test_takes_more_than_was_reckoned)
 
 TEST(a_warm_up_takes_memory_for_each_flow)
 {
+	const struct np_terms unlimited = { .call_max = 0 };
 	uint64_t without, with;
 	struct np_plan p;
 	struct np_err err;
 
 	client_params(&p, np_bench_find("TCP_STREAM"), AF_INET, 1);
 	p.flows = 1000;
-	assert_int_equal(np_run_bytes(&p, NULL, &without, &err), NP_OK);
+	assert_int_equal(np_run_bytes(&p, &unlimited, &without, &err), NP_OK);
 	p.warm_up_ms = 1;
-	assert_int_equal(np_run_bytes(&p, NULL, &with, &err), NP_OK);
+	assert_int_equal(np_run_bytes(&p, &unlimited, &with, &err), NP_OK);
 	assert_true(with >= without + p.flows * sizeof(struct np_tcp_brief));
 }
 
