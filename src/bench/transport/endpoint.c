@@ -13,15 +13,6 @@
 #include "net/cidr.h"
 #include "net/sources.h"
 
-static void
-allowed_sources(const struct np_terms *t, struct np_sources *out)
-{
-	*out = (struct np_sources){ .at = { t->only }, .count = 1, .bits = t->only_bits };
-	for (uint32_t i = 0; i < t->also.count; i++) {
-		out->at[out->count++] = t->also.at[i];
-	}
-}
-
 int
 np_run_check_sources(struct np_run *run, struct np_err *err)
 {
@@ -40,9 +31,10 @@ np_run_check_sources(struct np_run *run, struct np_err *err)
 static int
 limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 {
+	const struct np_terms *t = run->terms;
 	const struct np_plan *p = run->plan;
 	enum np_admit admit = p->transport->admit;
-	bool is_limited = run->terms->only.len != 0;
+	bool is_limited = t->only.len != 0;
 
 	if (listens && admit == NP_ADMIT_PEER && !is_limited) {
 		return np_fail(err, NP_EUNSUP, EACCES,
@@ -56,9 +48,13 @@ limit_peers(struct np_run *run, int fd, bool listens, struct np_err *err)
 	 * wildcard address that would also choose a local address: there the loops compare peers.
 	 */
 	if (!listens && p->bind.len != 0 && !np_addr_is_any(&p->bind)) {
-		return np_sock_limit_source(fd, np_plan_family(p), &run->terms->only, 0, err);
+		return np_sock_limit_source(fd, np_plan_family(p), &t->only, 0, err);
 	}
-	allowed_sources(run->terms, &run->end.sources);
+	run->end.sources =
+	    (struct np_sources){ .at = { t->only }, .count = 1, .bits = t->only_bits };
+	for (uint32_t i = 0; i < t->also.count; i++) {
+		run->end.sources.at[run->end.sources.count++] = t->also.at[i];
+	}
 	return listens ? NP_OK : np_run_check_sources(run, err);
 }
 
