@@ -127,12 +127,6 @@ np_plan_batch(const struct np_plan *p)
 	return p->batch > 0 ? p->batch : NP_BATCH_USUAL;
 }
 
-const struct np_words *
-np_plan_words(const struct np_plan *p)
-{
-	return &p->pattern->words[p->role];
-}
-
 uint32_t
 np_plan_most_flows(const struct np_plan *p)
 {

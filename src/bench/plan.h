@@ -16,7 +16,6 @@ struct np_bench;
 struct np_engine;
 struct np_pattern;
 struct np_transport;
-struct np_words;
 
 enum { NP_BATCH_USUAL = 64 }; /* messages of a call by default */
 
@@ -113,9 +112,6 @@ uint32_t np_plan_batch(const struct np_plan *p);
 
 /* Can a token identify its data connections or sockets (wire/token.h)? */
 bool np_plan_shows_token(const struct np_plan *p);
-
-/* The words for the test at this end. */
-const struct np_words *np_plan_words(const struct np_plan *p);
 
 /* Can the test have several data connections at a time, as many as planned? */
 bool np_plan_several(const struct np_plan *p);

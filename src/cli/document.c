@@ -161,7 +161,7 @@ put_test(struct np_document *d, const struct np_cli *cli)
 	put(d, test, "pattern", np_json_text(p->pattern->name));
 	put(d, test, "protocol", np_json_text(p->transport->name));
 	put(d, test, "family", np_json_text(np_family(np_plan_family(p))->name));
-	put(d, test, "direction", json_string(p->both ? "both" : np_plan_words(p)->flow));
+	put(d, test, "direction", json_string(p->both ? "both" : p->pattern->words[p->role].flow));
 	put(d, test, "host", np_json_text(cli->target.host.text));
 	put(d, test, "uuid", np_json_text(cli->output.uuid));
 	put(d, test, "brand", np_json_text(cli->output.brand));

@@ -139,7 +139,7 @@ np_cli_look(const struct np_cli *cli, struct np_look *look)
 					       .remote_cpu = p->far.place.measure_cpu,
 					       .brand = o->brand },
 				  .histogram = o->histogram,
-				  .histogram_of = np_plan_words(p)->timed,
+				  .histogram_of = p->pattern->words[p->role].timed,
 				  .times = o->times,
 				  .average = (flags & NP_B_SPARSE) != 0,
 				  .latency = o->latency,

@@ -396,7 +396,7 @@ put_flow(const struct np_evidence *ev, const struct np_run *run)
 	int sndbuf, rcvbuf;
 	uint64_t dropped;
 
-	np_bag_text(b, np_plan_words(p)->role, "flow.role");
+	np_bag_text(b, p->pattern->words[p->role].role, "flow.role");
 	np_bag_text(b, p->transport->name, "flow.protocol");
 	np_bag_int(b, np_family(np_plan_family(p))->version, "flow.family");
 	if (ev->device_why[0] != '\0') {

@@ -200,7 +200,7 @@ report_transport(const struct sums *s, struct np_record *r)
 
 	np_record_text(r, NP_M_PROTOCOL, s->p->transport->name);
 	np_record_text(r, NP_M_PROTOCOL_DETAIL, t->end.closing.detail);
-	np_record_text(r, NP_M_DIRECTION, np_plan_words(s->p)->direction);
+	np_record_text(r, NP_M_DIRECTION, s->p->pattern->words[s->p->role].direction);
 	np_record_int(r, NP_M_TRANSPORT_MSS, t->end.closing.mss);
 	np_record_text(r, NP_M_LOCAL_CONG_CONTROL, t->end.closing.cong);
 	np_record_text(r, NP_M_REMOTE_CONG_CONTROL, far->end.closing.cong);
