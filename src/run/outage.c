@@ -22,6 +22,7 @@ struct flow {
 
 struct np_outages {
 	const struct np_run *run;
+	uint32_t step; /* one flow in so many is looked at */
 	struct np_outage longest;
 	uint64_t looked_ns;
 	bool kernel_tells; /* what was acknowledged */
@@ -45,15 +46,9 @@ np_outages_new(const struct np_run *run)
 
 	if (o != NULL) {
 		o->run = run;
+		o->step = (run->conns + MOST - 1) / MOST;
 	}
 	return o;
-}
-
-/* One flow in this many is looked at. */
-static uint32_t
-flow_step(const struct np_run *run)
-{
-	return (run->conns + MOST - 1) / MOST;
 }
 
 /* The end of an outage that is over now: the last look, if this end stood still since. */
@@ -68,7 +63,7 @@ static void
 note_outage(struct np_outages *o, uint32_t flow, uint64_t until_ns)
 {
 	const uint64_t between = NP_OUTAGE_MS * NP_MSEC; /* the progress may be that old */
-	const struct flow *f = &o->flow[flow / flow_step(o->run)];
+	const struct flow *f = &o->flow[flow / o->step];
 	uint64_t lasted_ns = np_excess(until_ns, f->progress_ns + f->stalled_ns);
 
 	if (f->progress_ns > 0 && (f->no_route || f->resent > f->last.resent) &&
@@ -87,8 +82,8 @@ np_outages_look(void *outages, const struct np_run *run, uint64_t due_ns, uint64
 	uint64_t until_ns = outage_end(o, now_ns);
 
 	o->looked_ns = now_ns;
-	for (uint32_t i = 0; i < run->conns; i += flow_step(run)) {
-		struct flow *f = &o->flow[i / flow_step(run)];
+	for (uint32_t i = 0; i < run->conns; i += o->step) {
+		struct flow *f = &o->flow[i / o->step];
 		struct np_acked seen;
 
 		if (!run->plan->transport->acked(run->conn[i].fd, &seen)) {
@@ -117,7 +112,7 @@ np_outages_put(struct np_outages *o, struct np_bag *into)
 	if (o == NULL || !o->kernel_tells) {
 		return;
 	}
-	for (uint32_t i = 0; i < o->run->conns; i += flow_step(o->run)) { /* some are not over */
+	for (uint32_t i = 0; i < o->run->conns; i += o->step) { /* some are not over */
 		note_outage(o, i, outage_end(o, o->run->window.ended_ns));
 	}
 	np_bag_real(into, (double)o->longest.ns / 1e3, "flow.outage_us");
