@@ -80,7 +80,7 @@ await_results(struct np_client *c, struct np_client_test *t, uint64_t deadline, 
 	int rc;
 
 	for (;;) {
-		uint64_t next = np_client_deadline(NUDGE_MS);
+		uint64_t next = np_deadline(NUDGE_MS * NP_MSEC);
 		bool nudge = run->side->nudge != NULL && next < deadline;
 
 		rc = np_client_receive(c, "the test's results", nudge ? next : deadline, err);
@@ -108,11 +108,11 @@ collect_spare(struct np_client *c, struct np_client_test *t, struct np_err *err)
 		/* Our daemon ends the test by this; netperf's does not look. */
 		np_chan_half_close(&c->chan);
 	}
-	rc = await_results(c, t, np_client_deadline(NP_SPARED_MS), &ignored);
+	rc = await_results(c, t, np_deadline(NP_SPARED_MS * NP_MSEC), &ignored);
 	if (rc == NP_ETIME && p->role == NP_FOLLOW) {
 		/* The sender did not see it: a reset stops it. */
 		np_run_close(&t->run);
-		rc = await_results(c, t, np_client_deadline(HALF_CLOSED_MS - NP_SPARED_MS),
+		rc = await_results(c, t, np_deadline((HALF_CLOSED_MS - NP_SPARED_MS) * NP_MSEC),
 				   &ignored);
 	}
 	c->owed = rc == NP_ETIME ? c->owed : 0; /* 0: they came, or the connection is lost */
@@ -152,7 +152,7 @@ await_needed(struct np_client *c, struct np_client_test *t, struct np_err *err)
 	const uint64_t rest_ns =
 	    hurries ? HURRY_MS * NP_MSEC + 2 * t->run.round_trips_ns : RESULTS_MS * NP_MSEC;
 	uint64_t until = np_now() + rest_ns;
-	uint64_t latest = np_client_deadline(hurries ? RESULTS_MS : CROWDED_MS);
+	uint64_t latest = np_deadline((hurries ? RESULTS_MS : CROWDED_MS) * NP_MSEC);
 	int rc;
 
 	if (t->run.plan->pattern->transactions && t->run.plan->warm_up_ms > 0 &&
@@ -160,7 +160,7 @@ await_needed(struct np_client *c, struct np_client_test *t, struct np_err *err)
 		np_chan_half_close(&c->chan); /* the daemon may still wait for the first request */
 	}
 	do {
-		rc = await_results(c, t, np_min(np_client_deadline(LOOK_MS), until), err);
+		rc = await_results(c, t, np_min(np_deadline(LOOK_MS * NP_MSEC), until), err);
 		/* If the path was silent the daemon's time begins later. */
 		until = np_run_extend(&t->run, -1, until - rest_ns) + rest_ns;
 		/* Was the end of the data lost, and does the daemon not end by its clock? */
@@ -258,7 +258,7 @@ ask_why(struct np_client *c, const struct np_client_test *t, const struct np_dri
 	if (run->err.code == NP_OK || d->cause != NP_BY_LOOP ||
 	    (run->err.sys == ENETUNREACH ||
 	     (!run->plan->transport->connected && run->err.sys != ECONNREFUSED)) ||
-	    np_client_receive(c, "the test's results", np_client_deadline(NP_SPARED_MS), &why) !=
+	    np_client_receive(c, "the test's results", np_deadline(NP_SPARED_MS * NP_MSEC), &why) !=
 		NP_OK) {
 		return;
 	}
@@ -294,7 +294,7 @@ ask_far(struct np_client *c, struct np_client_test *t, int rc)
 	const char *why = "";
 	/* After a signal, is it still unknown whether the far end answers? */
 	bool hurries = np_hurried(t->run.stop) && c->owed != 0;
-	int hurry_ms = HURRY_MS + (int)(2 * t->run.round_trips_ns / NP_MSEC);
+	uint64_t hurry_ms = HURRY_MS + 2 * t->run.round_trips_ns / NP_MSEC;
 	struct np_err err = { .code = NP_OK };
 
 	if (out->near_bag == NULL) {

@@ -148,9 +148,9 @@ np_client_receive(struct np_client *c, const char *what, uint64_t deadline, stru
 
 /* Receive an answer. If it takes long, and there is still time to wait, tell the user. */
 static int
-receive_answer(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
+receive_answer(struct np_client *c, const char *what, uint64_t answer_ms, struct np_err *err)
 {
-	uint64_t since = np_now(), deadline = np_client_deadline(answer_ms);
+	uint64_t since = np_now(), deadline = np_deadline(answer_ms * NP_MSEC);
 	uint64_t tell = since + c->hooks.tell_after_ns, now;
 	int rc;
 
@@ -198,7 +198,7 @@ hint_at_no_answer(const struct np_client *c, struct np_err *err)
 
 /* Receive an answer, after the results that are owed: half-close to end their test. */
 static int
-receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err *err)
+receive_next(struct np_client *c, const char *what, uint64_t answer_ms, struct np_err *err)
 {
 	int rc;
 
@@ -215,14 +215,14 @@ receive_next(struct np_client *c, const char *what, int answer_ms, struct np_err
 
 int
 np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, const char *what,
-		  int answer_ms, struct np_err *err)
+		  uint64_t answer_ms, struct np_err *err)
 {
 	struct np_err ignored;
 
-	if (np_chan_send(&c->chan, message, np_client_deadline(NP_ANSWER_MS), err) != NP_OK) {
+	if (np_chan_send(&c->chan, message, np_deadline(NP_ANSWER_MS * NP_MSEC), err) != NP_OK) {
 		/* A daemon that refuses clients may not read their request, but send an error. */
 		if (err->code != NP_EPEER ||
-		    np_client_receive(c, what, np_client_deadline(NP_SPARED_MS), &ignored) !=
+		    np_client_receive(c, what, np_deadline(NP_SPARED_MS * NP_MSEC), &ignored) !=
 			NP_OK) {
 			return hint_at_no_answer(c, err);
 		}
@@ -254,7 +254,7 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 
 /* Send a question that the daemon answers with a bag. */
 static int
-fetch_bag(struct np_client *c, const uint8_t *message, int answer_ms, struct np_bag **out,
+fetch_bag(struct np_client *c, const uint8_t *message, uint64_t answer_ms, struct np_bag **out,
 	  struct np_err *err)
 {
 	*out = NULL;
@@ -277,8 +277,8 @@ fetch_bag(struct np_client *c, const uint8_t *message, int answer_ms, struct np_
 }
 
 int
-np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms, struct np_bag **out,
-		struct np_err *err)
+np_client_fetch(struct np_client *c, enum np_ext_about about, uint64_t answer_ms,
+		struct np_bag **out, struct np_err *err)
 {
 	struct np_evidence_message m = { .about = about };
 	uint8_t message[NP_MESSAGE_MAX];

@@ -70,7 +70,7 @@ send_passphrase(struct np_client *c, const char *passphrase, struct np_err *err)
 
 	snprintf(m.text, sizeof(m.text), "%s", passphrase);
 	np_frame_put(frame, &head, np_text_layout, &m);
-	rc = np_chan_send(&c->chan, frame, np_client_deadline(NP_ANSWER_MS), err);
+	rc = np_chan_send(&c->chan, frame, np_deadline(NP_ANSWER_MS * NP_MSEC), err);
 	explicit_bzero(&m, sizeof(m));
 	explicit_bzero(frame, sizeof(frame));
 	return rc;
@@ -94,8 +94,8 @@ exchange(struct np_client *c, uint32_t code, struct np_auth_body *m, struct np_h
 	uint8_t frame[NP_FRAME_SIZE];
 
 	np_frame_put(frame, &asking, np_auth_body_layout, m);
-	if (np_chan_send(&c->chan, frame, np_client_deadline(NP_ANSWER_MS), err) != NP_OK ||
-	    np_client_receive(c, "the answer to --key-file", np_client_deadline(NP_ANSWER_MS),
+	if (np_chan_send(&c->chan, frame, np_deadline(NP_ANSWER_MS * NP_MSEC), err) != NP_OK ||
+	    np_client_receive(c, "the answer to --key-file", np_deadline(NP_ANSWER_MS * NP_MSEC),
 			      err) != NP_OK) {
 		return err->code;
 	}
@@ -188,7 +188,7 @@ open_control(struct np_client *c, const struct np_target *t, const struct np_add
 			break;
 		}
 	}
-	fd = np_race_connect(&order, local, np_client_deadline(NP_ANSWER_MS), &race, err);
+	fd = np_race_connect(&order, local, np_deadline(NP_ANSWER_MS * NP_MSEC), &race, err);
 	if (fd < 0) {
 		c->unreachable = remote->at[0].sa.ss_family;
 		return fail_to_connect(t, &race, err);

@@ -17,12 +17,6 @@ enum {
 	NP_SPARED_MS = 500 /* for a message that is not needed */
 };
 
-static inline uint64_t
-np_client_deadline(int ms)
-{
-	return np_deadline((uint64_t)ms * NP_MSEC);
-}
-
 /* A test under way: the run of this end, and what comes out of it. */
 struct np_client_test {
 	const struct np_dialect *dialect;
@@ -35,7 +29,7 @@ int np_client_receive(struct np_client *c, const char *what, uint64_t deadline, 
 
 /* Send a request and receive its answer, which has that code or an error. */
 int np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, const char *what,
-		      int answer_ms, struct np_err *err);
+		      uint64_t answer_ms, struct np_err *err);
 
 /* The code of the received message, netperf's or ours, and its error or 0. */
 struct np_head np_client_answer_head(const struct np_client *c);
@@ -47,7 +41,7 @@ int np_client_remote_error(struct np_client *c, const char *verb, struct np_err 
 int np_client_check_results(const struct np_client *c, uint32_t request, struct np_err *err);
 
 /* Fetch the daemon's evidence of the last test or of its host. */
-int np_client_fetch(struct np_client *c, enum np_ext_about about, int answer_ms,
+int np_client_fetch(struct np_client *c, enum np_ext_about about, uint64_t answer_ms,
 		    struct np_bag **out, struct np_err *err);
 
 /* Let run's socket accept only these sources (none: all) and that port (0: any). NP_ESYS. */
