@@ -843,8 +843,6 @@ np_drive(struct np_drive *d, struct np_err *err)
 			     .establish_until = np_deadline(d->establish_ns) };
 	int rc = NP_OK;
 
-	d->cause = NP_BY_LOOP;
-	d->lost = 0;
 	d->run->control_fd = c.control_fd;
 	d->run->round_trips_ns = 2 * np_tcp_round_trip_ns(c.control_fd);
 	NP_EACH_WORKER (w, d->run) {
@@ -852,7 +850,6 @@ np_drive(struct np_drive *d, struct np_err *err)
 			w->timeout_ns = np_max(w->timeout_ns, d->run->round_trips_ns);
 		}
 	}
-	d->late_ns = 0;
 	d->run->window.length_ns = d->length_ns;
 	if (d->team == NULL && np_team_hire(d->run, d->gate != NULL, &d->team, err) != NP_OK) {
 		return err->code;

@@ -72,9 +72,10 @@ struct np_drive {
 	struct np_watch watch[NP_WATCHES];
 	struct np_team *team; /* started before (run/team.h); NULL: np_drive() starts one */
 
-	enum np_cause cause; /* out */
-	uint64_t late_ns;    /* out: how late the controller closed the window */
-	int lost;            /* out: errno if the control connection is lost; else 0 */
+	/* Out; 0 before: */
+	enum np_cause cause;
+	uint64_t late_ns; /* how late the controller closed the window */
+	int lost;         /* errno if the control connection is lost; else 0 */
 };
 
 /* Once, by main(): handle NP_KICK_SIGNAL, NP_PASS_SIGNAL; ignore SIGPIPE (sendfile() raises it). */
