@@ -215,19 +215,15 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 static int
 serve_ours(struct np_server *s, struct np_chan *c, uint32_t type, struct np_err *err)
 {
-	/* serve_evidence() checks its own capabilities. */
-	if (type != NP_EXT_EVIDENCE && (s->granted & NP_CAP_PLAN) == 0) {
+	if (type == NP_EXT_EVIDENCE) {
+		return serve_evidence(s, c, err);
+	}
+	if ((s->granted & NP_CAP_PLAN) == 0) {
 		np_deny(err, EACCES, "a test by PLAN: the greeting did not ask for that");
 		return np_server_refuse(s, c, type, err);
 	}
-	switch (type) {
-	case NP_EXT_EVIDENCE:
-		return serve_evidence(s, c, err);
-	case NP_EXT_ENGINES:
-		return serve_engines(s, c, err);
-	default:
-		return serve_test(s, c, np_dialect(type), err);
-	}
+	return type == NP_EXT_ENGINES ? serve_engines(s, c, err)
+				      : serve_test(s, c, np_dialect(type), err);
 }
 
 /* Serve one request. One that is no test waits if QUESTIONS of them came before, in a row. */

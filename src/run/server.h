@@ -111,6 +111,7 @@ struct np_server {
 	const char *link_why_not;    /* why there are no tests of the link layer */
 	struct np_evidence_wants collect; /* caps, every_ms: by the greeting; rest: by the caller */
 	struct np_bag *evidence;          /* of the last test; NULL: none */
+	uint64_t moved;                   /* what it has moved, see np_admission.moved */
 	unsigned questions;               /* requests since the last test, up to a limit */
 	unsigned unknown;                 /* unknown requests so far, a line in the log each */
 	bool unbound;                     /* a processor that is not available was logged */

@@ -81,39 +81,33 @@ plan_drive(const struct np_server *s, struct np_chan *c, struct np_run *run)
 	};
 }
 
-/* For tell_progress(). */
-struct progress {
-	const struct np_admission *admission;
-	uint64_t seen;
-};
-
 /* np_watch.look: tell the daemon if anything was moved since the last look. */
 static void
 tell_progress(void *ctx, const struct np_run *run, uint64_t due_ns, uint64_t now_ns)
 {
-	struct progress *p = ctx;
+	struct np_server *s = ctx;
 	struct np_counts c = np_counts_of(run);
 	uint64_t now = np_counts_bytes(&c) + c.transactions;
 
-	if (now != p->seen) {
-		p->admission->tell(p->admission->ctx, NULL);
+	if (now != s->moved) {
+		s->admission.tell(s->admission.ctx, NULL);
 	}
-	p->seen = now;
+	s->moved = now;
 }
 
 /* Run the measured part. NP_OK if there are results to report. */
 static int
 run_flow(struct np_server *s, struct np_drive *d, struct np_evidence *ev, struct np_err *err)
 {
-	struct progress progress = { .admission = &s->admission };
 	struct np_run *run = d->run;
 	int rc;
 
+	s->moved = 0;
 	np_evidence_watches(ev, &d->watch[1]); /* the other NP_EVIDENCE_WATCHES */
 	if (s->admission.tell != NULL) {
 		d->watch[0] = (struct np_watch){ .every_ns = NP_MOVED_S * NP_SEC,
 						 .look = tell_progress,
-						 .ctx = &progress,
+						 .ctx = s,
 						 .warms_up = true };
 	}
 	rc = np_drive(d, err);
