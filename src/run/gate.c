@@ -82,18 +82,12 @@ np_gate_state(const struct np_gate *g)
 	return atomic_load(&g->state);
 }
 
-uint32_t
-np_gate_missing(const struct np_gate *g)
-{
-	return atomic_load(&g->missing);
-}
-
 bool
 np_gate_await_others(const struct np_gate *g, const struct np_signals *signals, uint64_t until_ns)
 {
 	static const struct timespec pause = { .tv_nsec = NP_MSEC };
 
-	while (np_gate_missing(g) > 1 && np_gate_state(g) == NP_GATE_SHUT) {
+	while (atomic_load(&g->missing) > 1 && np_gate_state(g) == NP_GATE_SHUT) {
 		if (np_signalled(signals) > 0 || np_now() >= until_ns) {
 			return false;
 		}

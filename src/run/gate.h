@@ -28,9 +28,6 @@ int np_gate_fd(const struct np_gate *g);
 /* NP_GATE_*. Any thread may ask. */
 int np_gate_state(const struct np_gate *g);
 
-/* How many have not arrived. Any thread may ask. */
-uint32_t np_gate_missing(const struct np_gate *g);
-
 /* Wait until only the caller is missing, or the gate has failed. False: time-out or signal. */
 bool
 np_gate_await_others(const struct np_gate *g, const struct np_signals *signals, uint64_t until_ns);
