@@ -1,7 +1,6 @@
 #include "run/client_parts.h"
 
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "bench/engine/engine.h"

@@ -8,12 +8,6 @@
 #include "bench/engine/engine.h"
 #include "run/server_parts.h"
 
-uint32_t
-np_server_warm_up_s(const struct np_plan *p)
-{
-	return (p->warm_up_ms + 999) / 1000;
-}
-
 /* Ports of the data sockets: that of the listener, or one for each flow. */
 static uint32_t
 ports_of(const struct np_plan *p)

@@ -28,7 +28,11 @@ int np_server_allow(const struct np_server *s, struct np_plan *p, struct np_term
 		    struct np_wish *wish, struct np_err *err);
 
 /* A warm-up as the limit of a test's length counts it: in seconds, rounded up. */
-uint32_t np_server_warm_up_s(const struct np_plan *p);
+static inline uint32_t
+np_server_warm_up_s(const struct np_plan *p)
+{
+	return (p->warm_up_ms + 999) / 1000;
+}
 
 /* What the test needs. Reduces the plan to what the limits allow, or refuses it. */
 int np_server_wish(const struct np_server *s, struct np_plan *p, const struct np_terms *terms,
