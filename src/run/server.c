@@ -155,7 +155,7 @@ serve_test(struct np_server *s, struct np_chan *c, const struct np_dialect *dial
 	   struct np_err *err)
 {
 	const struct np_admission *admission = &s->admission;
-	struct np_served served = { .failed = false };
+	struct np_served served = { .failed = true };
 	struct np_terms terms;
 	struct np_wish wish = { .seconds = 0 };
 	const char *why_not;

@@ -274,7 +274,6 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 	char length[NP_LENGTH_TEXT];
 	int rc;
 
-	served->failed = true; /* until the results are sent */
 	np_bag_free(s->evidence);
 	s->evidence = NULL;
 	rc = np_run_open(&run, p, terms, &stop, err);
@@ -306,12 +305,12 @@ np_server_test(struct np_server *s, struct np_chan *c, const struct np_dialect *
 		rc = np_server_refuse(s, c, dialect->code + 2, err);
 	} else {
 		rc = report_results(s, c, dialect, &run, &unread, err);
-		served->failed = rc != NP_OK;
 	}
 	counts = np_counts_of(&run); /* also of a test that failed */
-	served->received = counts.received;
-	served->sent = counts.sent;
-	served->transactions = counts.transactions;
+	*served = (struct np_served){ .failed = rc != NP_OK,
+				      .received = counts.received,
+				      .sent = counts.sent,
+				      .transactions = counts.transactions };
 	keep_unread(&unread, &run);
 	np_run_free(&run);
 	end_unread(&unread, s, c);
