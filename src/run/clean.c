@@ -14,7 +14,7 @@ static const double outlasts = 1;
 /* The intervals that an end reported, see struct np_interval. */
 struct end {
 	size_t count;
-	double until_s[NP_DISTURBED_MOST];
+	double edge_s[NP_DISTURBED_MOST + 1]; /* [0] is 0; interval i ends at [i + 1] */
 	double work[NP_DISTURBED_MOST];
 	double waited_s[NP_DISTURBED_MOST], kept_s[NP_DISTURBED_MOST], short_s[NP_DISTURBED_MOST];
 	double used_s[NP_DISTURBED_MOST], stalled_s[NP_DISTURBED_MOST];
@@ -25,15 +25,9 @@ struct end {
 };
 
 static double
-begin_of(const struct end *e, size_t i)
-{
-	return i > 0 ? e->until_s[i - 1] : 0;
-}
-
-static double
 length_of(const struct end *e, size_t i)
 {
-	return e->until_s[i] - begin_of(e, i);
+	return e->edge_s[i + 1] - e->edge_s[i];
 }
 
 /* Find a list of as many values as those found before; the first one decides. NULL: none. */
@@ -69,8 +63,7 @@ read_end(const struct np_bag *b, struct end *e)
 {
 	const int64_t *cpus;
 
-	e->count = 0;
-	if (!read_list(b, "disturbed.end_us", 1e-6, e, e->until_s) ||
+	if (!read_list(b, "disturbed.end_us", 1e-6, e, &e->edge_s[1]) ||
 	    !read_list(b, "disturbed.work", 1, e, e->work) ||
 	    !read_list(b, "disturbed.waited_us", 1e-6, e, e->waited_s) ||
 	    !read_list(b, "disturbed.kept_us", 1e-6, e, e->kept_s) ||
@@ -133,7 +126,7 @@ unmark_foreign(struct end *e)
 static double
 overlap(const struct end *a, size_t i, const struct end *b, size_t j)
 {
-	return fmin(a->until_s[i], b->until_s[j]) - fmax(begin_of(a, i), begin_of(b, j));
+	return fmin(a->edge_s[i + 1], b->edge_s[j + 1]) - fmax(a->edge_s[i], b->edge_s[j]);
 }
 
 /* The first interval that ends after that time. */
@@ -142,7 +135,7 @@ first_after(const struct end *e, double s)
 {
 	size_t i = 0;
 
-	while (i < e->count && e->until_s[i] <= s) {
+	while (i < e->count && e->edge_s[i + 1] <= s) {
 		i++;
 	}
 	return i;
@@ -166,8 +159,8 @@ mark_waits(struct end *e, const struct end *other)
 
 		if (other != NULL) {
 			/* How much the other end's threads ran and waited in this interval. */
-			for (size_t j = first_after(other, begin_of(e, i));
-			     j < other->count && begin_of(other, j) < e->until_s[i]; j++) {
+			for (size_t j = first_after(other, e->edge_s[i]);
+			     j < other->count && other->edge_s[j] < e->edge_s[i + 1]; j++) {
 				double part = overlap(e, i, other, j) / length_of(other, j);
 
 				waited += part * other->waited_s[j];
@@ -199,8 +192,8 @@ other_share(const struct end *e, size_t i, const struct end *other, int reason)
 {
 	double most = 0;
 
-	for (size_t j = first_after(other, begin_of(e, i));
-	     j < other->count && begin_of(other, j) < e->until_s[i]; j++) {
+	for (size_t j = first_after(other, e->edge_s[i]);
+	     j < other->count && other->edge_s[j] < e->edge_s[i + 1]; j++) {
 		double least = fmin(length_of(e, i), length_of(other, j));
 
 		if (overlap(e, i, other, j) > min_overlap * least) {
@@ -243,7 +236,7 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 
 	for (size_t i = first_after(e, 0); i < e->count; i++) { /* 0: see leave_out_wait() */
 		double length = length_of(e, i), others = other_share(e, i, other, NP_R_ANY);
-		double from_s = begin_of(e, i), to_s = e->until_s[i];
+		double from_s = e->edge_s[i], to_s = e->edge_s[i + 1];
 		uint32_t marks = add_reasons(c, e, other, i);
 		struct np_clean_run *last = c->runs > 0 ? &c->run[c->runs - 1] : NULL;
 
@@ -268,14 +261,14 @@ sum_up(struct np_clean *c, const struct end *e, const struct end *other)
 static void
 leave_out_wait(const struct end *near, struct end *far)
 {
-	double more = far->until_s[far->count - 1] - near->until_s[near->count - 1], wait = 0;
+	double more = far->edge_s[far->count] - near->edge_s[near->count], wait = 0;
 
 	/* The last interval ends after `more`. */
-	for (size_t i = 0; far->work[i] <= 0 && far->until_s[i] <= more; i++) {
-		wait = far->until_s[i];
+	for (size_t i = 0; far->work[i] <= 0 && far->edge_s[i + 1] <= more; i++) {
+		wait = far->edge_s[i + 1];
 	}
-	for (size_t i = 0; i < far->count; i++) {
-		far->until_s[i] -= wait;
+	for (size_t i = 1; i <= far->count; i++) {
+		far->edge_s[i] -= wait;
 	}
 }
 
@@ -286,12 +279,12 @@ judge_ends(struct np_clean *c, const struct np_bag *near, const struct np_bag *f
 {
 	const char *a = np_bag_string(near, "clock.boot"), *b = np_bag_string(far, "clock.boot");
 	bool same_machine = a != NULL && b != NULL && strcmp(a, b) == 0;
-	double ends_s = end[0].until_s[end[0].count - 1] + outlasts;
+	double ends_s = end[0].edge_s[end[0].count] + outlasts;
 
 	c->far_reported = read_end(far, &end[1]);
 	for (size_t i = 0; i < end[1].count; i++) {
-		if (end[1].until_s[i] >= ends_s) { /* a far end may report anything */
-			end[1].until_s[i] = ends_s;
+		if (end[1].edge_s[i + 1] >= ends_s) { /* a far end may report anything */
+			end[1].edge_s[i + 1] = ends_s;
 			end[1].count = i + 1;
 		}
 	}
