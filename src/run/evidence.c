@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fds.h"
 #include "base/units.h"
 #include "bench/engine/engine.h"
 #include "bench/sequence.h"
@@ -485,22 +484,20 @@ peer_of(const struct np_run *run)
 	return run->end.peer.len != 0 ? &run->end.peer : &run->terms->only;
 }
 
-/* A datagram socket connected to the peer, to read the route's MTU. -1: not needed, or failed. */
-static int
-connected_to_peer(const struct np_run *run)
+/* Put the route's MTU to the peer; of connected sockets np_host_facts() has read it. */
+static void
+put_path_mtu(const struct np_run *run, struct np_bag *into)
 {
+	const struct np_transport *t = run->plan->transport;
 	const struct np_addr *peer = peer_of(run);
-	int fd = -1;
+	int mtu = -1;
 
-	if (run->plan->transport->ip_protocol != 0 && !run->plan->transport->connected &&
-	    peer->len != 0) {
-		fd = socket(peer->sa.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (t->ip_protocol != 0 && !t->connected && peer->len != 0) {
+		mtu = np_sock_path_mtu(run->conn->fd, peer);
 	}
-	if (fd >= 0 && connect(fd, (const struct sockaddr *)&peer->sa, peer->len) != 0) {
-		close(fd);
-		fd = -1;
+	if (mtu > 0) {
+		np_bag_int(into, mtu, "host.path_mtu");
 	}
-	return fd;
 }
 
 /* Put cycles and instructions, summed over the workers; unread if one of them could not count. */
@@ -654,12 +651,10 @@ np_evidence_end(struct np_evidence *ev, struct np_run *run)
 	free(ev->outages);
 	np_sequence_put(run, bag); /* puts nothing unless both ends agreed on numbers */
 	if ((ev->wants.caps & NP_CAP_HOST) != 0) {
-		int fd = connected_to_peer(run);
-
-		put_host(&ev->wants, ev->device, ev->device_why, fd >= 0 ? fd : run->conn->fd, bag);
+		put_host(&ev->wants, ev->device, ev->device_why, run->conn->fd, bag);
+		put_path_mtu(run, bag);
 		np_route_facts((const struct sockaddr *)&run->end.local.sa,
 			       (const struct sockaddr *)&peer_of(run)->sa, bag);
-		np_fds_close(fd);
 	}
 	free(ev);
 	return bag;
