@@ -160,9 +160,11 @@ check_ports(const struct np_plan *p, const struct np_target *t, uint32_t session
 }
 
 int
-np_group_check(const struct np_plan *p, const struct np_target *t,
-	       const struct np_hello_message *granted, struct np_err *err)
+np_trial_sessions(const struct np_trial *trial, uint32_t *out, struct np_err *err)
 {
+	const struct np_plan *p = trial->plan;
+	const struct np_target *t = trial->target;
+	const struct np_hello_message *granted = &trial->client->granted;
 	uint32_t sessions = np_group_sessions(p, granted);
 	uint32_t each_way = p->both ? sessions / 2 : sessions;
 	uint32_t flows = p->flows > sessions ? p->flows : sessions;
@@ -170,6 +172,10 @@ np_group_check(const struct np_plan *p, const struct np_target *t,
 	bool threads = p->far.place.threads > 1;
 	struct rlimit has;
 
+	*out = sessions;
+	if (sessions == 1) {
+		return NP_OK;
+	}
 	if ((granted->caps & NP_CAP_PLAN) == 0 && (threads || p->warm_up_ms > 0)) {
 		return np_fail(err, NP_EUSAGE, 0,
 			       "%s: the netserver at %s port %s serves one flow in each session, "

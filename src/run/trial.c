@@ -26,18 +26,6 @@ np_trial_connect(const struct np_trial *t, struct np_err *err)
 }
 
 int
-np_trial_sessions(const struct np_trial *t, uint32_t *sessions, struct np_err *err)
-{
-	*sessions = 1;
-	if (t->plan->no_control) {
-		return NP_OK;
-	}
-	*sessions = np_group_sessions(t->plan, &t->client->granted);
-	return *sessions == 1 ? NP_OK
-			      : np_group_check(t->plan, t->target, &t->client->granted, err);
-}
-
-int
 np_trial(const struct np_trial *t, struct np_trial_result *r, struct np_err *err)
 {
 	const struct np_plan *p = t->plan;

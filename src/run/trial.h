@@ -30,7 +30,7 @@ struct np_trial_result {
 /* Connect to the daemon and adapt the plan to it. np_trial() calls it if needed. */
 int np_trial_connect(const struct np_trial *t, struct np_err *err);
 
-/* How many sessions it needs; the client is connected. NP_EUSAGE: it can't have that many. */
+/* How many sessions it needs; the client is connected. NP_EUSAGE names the option against that. */
 int np_trial_sessions(const struct np_trial *t, uint32_t *sessions, struct np_err *err);
 
 /*
@@ -59,19 +59,15 @@ uint32_t np_group_sessions(const struct np_plan *p, const struct np_hello_messag
 const struct np_engine *
 np_group_engine(const struct np_plan *p, const struct np_hello_message *granted);
 
-/* Can the test have that many sessions? NP_EUSAGE names the option that prevents it. */
-int np_group_check(const struct np_plan *p, const struct np_target *t,
-		   const struct np_hello_message *granted, struct np_err *err);
-
 /*
- * Run the sessions of a trial, after np_group_check(). All connect and agree, then all make their
- * data connections, then all windows open; of --both the receiving half connects after the sending
- * one, and opens its window with its connections. If one fails, all end; *out has what was measured
- * if windows were open; err names the first one that failed. t->client is connected, and is the
- * first session's; the others' are set up like it. Its watch says how often to call t->look(), by
- * one thread at a time. Only the first session collects evidence; each arrives at the client's
- * gate. The plan's flows and length are divided. *out sums counts and flows; the machines' figures
- * are the first's. Always call np_outcome_free().
+ * Run the sessions of a trial, after np_trial_sessions(). All connect and agree, then all make
+ * their data connections, then all windows open; of --both the receiving half connects after the
+ * sending one, and opens its window with its connections. If one fails, all end; *out has what was
+ * measured if windows were open; err names the first one that failed. t->client is connected, and
+ * is the first session's; the others' are set up like it. Its watch says how often to call
+ * t->look(), by one thread at a time. Only the first session collects evidence; each arrives at the
+ * client's gate. The plan's flows and length are divided. *out sums counts and flows; the machines'
+ * figures are the first's. Always call np_outcome_free().
  */
 int np_group_run(const struct np_trial *t, struct np_outcome *out, struct np_err *err);
 
