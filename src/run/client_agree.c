@@ -173,10 +173,6 @@ negotiate(struct np_client *c, struct np_client_test *t, struct np_err *err)
 	dialect->encode_request(dialect, p, &t->run, message);
 	if (np_client_request(c, message, dialect->code + 1, "the response to the test's request",
 			      NP_RESPONSE_MS, err) != NP_OK) {
-		return err->code;
-	}
-	if (np_client_answer_head(c).word != 0) {
-		np_client_remote_error(c, "refuses", err);
 		if (p->transport->kernel.option != NULL && np_endpoint_is_missing(err->sys)) {
 			err->code = NP_EUNSUP; /* as if it were missing here */
 		}

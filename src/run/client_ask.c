@@ -230,7 +230,11 @@ np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, co
 		return hint_at_no_answer(c, err);
 	}
 	c->heard = true;
-	return check_answer(c, what, code, err);
+	if (check_answer(c, what, code, err) != NP_OK) {
+		return err->code;
+	}
+	return np_client_answer_head(c).word == 0 ? NP_OK
+						  : np_client_remote_error(c, "refuses", err);
 }
 
 /* ---- Questions to the daemon ---- */
@@ -246,9 +250,6 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 	    NP_OK) {
 		return err->code;
 	}
-	if (np_frame_head(c->chan.in).word != 0) {
-		return np_client_remote_error(c, "refuses", err);
-	}
 	return np_frame_get(c->chan.in, np_calibrate_response_layout, out, err);
 }
 
@@ -260,9 +261,6 @@ fetch_bag(struct np_client *c, const uint8_t *message, uint64_t answer_ms, struc
 	*out = NULL;
 	if (np_client_request(c, message, NP_EXT_BAG, "the evidence", answer_ms, err) != NP_OK) {
 		return err->code;
-	}
-	if (np_client_answer_head(c).word != 0) {
-		return np_client_remote_error(c, "refuses", err);
 	}
 	*out = np_bag_new();
 	if (*out == NULL) {

@@ -221,7 +221,6 @@ static int
 greet(struct np_client *c, const struct np_hello_message *wants, struct np_err *err)
 {
 	uint8_t frame[NP_FRAME_SIZE];
-	struct np_head head;
 	int rc;
 
 	np_hello_put(frame, NP_EXT_HELLO, wants);
@@ -230,15 +229,12 @@ greet(struct np_client *c, const struct np_hello_message *wants, struct np_err *
 	if (rc == NP_EPEER && c->chan.have == 0) {
 		return np_fail(err, NP_EUNSUP, 0, "hung up");
 	}
-	if (rc != NP_OK) {
-		return rc;
-	}
-	head = np_frame_head(c->chan.in);
-	if (head.word == NP_E_UNKNOWN_REQUEST) {
+	if (rc == NP_ECONTROL && c->remote_error == NP_E_UNKNOWN_REQUEST) {
+		c->remote_error = 0; /* netperf's daemon */
 		return np_fail(err, NP_EUNSUP, 0, "not known");
 	}
-	if (head.word != 0) {
-		return np_client_remote_error(c, "refuses", err);
+	if (rc != NP_OK) {
+		return rc;
 	}
 	if (np_hello_get(c->chan.in, &c->granted, err) != NP_OK) {
 		return np_fail_in(err, c->peer);

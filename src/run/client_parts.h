@@ -27,7 +27,7 @@ struct np_client_test {
 /* Receive a message, called `what` in errors. NP_ETIME with EINTR: a signal ended the wait. */
 int np_client_receive(struct np_client *c, const char *what, uint64_t deadline, struct np_err *err);
 
-/* Send a request and receive its answer, which has that code or an error. */
+/* Send a request and receive its answer of that code. NP_ECONTROL: it is an error, remote_error. */
 int np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, const char *what,
 		      uint64_t answer_ms, struct np_err *err);
 
