@@ -126,15 +126,6 @@ collect_spare(struct np_client *c, struct np_client_test *t, struct np_err *err)
 	return NP_OK;
 }
 
-/* Does this end know the rate: of transactions, what arrived or (resets) what was acknowledged? */
-static bool
-can_do_without(const struct np_client_test *t)
-{
-	const struct np_plan *p = t->run.plan;
-
-	return p->pattern->transactions || p->role == NP_FOLLOW || t->run.resets;
-}
-
 /* Go on without the results. A half-close ends the test there; evidence can't be asked for then. */
 static int
 do_without(struct np_client *c, const struct np_client_test *t)
@@ -182,9 +173,11 @@ collect_needed(struct np_client *c, struct np_client_test *t, struct np_err *err
 	struct np_far *far = &t->out->far;
 	struct np_counts *n = &far->end.count;
 	uint64_t sent = np_counts_of(&t->run).sent, since = np_now();
+	/* Does this end know the rate: of transactions, of what arrived or was acknowledged? */
+	bool knows_rate = p->pattern->transactions || p->role == NP_FOLLOW || t->run.resets;
 	int rc = await_needed(c, t, err);
 
-	if (rc == NP_ETIME && np_hurried(t->run.stop) && can_do_without(t)) {
+	if (rc == NP_ETIME && np_hurried(t->run.stop) && knows_rate) {
 		return do_without(c, t);
 	}
 	if (rc == NP_ETIME && err->sys != EINTR) {

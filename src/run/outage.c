@@ -29,20 +29,15 @@ struct np_outages {
 	struct flow flow[MOST];
 };
 
-/* Does this end send at a rate, over connections that last all the test and report progress? */
-static bool
-is_wanted(const struct np_plan *p)
-{
-	bool paced = p->pattern->offers ? p->near.call.offered > 0 : p->rate > 0;
-
-	return p->transport->acked != NULL && !p->pattern->connection_test && p->role == NP_LEAD &&
-	       p->ramp == 0 && paced;
-}
-
 struct np_outages *
 np_outages_new(const struct np_run *run)
 {
-	struct np_outages *o = is_wanted(run->plan) ? calloc(1, sizeof(struct np_outages)) : NULL;
+	const struct np_plan *p = run->plan;
+	bool paced = p->pattern->offers ? p->near.call.offered > 0 : p->rate > 0;
+	/* Over connections that last all the test and report progress. */
+	bool wanted = p->transport->acked != NULL && !p->pattern->connection_test &&
+		      p->role == NP_LEAD && p->ramp == 0 && paced;
+	struct np_outages *o = wanted ? calloc(1, sizeof(*o)) : NULL;
 
 	if (o != NULL) {
 		o->run = run;
