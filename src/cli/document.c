@@ -65,12 +65,11 @@ utc_date(uint64_t ms)
 {
 	time_t seconds = (time_t)(ms / 1000);
 	struct tm tm;
-	char day[32], text[48];
+	char day[32];
 
 	gmtime_r(&seconds, &tm);
 	strftime(day, sizeof(day), "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(text, sizeof(text), "%s.%03uZ", day, (unsigned)(ms % 1000));
-	return json_string(text);
+	return json_sprintf("%s.%03uZ", day, (unsigned)(ms % 1000));
 }
 
 int
