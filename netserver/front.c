@@ -537,7 +537,7 @@ ns_front_receive(struct ns_daemon *d, struct ns_caller *c)
 		return;
 	}
 	for (;;) {
-		switch (np_chan_read(&c->chan, &err)) {
+		switch (np_chan_read(&c->chan, "a message", &err)) {
 		case NP_CHAN_MORE:
 			return;
 		case NP_CHAN_WHOLE:

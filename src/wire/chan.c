@@ -274,10 +274,10 @@ np_chan_again(const struct np_chan *c)
 }
 
 enum np_chan_state
-np_chan_read(struct np_chan *c, struct np_err *err)
+np_chan_read(struct np_chan *c, const char *what, struct np_err *err)
 {
 	size_t had = c->have == c->due ? 0 : c->have; /* of a message that is not whole yet */
-	enum np_chan_state state = read_message(c, "a message", err);
+	enum np_chan_state state = read_message(c, what, err);
 
 	if (c->have != had || c->moved == 0) {
 		c->moved = np_now();
@@ -305,34 +305,28 @@ rest_deadline(struct np_chan *c, uint64_t deadline)
 	return np_min(c->begun + c->rest_ns, deadline);
 }
 
-/* Wait for more bytes. NP_OK also if none came, which made an old client's message complete. */
+/* Wait for more bytes, or until none have come for so long that the peer is an old client. */
 static int
 wait_more(struct np_chan *c, const char *what, uint64_t deadline, const sigset_t *sigmask,
 	  struct np_err *err)
 {
-	uint64_t pause = np_deadline(OLD_PAUSE_MS * NP_MSEC);
-	bool maybe_old = could_be_old(c) && pause < deadline;
-	int ready = wait_for(c, POLLIN, maybe_old ? pause : deadline, sigmask);
+	uint64_t until = np_min(np_chan_again(c), deadline);
+	int ready = wait_for(c, POLLIN, until, sigmask);
+	char fragment[200];
+	double waited;
 
-	if (ready > 0) {
+	if (ready > 0 || (ready == 0 && until < deadline)) {
 		return NP_OK;
 	}
-	if (ready == 0 && maybe_old) {
-		become_old(c);
-		return NP_OK;
+	if (ready < 0) {
+		return np_fail(err, NP_ESYS, errno, "control connection to %s: waiting for %s",
+			       c->peer, what);
 	}
-	if (ready == 0) {
-		double waited = seconds_between(c->since, deadline);
-		char fragment[200];
-
-		c->since = 0;
-		explain_fragment(c, fragment, sizeof(fragment));
-		return np_fail(err, NP_ETIME, 0,
-			       "control connection to %s: %s did not come within %g s%s", c->peer,
-			       what, waited, fragment);
-	}
-	return np_fail(err, NP_ESYS, errno, "control connection to %s: waiting for %s", c->peer,
-		       what);
+	waited = seconds_between(c->since, deadline);
+	c->since = 0;
+	explain_fragment(c, fragment, sizeof(fragment));
+	return np_fail(err, NP_ETIME, 0, "control connection to %s: %s did not come within %g s%s",
+		       c->peer, what, waited, fragment);
 }
 
 int
@@ -346,11 +340,9 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 		c->since = np_now();
 	}
 	for (;;) {
-		int rc;
-
-		switch (read_message(c, what, err)) {
+		switch (np_chan_read(c, what, err)) {
 		case NP_CHAN_WHOLE:
-			return note_whole(c, err);
+			return NP_OK;
 		case NP_CHAN_CLOSED:
 			return report_loss(c, 0, what, err);
 		case NP_CHAN_BROKEN:
@@ -367,12 +359,8 @@ np_chan_recv(struct np_chan *c, const char *what, uint64_t deadline, const sigse
 				       "see -p)",
 				       c->peer, fragment);
 		}
-		rc = wait_more(c, what, rest_deadline(c, deadline), sigmask, err);
-		if (rc != NP_OK) {
-			return rc;
-		}
-		if (c->have == c->due) { /* it became an old client's message */
-			return note_whole(c, err);
+		if (wait_more(c, what, rest_deadline(c, deadline), sigmask, err) != NP_OK) {
+			return err->code;
 		}
 	}
 }

@@ -68,10 +68,11 @@ void np_chan_half_close(struct np_chan *c);
 const uint8_t *np_chan_message(const struct np_chan *c);
 
 /*
- * Read without waiting. After NP_CHAN_WHOLE the next call starts a new message, which may have
- * arrived already: call again before sleeping. If the peer is another service, err quotes it.
+ * Read without waiting; `what` as below. After NP_CHAN_WHOLE the next call starts a new message,
+ * which may have arrived already: call again before sleeping. If the peer is another service, err
+ * quotes it.
  */
-enum np_chan_state np_chan_read(struct np_chan *c, struct np_err *err);
+enum np_chan_state np_chan_read(struct np_chan *c, const char *what, struct np_err *err);
 
 /* When to read again after NP_CHAN_MORE without new bytes (an old client?). NP_NEVER: no need. */
 uint64_t np_chan_again(const struct np_chan *c);

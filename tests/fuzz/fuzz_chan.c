@@ -70,7 +70,7 @@ take(struct peer *p, bool wait)
 				: rc == NP_ETIME ? NP_CHAN_MORE
 						 : NP_CHAN_BROKEN;
 		} else {
-			state = np_chan_read(&p->chan, &err);
+			state = np_chan_read(&p->chan, "a message", &err);
 		}
 		must(state != NP_CHAN_BROKEN || err.msg[0] != '\0');
 		must(p->chan.have <= p->chan.due);

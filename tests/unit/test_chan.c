@@ -84,7 +84,7 @@ TEST(a_whole_message_arrives)
 	put(p.peer, p.frame, sizeof(p.frame));
 	assert_receives(&p, "the request", NP_OK);
 	assert_memory_equal(p.chan.in, p.frame, sizeof(p.frame));
-	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_MORE);
+	assert_int_equal(np_chan_read(&p.chan, "a message", &p.err), NP_CHAN_MORE);
 }
 
 TEST(a_message_may_come_byte_by_byte)
@@ -93,10 +93,10 @@ TEST(a_message_may_come_byte_by_byte)
 
 	fill(p.frame, 2);
 	for (size_t i = 0; i < sizeof(p.frame); i++) {
-		assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_MORE);
+		assert_int_equal(np_chan_read(&p.chan, "a message", &p.err), NP_CHAN_MORE);
 		put(p.peer, p.frame + i, 1);
 	}
-	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_WHOLE);
+	assert_int_equal(np_chan_read(&p.chan, "a message", &p.err), NP_CHAN_WHOLE);
 	assert_memory_equal(p.chan.in, p.frame, sizeof(p.frame));
 }
 
@@ -136,11 +136,11 @@ TEST(pipelined_messages_come_one_by_one)
 	fill(two[1], 5);
 	put(p.peer, two, sizeof(two));
 	close_peer(&p);
-	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_WHOLE);
+	assert_int_equal(np_chan_read(&p.chan, "a message", &p.err), NP_CHAN_WHOLE);
 	assert_memory_equal(p.chan.in, two[0], NP_FRAME_SIZE);
 	assert_receives(&p, "the request", NP_OK);
 	assert_memory_equal(p.chan.in, two[1], NP_FRAME_SIZE);
-	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_CLOSED);
+	assert_int_equal(np_chan_read(&p.chan, "a message", &p.err), NP_CHAN_CLOSED);
 }
 
 TEST(the_end_between_messages_is_no_fault)
@@ -148,7 +148,7 @@ TEST(the_end_between_messages_is_no_fault)
 	FREED_BY(close_pair) struct pair p = open_pair();
 
 	close_peer(&p);
-	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_CLOSED);
+	assert_int_equal(np_chan_read(&p.chan, "a message", &p.err), NP_CHAN_CLOSED);
 	assert_int_equal(p.err.code, NP_OK);
 	/* It is one for those who wait for a message. */
 	assert_receives(&p, "the test results", NP_EPEER);
@@ -167,7 +167,7 @@ assert_cut_message(const void *bytes, size_t n, const char *msg)
 	close_peer(&p);
 	assert_receives(&p, "the test results", NP_EPEER);
 	assert_string_equal(p.err.msg, msg);
-	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_BROKEN);
+	assert_int_equal(np_chan_read(&p.chan, "a message", &p.err), NP_CHAN_BROKEN);
 }
 
 TEST(the_end_within_a_message_says_what_came)
@@ -318,9 +318,9 @@ TEST(a_reset_is_the_peers_fault)
 	p = open_pair();
 	fill(p.frame, 10);
 	put(p.peer, p.frame, 40);
-	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_MORE);
+	assert_int_equal(np_chan_read(&p.chan, "a message", &p.err), NP_CHAN_MORE);
 	reset(&p);
-	assert_int_equal(np_chan_read(&p.chan, &p.err), NP_CHAN_BROKEN);
+	assert_int_equal(np_chan_read(&p.chan, "a message", &p.err), NP_CHAN_BROKEN);
 	assert_int_equal(p.err.code, NP_EPEER);
 	assert_string_equal(p.err.msg,
 			    WHOM "broken while waiting for a message: 40 of 656 bytes came: "
