@@ -756,16 +756,15 @@ write_to(const json_t *root, const char *path, FILE *out, struct np_err *err)
 }
 
 int
-np_document_write(struct np_document *d, const struct np_run_end *v, FILE *out, struct np_err *err)
+np_document_write(struct np_document *d, const struct np_err *failed, const char *partial, int sig,
+		  FILE *out, struct np_err *err)
 {
-	const char *signal = v->signal == SIGINT    ? "SIGINT"
-			     : v->signal == SIGTERM ? "SIGTERM"
-			     : v->signal == SIGALRM ? "SIGALRM"
-			     : v->signal == SIGHUP  ? "SIGHUP"
-						    : "a signal";
-	char reason[200] = "";
+	const char *by_signal = sig == SIGINT    ? "ended by SIGINT"
+				: sig == SIGTERM ? "ended by SIGTERM"
+				: sig == SIGALRM ? "ended by SIGALRM"
+						 : "ended by SIGHUP";
+	const char *reason = NULL, *name;
 	json_t *o, *final, *iteration, *value;
-	const char *name;
 	size_t i;
 
 	if (d == NULL) {
@@ -773,20 +772,19 @@ np_document_write(struct np_document *d, const struct np_run_end *v, FILE *out, 
 	}
 	o = d->root;
 	if (!d->concluded) {
-		snprintf(reason, sizeof(reason), "nothing was measured");
-	} else if (v->rc != NP_OK) {
-		snprintf(reason, sizeof(reason), "%s",
-			 v->partial[0] != '\0' ? v->partial : "the run failed");
-	} else if (v->signal != 0 && !d->endless) {
-		snprintf(reason, sizeof(reason), "ended by %s", signal);
+		reason = "nothing was measured";
+	} else if (failed != NULL) {
+		reason = partial[0] != '\0' ? partial : "the run failed";
+	} else if (sig != 0 && !d->endless) {
+		reason = by_signal;
 	}
 	put(d, o, "ended", utc_date(np_wall_ms(np_now())));
 	put(d, o, "result",
-	    json_string(!d->concluded       ? "failed"
-			: reason[0] != '\0' ? "partial"
-					    : "complete"));
-	put(d, o, "reason", np_json_text(reason[0] != '\0' ? reason : NULL));
-	put(d, o, "error", np_json_text(v->rc != NP_OK ? v->err->msg : NULL));
+	    json_string(!d->concluded    ? "failed"
+			: reason != NULL ? "partial"
+					 : "complete"));
+	put(d, o, "reason", np_json_text(reason));
+	put(d, o, "error", np_json_text(failed != NULL ? failed->msg : NULL));
 	/* Of iterations list only what differs from `final`: null for figures that they lack. */
 	final = json_object_get(o, "final");
 	json_array_foreach(json_object_get(o, "iterations"), i, iteration)

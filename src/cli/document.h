@@ -43,17 +43,13 @@ void np_document_beside(struct np_document *d, const struct np_plan *plan,
 /* What limited the test, and the values behind that (may be NULL). The last call counts. */
 void np_document_explain(struct np_document *d, const char *text, const struct np_bag *values);
 
-/* How a run ended. */
-struct np_run_end {
-	int rc;                   /* enum np_errc */
-	const struct np_err *err; /* what failed, if rc is not NP_OK */
-	const char *partial;      /* how much the result covers; empty: all */
-	int signal;               /* the one that ended the run; 0: none */
-};
-
-/* Write to `out` or to a file, whole or not at all unless it is a pipe or device. NP_ESYS. */
-int
-np_document_write(struct np_document *d, const struct np_run_end *v, FILE *out, struct np_err *err);
+/*
+ * Write to `out` or to a file, whole or not at all unless it is a pipe or device. failed: what did
+ * (NULL: nothing); partial: how much the result then covers, or empty; sig: the signal that ended
+ * the run (0: none). NP_ESYS.
+ */
+int np_document_write(struct np_document *d, const struct np_err *failed, const char *partial,
+		      int sig, FILE *out, struct np_err *err);
 
 /* Write the list of engines, a document of its own. NP_ESYS; without jansson NP_EUNSUP. */
 int np_document_engines(const struct np_cli *cli, const struct np_engine_lists *lists, FILE *out,

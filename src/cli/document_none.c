@@ -33,7 +33,8 @@ NOTHING(np_document_beside, struct np_document *d, const struct np_plan *plan,
 NOTHING(np_document_explain, struct np_document *d, const char *text, const struct np_bag *values)
 
 int
-np_document_write(struct np_document *d, const struct np_run_end *v, FILE *out, struct np_err *err)
+np_document_write(struct np_document *d, const struct np_err *failed, const char *partial, int sig,
+		  FILE *out, struct np_err *err)
 {
 	return NP_OK;
 }

@@ -637,9 +637,7 @@ run(struct session *s, struct np_err *err)
 static int
 conclude(int rc, int status, struct session *s, const struct np_err *err)
 {
-	const struct np_run_end verdict = {
-		.rc = rc, .err = err, .partial = s->partial, .signal = signal_last
-	};
+	const struct np_err *failed = rc != NP_OK ? err : NULL;
 	struct np_err unwritten;
 	/* netperf prints it on standard output, which a document may have to itself */
 	bool plain = rc == NP_EPLAIN && (s->document == NULL || s->out != NULL);
@@ -647,7 +645,8 @@ conclude(int rc, int status, struct session *s, const struct np_err *err)
 	if (plain) {
 		puts(err->msg);
 	}
-	if (np_document_write(s->document, &verdict, stdout, &unwritten) != NP_OK) {
+	if (np_document_write(s->document, failed, s->partial, signal_last, stdout, &unwritten) !=
+	    NP_OK) {
 		fflush(stdout);
 		fprintf(stderr, "netperf: %s\n", unwritten.msg);
 		status = status != 0 ? status : np_errc_status(unwritten.code);
