@@ -208,12 +208,11 @@ bind_if_source_varies(struct np_plan *p, const struct np_addr *far, const struct
 {
 	enum { PORTS = 16 }; /* of two next hops, all miss one once in 65536 */
 	struct np_addr to = *far, own, near;
-	struct np_err err;
 
 	/* Not for another host or family, SCTP (which uses all addresses), or a bound device. */
 	if (!np_addr_same_host(far, &c->used) || np_family_of(far)->version == 0 ||
 	    p->transport->several_paths || p->near.sock.device[0] != '\0' ||
-	    np_sock_local(c->chan.fd, &own, &err) != NP_OK) {
+	    np_sock_local(c->chan.fd, &own, NULL) != NP_OK) {
 		return;
 	}
 	np_addr_set_port(&own, 0);

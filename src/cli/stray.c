@@ -157,11 +157,10 @@ np_stray_unparsed(struct np_err *err)
 
 	for (size_t i = 0; i < np_test_options.count && letter != 0; i++) {
 		if (np_test_options.rows[i].letter == letter) {
-			np_usage(err,
-				 "-%c: no such option before --, but one of a test (-- -%c; -h "
-				 "lists them)",
-				 letter, letter);
-			err->sys = -letter;
+			np_fail_verbatim(err, NP_EUSAGE, -letter,
+					 "-%c: no such option before --, but one of a test (-- "
+					 "-%c; -h lists them)",
+					 letter, letter);
 			return;
 		}
 	}

@@ -16,22 +16,20 @@
 int
 np_cli_capture_settle(struct np_cli *cli, struct np_err *err)
 {
-	bool is_bench = np_cli_test(cli) == NP_TEST_BENCH;
+	const struct np_transport *t = cli->bench.transport;
 
 	if (cli->evidence.wire_file != NULL &&
 	    np_output_check(cli->evidence.wire_file, NP_OUTPUT_IN_PLACE, err) != NP_OK) {
 		return np_fail_in(err, "--wire");
 	}
-	if (!cli->evidence.wire || !is_bench ||
-	    (cli->bench.transport->ip_protocol != 0 &&
-	     cli->bench.transport->packets.no_capture == NULL)) {
+	if (!cli->evidence.wire || np_cli_test(cli) != NP_TEST_BENCH ||
+	    (t->ip_protocol != 0 && t->packets.no_capture == NULL)) {
 		return NP_OK;
 	}
-	if (cli->bench.transport->packets.no_capture != NULL) {
-		fprintf(stderr, "netperf: --wire: %s\n", cli->bench.transport->packets.no_capture);
+	if (t->packets.no_capture != NULL) {
+		fprintf(stderr, "netperf: --wire: %s\n", t->packets.no_capture);
 	} else {
-		fprintf(stderr, "netperf: --wire: tests over %s send no IP packets\n",
-			cli->bench.transport->name);
+		fprintf(stderr, "netperf: --wire: tests over %s send no IP packets\n", t->name);
 	}
 	cli->evidence.wire = false;
 	cli->evidence.wire_file = NULL;

@@ -13,8 +13,10 @@
 #include "base/units.h"
 #include "wire/tagged.h"
 
-/* After 256 bytes and a pause this long, the message is taken for an old client's. */
-enum { OLD_PAUSE_MS = 1000 };
+enum {
+	OLD_PAUSE_MS = 1000, /* after 256 bytes, shows that they are an old client's message */
+	QUOTED = 40          /* bytes of another service */
+};
 
 int
 np_chan_open(struct np_chan *c, int fd, const char *peer, struct np_err *err)
@@ -79,21 +81,17 @@ fault_of(int sys)
 static void
 explain_fragment(const struct np_chan *c, char *out, size_t size)
 {
-	char words[41];
-
 	out[0] = '\0';
 	if (c->have > 0 && !c->is_ours && np_frame_is_text(c->in, c->have)) {
 		size_t n = 0;
 
 		/* Quote at most the first line of what another service sent. */
-		while (n < sizeof(words) - 1 && n < c->have && c->in[n] >= ' ' && c->in[n] <= '~') {
-			words[n] = (char)c->in[n];
+		while (n < QUOTED && n < c->have && c->in[n] >= ' ' && c->in[n] <= '~') {
 			n++;
 		}
-		words[n] = '\0';
 		snprintf(out, size,
-			 ": the peer sent %zu bytes that are not a netperf message (\"%s\")",
-			 c->have, words);
+			 ": the peer sent %zu bytes that are not a netperf message (\"%.*s\")",
+			 c->have, (int)n, (const char *)c->in);
 	} else if (c->have > 0 && !c->is_ours && c->have % NP_OLD_FRAME_SIZE == 0) {
 		snprintf(out, size, ": %zu of %d bytes came (is it netperf 2.5.0 or older?)",
 			 c->have, NP_FRAME_SIZE);
