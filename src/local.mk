@@ -202,7 +202,7 @@ src_netperf_SOURCES = \
 	%D%/cli/omni.c \
 	%D%/cli/options.c \
 	%D%/cli/phrases.c \
-	%D%/cli/stray.c %D%/cli/stray.h \
+	%D%/cli/stray.c \
 	%D%/cli/preflight.c \
 	%D%/cli/progress.c %D%/cli/progress.h \
 	%D%/cli/progress_text.c \

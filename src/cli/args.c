@@ -5,13 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 
 #include "base/text.h"
 #include "bench/engine/calls.h"
 #include "bench/engine/engine.h"
 #include "bench/ids.h"
-#include "cli/stray.h"
 #include "sys/cpu.h"
 
 enum {

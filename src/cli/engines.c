@@ -6,7 +6,6 @@
 #include "bench/engine/engine.h"
 #include "cli/aim.h"
 #include "cli/document.h"
-#include "cli/stray.h"
 
 /* The plan of one of the test's sessions: it has one flow where each flow needs a session. */
 static struct np_plan

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "bench/transport/endpoint.h"
-#include "cli/stray.h"
 #include "opt/help.h"
 #include "stats/record.h"
 

@@ -21,7 +21,6 @@
 #include "cli/modes.h"
 #include "cli/progress.h"
 #include "cli/show.h"
-#include "cli/stray.h"
 #include "config.h"
 #include "net/addr.h"
 #include "net/capture.h"

@@ -1,4 +1,4 @@
-#include "cli/stray.h"
+#include "cli/args.h"
 
 #include <ctype.h>
 #include <netdb.h>

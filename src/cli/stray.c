@@ -1,11 +1,7 @@
-#include "cli/stray.h"
+#include "cli/args.h"
 
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-#include "cli/args.h"
 
 enum { LONGEST = 63 }; /* of a name that is shown */
 
