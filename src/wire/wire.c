@@ -29,12 +29,12 @@ reading(const struct np_wire *w)
 
 /* Keep the first misfit, with the field that begins at an offset. */
 static void
-note_misfit(struct np_wire *w, enum np_misfit misfit, const char *field, size_t at)
+note_misfit(struct np_wire *w, const char *field, size_t at, bool no_end)
 {
-	if (w->misfit == NP_FITS) {
-		w->misfit = misfit;
-		w->misfit_field = field;
+	if (w->misfit == NULL) {
+		w->misfit = field;
 		w->misfit_at = at;
+		w->no_end = no_end;
 	}
 }
 
@@ -45,7 +45,7 @@ has_room(struct np_wire *w, const char *field, size_t n)
 	if (n <= np_wire_left(w)) {
 		return true;
 	}
-	note_misfit(w, NP_NO_ROOM, field, w->at);
+	note_misfit(w, field, w->at, false);
 	/* A later, smaller field must not land where this one belongs. */
 	w->at = w->size;
 	return false;
@@ -184,7 +184,7 @@ pass_text(struct np_wire *w, const char *field, char *text, size_t size, bool in
 	}
 	len = strnlen(text, size);
 	if (len == size) {
-		note_misfit(w, NP_NO_END, field, at);
+		note_misfit(w, field, at, true);
 		len = size - 1;
 	}
 	memset(text + len, 0, size - len);
@@ -220,12 +220,11 @@ np_wire_skip(struct np_wire *w, size_t n)
 int
 np_wire_check(const struct np_wire *w, struct np_err *err)
 {
-	if (w->misfit == NP_FITS) {
+	if (w->misfit == NULL) {
 		return NP_OK;
 	}
 	return np_fail(err, NP_EPEER, 0,
-		       w->misfit == NP_NO_ROOM
-			   ? "%s a message of %zu bytes: no room for %s at byte %zu"
-			   : "%s a message of %zu bytes: %s at byte %zu has no end",
-		       reading(w) ? "reading" : "writing", w->size, w->misfit_field, w->misfit_at);
+		       w->no_end ? "%s a message of %zu bytes: %s at byte %zu has no end"
+				 : "%s a message of %zu bytes: no room for %s at byte %zu",
+		       reading(w) ? "reading" : "writing", w->size, w->misfit, w->misfit_at);
 }

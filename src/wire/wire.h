@@ -13,19 +13,13 @@
 
 #include "base/err.h"
 
-enum np_misfit {
-	NP_FITS = 0,
-	NP_NO_ROOM, /* the message ends before the field does */
-	NP_NO_END   /* a text without its NUL */
-};
-
 struct np_wire {
-	const uint8_t *in;     /* NULL when writing */
-	uint8_t *out;          /* NULL when reading */
-	size_t size, at;       /* bytes; the offset of the next field */
-	enum np_misfit misfit; /* of the first field that did not fit, */
-	const char *misfit_field;
-	size_t misfit_at; /* and its offset */
+	const uint8_t *in;  /* NULL when writing */
+	uint8_t *out;       /* NULL when reading */
+	size_t size, at;    /* bytes; the offset of the next field */
+	const char *misfit; /* the first field that did not fit; NULL: all did */
+	size_t misfit_at;   /* its offset */
+	bool no_end;        /* it is a text without a NUL; else the message ends before it does */
 };
 
 /* Begin to read, or to write, at the first byte of a buffer. */

@@ -892,8 +892,8 @@ TEST(a_text_in_words_is_turned_with_them)
 	np_wire_read_from(&w, bytes, sizeof(bytes));
 	np_wire_text4(&w, "path", back, sizeof(back));
 	assert_string_equal(back, "xxxxxxxxxxx");
-	assert_int_equal(w.misfit, NP_NO_END);
-	assert_string_equal(w.misfit_field, "path");
+	assert_true(w.no_end);
+	assert_string_equal(w.misfit, "path");
 	assert_int_equal(w.misfit_at, 0);
 }
 
