@@ -12,7 +12,6 @@
 #include "bench/bench.h"
 #include "bench/engine/engine.h"
 #include "bench/engine/uring.h"
-#include "opt/help.h"
 #include "sys/host.h"
 #include "wire/msg.h"
 #include "wire/plan.h"

@@ -1,7 +1,6 @@
 /* Used while building: print the options that netserver's manual page and completions list. */
 #include "config.h"
 #include "netserver/args.h"
-#include "opt/help.h"
 
 int
 main(void)

@@ -28,7 +28,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/wire/plan.c %D%/wire/plan.def %D%/wire/plan.h \
 	%D%/wire/tagged.c %D%/wire/tagged.h \
 	%D%/wire/wire.c %D%/wire/wire.h \
-	%D%/opt/help.c %D%/opt/help.h \
+	%D%/opt/help.c \
 	%D%/opt/option.c %D%/opt/option.h \
 	%D%/stats/ceiling.c %D%/stats/ceiling.h \
 	%D%/stats/confidence.c %D%/stats/confidence.h \

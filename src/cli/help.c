@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "bench/transport/endpoint.h"
-#include "opt/help.h"
 #include "stats/record.h"
 
 static const char usage[] = "Usage: netperf [global options] -- [test options] \n";

@@ -1,7 +1,6 @@
 /* Used while building: prints what netperf's manual page and completions are made of. */
 #include "cli/args.h"
 #include "config.h"
-#include "opt/help.h"
 #include "out/preflight_rules.h"
 
 /* All figures, by their place in the lists, except the two that mark begin and end. */

@@ -1,4 +1,4 @@
-#include "opt/help.h"
+#include "opt/option.h"
 
 #include <inttypes.h>
 #include <string.h>

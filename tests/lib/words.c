@@ -1,6 +1,5 @@
 #include "tests/lib/words.h"
 
-#include "opt/help.h"
 #include "tests/lib/check.h"
 
 void

@@ -8,7 +8,6 @@
 
 #include "bench/engine/engine.h"
 #include "cli/modes.h"
-#include "opt/help.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
 #include "tests/lib/words.h"

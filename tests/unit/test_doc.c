@@ -2,7 +2,7 @@
  * What manual pages and completions are made of: a small table whose every line is known, and that
  * no row of the programs' own tables is left out.
  */
-#include "opt/help.h"
+#include "opt/option.h"
 
 #include "cli/args.h"
 #include "netserver/args.h"

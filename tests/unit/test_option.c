@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "netserver/args.h"
-#include "opt/help.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
 #include "tests/lib/words.h"
