@@ -40,21 +40,16 @@ ns_processors_set_slice(pid_t pid, enum ns_slice slice)
 }
 
 void
-ns_processors_begin(const struct ns_daemon *d, const struct ns_session *s)
-{
-	/* The address has more threads than there are processors. */
-	bool crowd = ns_guard_nice(d->sessions, &s->peer, np_cpus_usable()) > NS_NICE;
-
-	ns_processors_set_slice(s->pid, crowd ? NS_SLICE_LONG : NS_SLICE_USUAL);
-}
-
-void
-ns_processors_share(struct ns_daemon *d, const struct np_addr *peer)
+ns_processors_share(struct ns_daemon *d, const struct np_addr *peer, const struct ns_session *test)
 {
 	uint32_t cpus = np_cpus_usable();
 	int own_nice = ns_guard_nice(d->sessions, peer, cpus), base = getpriority(PRIO_PROCESS, 0);
 	uint64_t now = np_now();
 
+	if (test != NULL) { /* more than NS_NICE: more threads than there are processors */
+		ns_processors_set_slice(test->pid,
+					own_nice > NS_NICE ? NS_SLICE_LONG : NS_SLICE_USUAL);
+	}
 	if (ns_guard_shared(d->sessions, peer)) {
 		d->shared_ns = now + SHARED_S * NP_SEC;
 	}

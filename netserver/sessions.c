@@ -136,7 +136,7 @@ ns_session_start(struct ns_daemon *d, struct ns_caller *c, struct np_err *err)
 		return np_fail(err, NP_ESYS, errno, "no descriptors for a session");
 	}
 	s->kind = NS_SESSION;
-	ns_processors_share(d, &c->peer);
+	ns_processors_share(d, &c->peer, NULL);
 	c->uncaptured.code = NP_OK;
 	ns_session_takes(d, c, s->idle_holds);
 	/* c->uncaptured says why a capture that was asked for is not granted. */
@@ -325,8 +325,7 @@ grant_test(struct ns_daemon *d, struct ns_session *s)
 	np_fds_close(data_fd > 0 ? data_fd : -1); /* the session has its copy */
 	leave_queue(d, s);
 	set_holds(d, s, s->wish.takes);
-	ns_processors_begin(d, s);
-	ns_processors_share(d, &s->peer);
+	ns_processors_share(d, &s->peer, s);
 	s->test_ns = s->moved_ns = np_now();
 	ns_turns_take(&d->turns, s->place, s->test_ns);
 	/* The session checks the length, too, but it may have been compromised. */
