@@ -27,8 +27,7 @@ struct ns_daemon {
 	/* The operator's settings. Secrets are overwritten in a session's process. */
 	struct ns_args args;
 	struct np_log *log;
-	/* Its output, which counts lost lines; NULL: they are not counted. */
-	const struct np_log_out *log_out;
+	struct np_log_out log_out;      /* its output, which counts lost lines */
 	char port[12];                  /* for status; empty: not used */
 	struct np_cgroup_trees cgroups; /* found before privileges were dropped; may be empty */
 	int fill_dir;                   /* descriptor of the directory of fill files; 0: none */
@@ -81,13 +80,6 @@ static inline unsigned
 ns_fds_each(const struct ns_daemon *d)
 {
 	return d->args.one_port ? 2 : 1;
-}
-
-/* Lines of the log that clients caused beyond the limits. */
-static inline uint64_t
-ns_daemon_lines_left_out(const struct ns_daemon *d)
-{
-	return d->lines.all + d->lines.left_out + d->session_lines.all + d->session_lines.left_out;
 }
 
 /* The first member of what epoll(7) events point to: callers and sessions. */

@@ -25,12 +25,11 @@ tell_left_out(struct ns_lines *l, const struct np_log *log, const char *kind)
 {
 	struct np_event e;
 
-	if (l->left_out > 0) {
+	if (l->left_out > l->told) {
 		np_event_begin(&e, kind);
-		np_event_number(&e, "lines", l->left_out);
+		np_event_number(&e, "lines", l->left_out - l->told);
 		np_log_event(log, NP_LOG_INFO, &e, NULL);
-		l->all += l->left_out;
-		l->left_out = 0;
+		l->told = l->left_out;
 	}
 }
 

@@ -21,8 +21,8 @@ enum {
 /* Zeroed: a whole burst is allowed. */
 struct ns_lines {
 	struct ns_share share;
-	uint64_t left_out; /* since the last line that was written */
-	uint64_t all;      /* left out before that */
+	uint64_t left_out; /* so far */
+	uint64_t told;     /* how many of them a line has told of */
 };
 
 /* May one more be written then, about a client from there (NULL: any)? If not, it is counted. */

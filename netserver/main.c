@@ -261,7 +261,7 @@ run_daemon(struct ns_daemon *d, struct np_err *err)
 		if (daemon(0, 0) != 0) {
 			return np_fail(err, NP_ESYS, errno, "go to the background");
 		}
-		np_log_open_syslog(d->log->ctx);
+		np_log_open_syslog(&d->log_out);
 	}
 	take_signals(d, &let_in);
 	/* In the foreground, standard output has said so already. */
@@ -282,7 +282,7 @@ run_for_inetd(struct ns_daemon *d, struct np_err *err)
 {
 	sigset_t let_in;
 
-	np_log_open_syslog(d->log->ctx);
+	np_log_open_syslog(&d->log_out);
 	if (open_files(d, err) != NP_OK || prepare_machine(d, err) != NP_OK ||
 	    go_unprivileged(&d->args, err) != NP_OK) {
 		return err->code;
@@ -325,12 +325,12 @@ run(struct ns_daemon *d, struct np_err *err)
 int
 main(int argc, char **argv)
 {
-	struct np_log_out out = { .fd = -1 };
-	struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_write, .ctx = &out };
-	struct ns_daemon d = { .log = &log, .log_out = &out };
+	struct np_log log = { .level = NP_LOG_INFO, .sink = np_log_write };
+	struct ns_daemon d = { .log = &log, .log_out.fd = -1 };
 	struct np_err err = { .code = NP_OK };
 	int rc;
 
+	log.ctx = &d.log_out;
 	np_fds_fill();
 	rc = ns_args_parse(&d.args, argc, argv, &err);
 	if (rc != NP_OK && err.sys < 0) {

@@ -74,9 +74,10 @@ ns_metrics_print(FILE *out, const void *ctx)
 	put(&m, "sent_bytes_total", "Bytes sent in tests.", s->sent_bytes);
 	put(&m, "transactions_total", "Transactions of tests.", s->transactions);
 	put(&m, "log_lines_lost_total", "Lines of the log for which there was no room.",
-	    d->log_out != NULL ? d->log_out->lost : 0);
+	    d->log_out.lost);
 	put(&m, "log_lines_left_out_total",
-	    "Lines of the log that clients caused beyond the limit.", ns_daemon_lines_left_out(d));
+	    "Lines of the log that clients caused beyond the limit.",
+	    d->lines.left_out + d->session_lines.left_out);
 	put(&m, "metrics_lost_total", "Times that this file could not be written.",
 	    s->metrics_lost);
 	/* All reasons, also those at 0: a rate needs the series before the first refusal. */

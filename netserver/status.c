@@ -181,8 +181,8 @@ ns_status_text(const struct ns_daemon *d, uint64_t now_ns, char *text, size_t si
 	    s->tests_failed);
 	PUT(&o, "data         %s received, %s sent, %" PRIu64 " transactions\n",
 	    amount(a, s->received_bytes, true), amount(b, s->sent_bytes, true), s->transactions);
-	PUT(&o, "log          %" PRIu64 " lines lost, %" PRIu64 " left out\n",
-	    d->log_out != NULL ? d->log_out->lost : 0, ns_daemon_lines_left_out(d));
+	PUT(&o, "log          %" PRIu64 " lines lost, %" PRIu64 " left out\n", d->log_out.lost,
+	    d->lines.left_out + d->session_lines.left_out);
 	if (s->metrics_lost > 0) {
 		PUT(&o, "metrics      %" PRIu64 " files not written\n", s->metrics_lost);
 	}

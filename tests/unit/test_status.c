@@ -22,7 +22,6 @@ enum { MANY = 2000 };
 
 struct daemon {
 	struct ns_daemon of;
-	struct np_log_out log_out;
 	struct ns_session sessions[MANY];
 	uint64_t now_ns;
 	char text[NS_STATUS_MAX];
@@ -69,10 +68,9 @@ set_up(void **state)
 			  .want_echo = true },
 	};
 	strcpy(d->of.port, "12865");
-	d->log_out.lost = 12;
-	d->of.log_out = &d->log_out;
-	d->of.lines = (struct ns_lines){ .all = 5, .left_out = 4 };
-	d->of.session_lines = (struct ns_lines){ .all = 3, .left_out = 1 };
+	d->of.log_out.lost = 12;
+	d->of.lines.left_out = 9;
+	d->of.session_lines.left_out = 4;
 	d->now_ns = now + 3661 * NP_SEC;
 	*state = d;
 	return 0;
