@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/units.h"
 #include "net/addr.h"
 #include "net/sock.h"
@@ -78,39 +79,27 @@ ns_notify_sockets(int *fds, size_t max, struct np_err *err)
 	return (int)count;
 }
 
-/* Make an address of a path, or of "@" and an abstract name. Returns its length; 0: neither. */
-static socklen_t
-manager_address(const char *name, struct sockaddr_un *un)
-{
-	size_t n = strlen(name);
-
-	if ((name[0] != '/' && name[0] != '@') || n < 2 || n > sizeof(un->sun_path)) {
-		return 0;
-	}
-	memset(un, 0, sizeof(*un));
-	un->sun_family = AF_UNIX;
-	memcpy(un->sun_path, name, n);
-	if (name[0] == '@') {
-		un->sun_path[0] = '\0';
-	}
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n);
-}
-
 void
 ns_notify(const char *state)
 {
 	/* Not unset: the daemon sends several messages. */
 	const char *name = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un un;
-	socklen_t len = name != NULL ? manager_address(name, &un) : 0;
-	int fd = len > 0 ? socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0) : -1;
+	struct np_addr to;
+	struct sockaddr_un *un = (struct sockaddr_un *)&to.sa;
+	int fd;
 
-	if (fd < 0) {
+	if (name == NULL || (name[0] != '/' && name[0] != '@') ||
+	    np_addr_make_path(&to, name, NULL) != NP_OK) {
 		return;
 	}
-	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT, (struct sockaddr *)&un,
-		      len);
-	close(fd);
+	if (name[0] == '@') { /* an abstract name */
+		un->sun_path[0] = '\0';
+		to.len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+	}
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	(void)!sendto(fd, state, strlen(state), MSG_NOSIGNAL | MSG_DONTWAIT,
+		      (const struct sockaddr *)&to.sa, to.len);
+	np_fds_close(fd);
 }
 
 void
