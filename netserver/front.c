@@ -124,7 +124,7 @@ is_proxy(const struct ns_daemon *d, const struct np_addr *peer)
 	return d->args.proxies.allows > 0 && ns_access_admits(&d->args.proxies, peer);
 }
 
-/* Set the client's address, its text, and the groups that share limits with it. */
+/* Set the client's address, its text, the groups that share limits with it, and quiet_ns. */
 static void
 note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *peer)
 {
@@ -132,6 +132,7 @@ note_peer(const struct ns_daemon *d, struct ns_caller *c, const struct np_addr *
 	np_addr_unmap(&c->peer);
 	np_addr_text(&c->peer, c->text);
 	c->place = ns_place_of(&c->peer, d->rates.seed);
+	c->quiet_ns = d->args.one_port && !c->proxied ? ns_quiet_until(d, &c->peer, np_now()) : 0;
 }
 
 /* Do the rules deny the client? They may have changed since it connected: checked at each step. */
@@ -159,7 +160,6 @@ add(struct ns_daemon *d, int fd, const struct np_addr *peer, uint64_t now_ns)
 	note_peer(d, c, peer);
 	c->deadline_ns = ns_hello_until(fd, now_ns);
 	c->admit = ns_admission_of(d, fd);
-	c->quiet_ns = d->args.one_port && !c->proxied ? ns_quiet_until(d, &c->peer, now_ns) : 0;
 	if (np_chan_open(&c->chan, fd, c->text, &err) != NP_OK ||
 	    epoll_ctl(d->epoll, EPOLL_CTL_ADD, fd, &ev) != 0) {
 		close(fd);
@@ -453,7 +453,6 @@ read_proxy_header(struct ns_daemon *d, struct ns_caller *c)
 	case NS_PROXIED_DONE:
 		c->proxied = false;
 		note_peer(d, c, &peer);
-		c->quiet_ns = d->args.one_port ? ns_quiet_until(d, &c->peer, np_now()) : 0;
 		return true;
 	case NS_PROXIED_WRONG:
 		refuse(d, c, NS_GARBAGE, "the proxy did not send the client's address", false);
