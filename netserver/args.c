@@ -146,20 +146,6 @@ set_key_file(const struct np_setting *set)
 	return np_auth_read_key(&a->key, set->arg, set->err);
 }
 
-/* The bit of an engine in np_limits.engines; 0: there is no engine of that name. */
-static uint32_t
-bit_of(const char *name)
-{
-	const struct np_engine *wanted = np_engine_find(name), *e;
-
-	for (size_t i = 0; (e = np_engine_at(i)) != NULL; i++) {
-		if (e == wanted) {
-			return UINT32_C(1) << i;
-		}
-	}
-	return 0;
-}
-
 /* --engines: allow those listed, and always the defaults, which tests without --engine use. */
 static int
 set_engines(const struct np_setting *set)
@@ -170,15 +156,15 @@ set_engines(const struct np_setting *set)
 	if (np_text_copy(text, sizeof(text), set->arg) != 0) {
 		return np_usage(set->err, "a list of more than %zu characters", sizeof(text) - 1);
 	}
-	a->limits.each.engines = bit_of(np_engine_sync.name) | bit_of(np_engine_epoll.name);
+	a->limits.each.engines = np_limits_bit(&np_engine_sync) | np_limits_bit(&np_engine_epoll);
 	for (name = strtok_r(text, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
-		uint32_t bit = bit_of(name);
+		const struct np_engine *e = np_engine_find(name);
 
-		if (bit == 0) {
+		if (e == NULL) {
 			return np_usage(set->err,
 					"there is no engine '%.40s' (netperf --engine list)", name);
 		}
-		a->limits.each.engines |= bit;
+		a->limits.each.engines |= np_limits_bit(e);
 	}
 	return NP_OK;
 }

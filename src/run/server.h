@@ -24,7 +24,7 @@ struct np_limits {
 	uint32_t port_min, port_max; /* of data sockets, both included; port_max 0: any */
 	uint32_t flows;              /* data connections of a test */
 	uint32_t spin;               /* threads of a test that never sleep; 0: none */
-	uint32_t engines;            /* allowed ones: bit i for np_engine_at(i); 0: all */
+	uint32_t engines;            /* allowed ones, np_limits_bit() of each; 0: all */
 	uint64_t lacks;              /* transports that are not served, bits as np_lacks_bit() */
 	uint32_t idle_s;             /* between two requests */
 	uint32_t establish_s;        /* time-out for the data connection; 0: two minutes */
@@ -32,6 +32,9 @@ struct np_limits {
 	bool devices;                /* clients may have data sockets bound to an interface */
 	bool want_echo;              /* send datagrams only to clients that have echoed a token */
 };
+
+/* The bit of an engine. */
+uint32_t np_limits_bit(const struct np_engine *e);
 
 /* May an engine drive tests? */
 bool np_limits_serve(const struct np_limits *limits, const struct np_engine *e);

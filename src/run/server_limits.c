@@ -65,15 +65,21 @@ check_limits(const struct np_limits *limits, struct np_plan *p, const struct np_
 	return NP_OK;
 }
 
-bool
-np_limits_serve(const struct np_limits *limits, const struct np_engine *e)
+uint32_t
+np_limits_bit(const struct np_engine *e)
 {
 	size_t i = 0;
 
 	while (np_engine_at(i) != e) {
 		i++;
 	}
-	return limits->engines == 0 || (limits->engines >> i & 1) != 0;
+	return UINT32_C(1) << i;
+}
+
+bool
+np_limits_serve(const struct np_limits *limits, const struct np_engine *e)
+{
+	return limits->engines == 0 || (limits->engines & np_limits_bit(e)) != 0;
 }
 
 const char *
