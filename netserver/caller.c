@@ -51,9 +51,8 @@ ns_filter_of(const struct ns_daemon *d, const struct ns_caller *c)
 	       (ns_gathers_evidence(d, c) ? NS_FILTER_EVIDENCE : 0U);
 }
 
-/* Is the first message a greeting (an old client's is too short) that asks for this NP_CAP_*? */
-static bool
-greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello_message *hello)
+bool
+ns_greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello_message *hello)
 {
 	struct np_err ignored;
 
@@ -67,11 +66,5 @@ ns_wants_capture(const struct ns_caller *c)
 {
 	struct np_hello_message hello;
 
-	return !np_family_of(&c->peer)->is_here && greeting_asks(c, NP_CAP_WIRE, &hello);
-}
-
-bool
-ns_wants_link(const struct ns_caller *c, struct np_hello_message *hello)
-{
-	return greeting_asks(c, NP_CAP_LINK, hello);
+	return !np_family_of(&c->peer)->is_here && ns_greeting_asks(c, NP_CAP_WIRE, &hello);
 }

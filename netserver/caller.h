@@ -58,8 +58,8 @@ unsigned ns_filter_of(const struct ns_daemon *d, const struct ns_caller *c);
 /* Does the caller's first message ask for a capture of its test's packets? */
 bool ns_wants_capture(const struct ns_caller *c);
 
-/* Does it ask for link-layer tests? Then *hello is that message. */
-bool ns_wants_link(const struct ns_caller *c, struct np_hello_message *hello);
+/* Is it a greeting (an old client's is too short) that asks for this NP_CAP_*? Sets *hello then. */
+bool ns_greeting_asks(const struct ns_caller *c, uint32_t cap, struct np_hello_message *hello);
 
 /* ---- All callers (front.c) ---- */
 

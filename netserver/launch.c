@@ -147,7 +147,7 @@ void
 ns_launch_choose(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s)
 {
 	struct np_hello_message hello;
-	bool links = d->args.allow_raw && ns_wants_link(c, &hello);
+	bool links = d->args.allow_raw && ns_greeting_asks(c, NP_CAP_LINK, &hello);
 	struct np_err err = { .code = NP_OK };
 
 	c->unlinked.code = NP_OK;

@@ -183,7 +183,7 @@ open_raw(void *ctx)
 
 		(void)np_capture_open(&s->capture, &place, &c->uncaptured);
 	}
-	if (ns_wants_link(c, &hello)) {
+	if (ns_greeting_asks(c, NP_CAP_LINK, &hello)) {
 		/* Without LLC in the kernel, a socket would load its module. */
 		bool connects = (hello.caps & NP_CAP_LLC) != 0 &&
 				!np_lacks(s->d->limits.each.lacks, &np_transport_llc, AF_UNSPEC);
@@ -229,7 +229,7 @@ confine(struct serving *s, bool alone, struct np_err *err)
 	struct ns_sandbox box = sandbox_of(d, s->c->filter);
 	struct np_hello_message hello;
 	struct np_err lack;
-	bool wants_raw = gets_capture(s) || ns_wants_link(s->c, &hello);
+	bool wants_raw = gets_capture(s) || ns_greeting_asks(s->c, NP_CAP_LINK, &hello);
 
 	/* Also drops CAP_NET_RAW if nothing is wanted. */
 	if (d->args.allow_raw && ns_with_raw(wants_raw, open_raw, s, err) != NP_OK) {
