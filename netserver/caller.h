@@ -81,7 +81,7 @@ uint64_t ns_front_begin(struct ns_daemon *d, bool many_events, uint64_t now_ns);
 /* Free dropped callers, once no event can point to them. */
 void ns_front_free_dropped(struct ns_daemon *d);
 
-/* Drop all callers. */
+/* Drop all callers, and free them. */
 void ns_front_close(struct ns_daemon *d);
 
 #endif

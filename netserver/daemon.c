@@ -182,12 +182,6 @@ start_serving(struct ns_daemon *d, struct np_err *err)
 	(void)!getrandom(&d->rates.seed, sizeof(d->rates.seed), GRND_NONBLOCK);
 	ns_passed_begin();
 	d->epoll = d->epoll > 0 ? d->epoll : epoll_create1(EPOLL_CLOEXEC);
-	if (d->epoll < 0 && d->status_fd > 0) {
-		/* Serving matters more than answering `--status`. */
-		close(d->status_fd);
-		d->status_fd = 0;
-		d->epoll = epoll_create1(EPOLL_CLOEXEC);
-	}
 	if (d->epoll < 0 || watch_listeners(d, EPOLLIN, EPOLL_CTL_ADD) != 0 ||
 	    (d->status_fd > 0 && watch(d, d->status_fd, TAG_STATUS, EPOLLIN, EPOLL_CTL_ADD) != 0)) {
 		return np_fail(err, NP_ESYS, errno, "wait for callers");
@@ -319,7 +313,6 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 		d->status_fd = 0;
 	}
 	ns_front_close(d);
-	ns_front_free_dropped(d);
 	ns_sessions_end(d);
 	renew_metrics(d, true);
 	np_fds_close(d->epoll);

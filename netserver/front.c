@@ -653,4 +653,5 @@ ns_front_close(struct ns_daemon *d)
 	while (d->callers != NULL) {
 		drop(d, d->callers);
 	}
+	ns_front_free_dropped(d);
 }
