@@ -443,13 +443,6 @@ reserved(uint64_t limit, enum np_resource resource)
 		   : part;
 }
 
-/* Mostly, 0 means no limit. */
-static bool
-is_limited(const struct ns_limits *l, enum np_resource g)
-{
-	return l->all[g] > 0 || ns_resources[g].none_at_0;
-}
-
 /* The most that one session may hold beside u; of the reserve, only up to ns_resource.first. */
 static uint64_t
 room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
@@ -459,7 +452,7 @@ room_for(const struct ns_limits *l, const struct usage *u, enum np_resource g)
 	uint64_t to_address = np_excess(limit - kept / 2, u->all[g]);
 	uint64_t to_network = np_excess(limit, u->all[g]);
 
-	if (!is_limited(l, g)) {
+	if (limit == 0 && !ns_resources[g].none_at_0) {
 		return UINT64_MAX;
 	}
 	to_address = np_min(to_address, np_excess(first, u->host[g]));
@@ -513,14 +506,6 @@ ns_guard_session(const struct ns_limits *l, const struct ns_session *sessions,
 	return all_have_room(l, &u, holds, why, err);
 }
 
-/* --max-memory: the limit of each session. */
-static bool
-is_within_max_memory(const struct ns_limits *l, const struct np_wish *wish)
-{
-	return l->each.bytes == 0 ||
-	       wish->takes[NP_RES_MEMORY] <= np_excess(l->each.bytes, NP_SESSION_BYTES);
-}
-
 int
 ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 	      const struct ns_session *s, struct np_wish *wish, enum ns_refusal *why,
@@ -528,7 +513,8 @@ ns_guard_test(const struct ns_limits *l, const struct ns_session *sessions,
 {
 	struct usage u = usage_of(sessions, s, &s->peer);
 
-	if (!is_within_max_memory(l, wish)) {
+	if (l->each.bytes != 0 &&
+	    wish->takes[NP_RES_MEMORY] > np_excess(l->each.bytes, NP_SESSION_BYTES)) {
 		*why = NS_MEMORY;
 		return np_fail_verbatim(
 		    err, NP_EPEER, ns_refusals[NS_MEMORY].sys,

@@ -1,10 +1,9 @@
 /*
  * How the daemon starts the processes of sessions.
  *
- * Most inherit their confinement. The kernel compiles each filter of system calls, and Linux 6.18
- * hangs for good when about a thousand are freed at once. So a fork server, a child of the daemon,
- * is confined once, reads only requests of the daemon, which is the parent of its sessions
- * (CLONE_PARENT). Those with their own filter are forked by the daemon.
+ * Most inherit their confinement, as doc/architecture.md explains: a fork server, a child of the
+ * daemon, is confined once, and reads only requests of the daemon, which is the parent of its
+ * sessions (CLONE_PARENT). Those with their own filter are forked by the daemon.
  */
 #ifndef NETSERVER_LAUNCH_H
 #define NETSERVER_LAUNCH_H
