@@ -22,7 +22,6 @@
 #include "base/sanitized.h"
 #include "base/units.h"
 #include "netserver/filter.h"
-#include "netserver/landlock.h"
 #include "sys/file.h"
 #include "wire/plan.h"
 

@@ -1,4 +1,7 @@
-/* Which system calls a session may make, by seccomp(2). filter_none.c: without libseccomp. */
+/*
+ * What a session may do: system calls by seccomp(2) (filter_none.c: without libseccomp), and files
+ * by landlock(7), which has no wrappers in libc (landlock.c).
+ */
 #ifndef NETSERVER_FILTER_H
 #define NETSERVER_FILTER_H
 
@@ -49,5 +52,14 @@ int ns_filter_install(struct sock_fprog *program, struct ns_seal *seal, struct n
  * open UNIX sockets can't reach a peer that passes it back (SCM_RIGHTS). NP_OK without seccomp.
  */
 int ns_filter_socket(int fd, bool sends, struct np_err *err);
+
+/* The version of the kernel's landlock; 0: none, or off. seal: NULL before there is a filter. */
+int ns_landlock_version(const struct ns_seal *seal);
+
+/*
+ * Confine this thread and those it makes; needs no_new_privs, and the seal if a filter of system
+ * calls is installed already. NP_ESYS if the kernel refuses; NP_OK if it has no landlock.
+ */
+int ns_landlock_install(const struct ns_sandbox *s, const struct ns_seal *seal, struct np_err *err);
 
 #endif

@@ -1,4 +1,4 @@
-#include "netserver/landlock.h"
+#include "netserver/filter.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,6 @@
 
 #include "base/fds.h"
 #include "base/sanitized.h"
-#include "netserver/filter.h"
 
 enum {
 	WRITE_FILE = LANDLOCK_ACCESS_FS_WRITE_FILE,

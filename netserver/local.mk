@@ -14,7 +14,7 @@ netserver_libnetserver_a_SOURCES = \
 	%D%/one_port.c %D%/one_port.h \
 	%D%/proxied.c %D%/proxied.h \
 	%D%/guard.c %D%/guard.h \
-	%D%/landlock.c %D%/landlock.h \
+	%D%/landlock.c \
 	%D%/launch.c %D%/launch.h \
 	%D%/limits.def \
 	%D%/lines.c %D%/lines.h \

@@ -4,7 +4,6 @@
  */
 #include "netserver/confine.h"
 #include "netserver/filter.h"
-#include "netserver/landlock.h"
 
 #include <fcntl.h>
 #include <grp.h>

@@ -21,7 +21,6 @@
 #include "bench/lacks.h"
 #include "netserver/daemon.h"
 #include "netserver/filter.h"
-#include "netserver/landlock.h"
 #include "run/server.h"
 #include "tests/lib/check.h"
 #include "tests/lib/root.h"
