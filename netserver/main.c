@@ -59,6 +59,7 @@ take_signals(struct ns_daemon *d, sigset_t *let_in)
 	sigset_t block;
 
 	sigemptyset(&block);
+	sigprocmask(SIG_BLOCK, NULL, let_in);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		const struct sigaction sa = { .sa_handler = signals[i] == SIGCHLD  ? on_child
 							    : signals[i] == SIGHUP ? on_reload
@@ -66,11 +67,9 @@ take_signals(struct ns_daemon *d, sigset_t *let_in)
 
 		sigaction(signals[i], &sa, NULL);
 		sigaddset(&block, signals[i]);
-	}
-	sigprocmask(SIG_BLOCK, &block, let_in);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		sigdelset(let_in, signals[i]);
 	}
+	sigprocmask(SIG_BLOCK, &block, NULL);
 	np_drive_prepare();
 	signal(SIGXFSZ, SIG_IGN); /* write(2) then fails with EFBIG, as on a full disk */
 	d->signals.let_in = let_in;
