@@ -38,17 +38,13 @@ ns_admission_of(const struct ns_daemon *d, int fd)
 	return a;
 }
 
-bool
-ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c)
-{
-	return !d->args.no_evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
-}
-
 unsigned
 ns_filter_of(const struct ns_daemon *d, const struct ns_caller *c)
 {
+	bool evidence = !d->args.no_evidence && np_frame_head(c->chan.in).code == NP_EXT_HELLO;
+
 	return (np_addr_is_here(&c->peer) ? NS_FILTER_UNIX : 0U) |
-	       (ns_gathers_evidence(d, c) ? NS_FILTER_EVIDENCE : 0U);
+	       (evidence ? NS_FILTER_EVIDENCE : 0U);
 }
 
 bool

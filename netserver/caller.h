@@ -35,7 +35,7 @@ struct ns_caller {
 	bool queued;                /* it has asked for a session, and waits for its turn */
 	uint64_t room_tried;        /* 1 + d->ended when there was no room; 0: there may be */
 	uint64_t lacks_ns;          /* since when there is none */
-	unsigned filter;            /* of its session: ns_filter_of() */
+	unsigned filter;            /* of its session, set when it is queued: ns_filter_of() */
 	/* If the daemon allows captures, or the link layer, but not to this one: why. */
 	struct np_err uncaptured, unlinked;
 };
@@ -49,10 +49,10 @@ uint64_t ns_hello_until(int fd, uint64_t now_ns);
 /* The initial state of admission: which secret a client on that connection must show, if any. */
 struct ns_admit ns_admission_of(const struct ns_daemon *d, int fd);
 
-/* Is evidence allowed, and asked for by the first message? No later message can ask for it. */
-bool ns_gathers_evidence(const struct ns_daemon *d, const struct ns_caller *c);
-
-/* Bits: is the client on this machine (NS_FILTER_UNIX), and ns_gathers_evidence()? */
+/*
+ * Bits: is the client on this machine (NS_FILTER_UNIX)? Is evidence allowed, and asked for by the
+ * first message (NS_FILTER_EVIDENCE)? No later message can ask for it.
+ */
 unsigned ns_filter_of(const struct ns_daemon *d, const struct ns_caller *c);
 
 /* Does the caller's first message ask for a capture of its test's packets? */

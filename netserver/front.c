@@ -423,6 +423,7 @@ step(struct ns_daemon *d, struct ns_caller *c)
 			refuse(d, c, NS_RATE, refusal.msg, true);
 		} else {
 			c->queued = true;
+			c->filter = ns_filter_of(d, c);
 			c->deadline_ns = now + QUEUE_S * NP_SEC;
 			watch(d, c, 0);
 		}

@@ -193,7 +193,6 @@ ns_launch(struct ns_daemon *d, struct ns_caller *c, struct ns_session *s, int se
 	struct ns_forkserver *f;
 	pid_t self = getpid();
 
-	c->filter = ns_filter_of(d, c);
 	if (!has_filter(d) || s->idle_holds[NP_RES_FILTERS] != 0) {
 		s->pid = fork();
 		if (s->pid == 0) {

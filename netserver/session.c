@@ -118,7 +118,7 @@ forget_secrets(struct ns_daemon *d, struct ns_caller *c)
 struct serving {
 	struct ns_daemon *d;
 	struct ns_caller *c;
-	const struct np_admission *admission; /* NULL: everything is granted */
+	struct np_admission admission; /* without functions: everything is granted */
 	struct ns_permit permit;
 	struct np_bag *lasting;     /* facts of the host; NULL: none */
 	struct np_cgroup *cgroup;   /* open files; NULL: none */
@@ -259,6 +259,7 @@ serve(struct serving *s)
 		.is_here = (c->filter & NS_FILTER_UNIX) != 0,
 		.quiet = d->args.quiet,
 		.limits = d->limits.each,
+		.admission = s->admission,
 		.terms = { .permit = ns_permit,
 			   .permit_ctx = &s->permit,
 			   .eth = s->linked ? &s->eth : NULL,
@@ -277,9 +278,6 @@ serve(struct serving *s)
 	struct np_event e;
 	int rc;
 
-	if (s->admission != NULL) {
-		server.admission = *s->admission;
-	}
 	server.caps |= has_evidence(s) ? NP_CAP_TEST | NP_CAP_HOST | NP_CAP_SEQUENCE : 0;
 	server.caps |= s->capture != NULL ? NP_CAP_WIRE : 0;
 	server.caps |= s->linked ? NP_CAP_LINK : 0;
@@ -321,7 +319,6 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t daemon, s
 {
 	struct ns_relay relay = { .fd = fd, .type = NS_LOG_LINE };
 	struct to_daemon to = { .fd = fd, .signals = &d->signals };
-	const struct np_admission admission = { .ask = ask, .tell = tell, .ctx = &to };
 	const struct ns_sandbox box = sandbox_of(d, c->filter);
 	struct np_err err = { .code = NP_OK };
 	struct serving s;
@@ -339,7 +336,7 @@ ns_session_run(struct ns_daemon *d, struct ns_caller *c, int fd, pid_t daemon, s
 	}
 	if (rc == NP_OK) {
 		begin(&s, d, c);
-		s.admission = &admission;
+		s.admission = (struct np_admission){ .ask = ask, .tell = tell, .ctx = &to };
 		np_cgroup_forget(&d->cgroups); /* begin() has opened what is needed */
 		rc = seal != NULL ? ns_confine_own(&box, seal, &err) : confine(&s, false, &err);
 	}
@@ -375,7 +372,6 @@ ns_session_serve_here(struct ns_daemon *d, struct ns_caller *c)
 
 	/* One client's settings must not remain for the next one. */
 	np_cpus_save(&cpus);
-	c->filter = ns_filter_of(d, c);
 	begin(&s, d, c);
 	d->stats.sessions++;
 	ns_limit_log(&limited, d->log, &d->session_lines);

@@ -102,7 +102,7 @@ ns_session_takes(const struct ns_daemon *d, const struct ns_caller *c, uint64_t 
 	memset(takes, 0, NP_RESOURCES * sizeof(takes[0]));
 	takes[NP_RES_SESSIONS] = 1;
 	takes[NP_RES_MEMORY] = NP_SESSION_BYTES +
-			       (ns_gathers_evidence(d, c) ? NP_EVIDENCE_BYTES : 0) +
+			       ((c->filter & NS_FILTER_EVIDENCE) != 0 ? NP_EVIDENCE_BYTES : 0) +
 			       d->args.uring * (uint64_t)NP_URING_BYTES;
 }
 
