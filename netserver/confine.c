@@ -263,14 +263,11 @@ ns_confine_daemon(const char *user, bool allow_raw, struct np_err *err)
 					       : 0) |
 				   more,
 			       !changed, err) != NP_OK ||
-	    (changed && check_no_way_back(&a, err) != NP_OK)) {
+	    (changed && check_no_way_back(&a, err) != NP_OK) || hide_memory(err) != NP_OK) {
 		return err->code;
 	}
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		return np_fail(err, NP_ESYS, errno, "give up new privileges");
-	}
-	if (hide_memory(err) != NP_OK) {
-		return err->code;
 	}
 	return setrlimit(RLIMIT_CORE, &none) == 0
 		   ? NP_OK

@@ -91,9 +91,8 @@ ns_relay_write(const struct np_log *log, struct ns_lines *all, struct ns_session
 	       struct ns_line *line, bool quiet)
 {
 	static const char kind[] = "event=session-";
-	enum np_log_level level = line->level == NP_LOG_ERROR  ? NP_LOG_ERROR
-				  : line->level == NP_LOG_INFO ? NP_LOG_INFO
-							       : NP_LOG_DEBUG;
+	bool is_level = line->level >= NP_LOG_ERROR && line->level <= NP_LOG_DEBUG;
+	enum np_log_level level = is_level ? (enum np_log_level)line->level : NP_LOG_DEBUG;
 	bool wanted = level == NP_LOG_DEBUG && log->level >= NP_LOG_DEBUG; /* by the operator */
 	const uint64_t each_ns = NS_RELAYED_SHARE * NP_SEC / NS_LINES;
 	struct np_log all_levels = *log;

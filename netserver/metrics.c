@@ -139,9 +139,7 @@ ns_metrics_write(const struct ns_daemon *d, struct np_err *err)
 	/* Collectors skip its temporary name, which begins with a dot. 0644 despite the umask. */
 	int failed = np_output_beside(&file, d->metrics_dir, d->metrics_name, 0644);
 
-	if (failed == 0) {
-		failed = np_output_fill(&file, ns_metrics_print, d);
-	}
+	failed = failed == 0 ? np_output_fill(&file, ns_metrics_print, d) : failed;
 	return failed != 0
 		   ? np_fail(err, NP_ESYS, failed, "write metrics to %.260s", d->metrics_name)
 		   : NP_OK;
