@@ -26,6 +26,7 @@ struct np_explain_flow {
 	double rtt_us, min_rtt_us; /* at the end of the test, and the least */
 	double cwnd;               /* segments, at the end */
 	double held;               /* share of the time that the receiver's window held it up */
+	double busy;               /* as its thread; flows.c looks it up */
 	int64_t thread, cpu;       /* that drove it, and that received its packets */
 };
 

@@ -17,34 +17,11 @@ enum {
 	MIN_RTT = offsetof(struct np_explain_flow, min_rtt_us),
 	HELD = offsetof(struct np_explain_flow, held)
 };
+static const size_t averaged[] = { RTT, MIN_RTT, HELD, offsetof(struct np_explain_flow, cwnd),
+				   offsetof(struct np_explain_flow, busy) };
+enum { AVERAGED = sizeof(averaged) / sizeof(averaged[0]) };
 
 enum { KEYS = 1024 }; /* most threads, or processors, that are told apart */
-
-/* A mean; NAN: of no values. */
-static double
-mean_of(const struct np_flow_mean *m)
-{
-	return m->count > 0 ? m->sum / m->count : (double)NAN;
-}
-
-/* Add a value, if it is known. */
-static void
-add_to_mean(struct np_flow_mean *m, double v)
-{
-	if (isfinite(v)) {
-		m->sum += v;
-		m->count++;
-	}
-}
-
-/* Read the figures of a flow. False: its rate is not known. */
-static bool
-flow_at(const struct np_facts_of_test *f, uint32_t i, struct np_explain_flow *row)
-{
-	f->in->flows.flow(f->in->flows.of, i, row);
-	row->loss = row->segments > 0 ? row->again / row->segments : (double)NAN;
-	return isfinite(row->rate) && row->rate >= 0;
-}
 
 /* The figures of a thread; unknown if there is no such thread. */
 static struct np_explain_thread
@@ -58,46 +35,63 @@ thread_at(const struct np_facts_of_test *f, int64_t i)
 	return t;
 }
 
-/* A figure of a flow, by its offset. */
-static double
-figure_at(const struct np_explain_flow *row, size_t figure)
+/* Read the figures of a flow. False: its rate is not known. */
+static bool
+flow_at(const struct np_facts_of_test *f, uint32_t i, struct np_explain_flow *row)
 {
-	return *(const double *)(const void *)((const char *)row + figure);
+	f->in->flows.flow(f->in->flows.of, i, row);
+	row->loss = row->segments > 0 ? row->again / row->segments : (double)NAN;
+	row->busy = thread_at(f, row->thread).busy;
+	return isfinite(row->rate) && row->rate >= 0;
+}
+
+/* A figure of a flow, by its offset. */
+static double *
+figure_at(struct np_explain_flow *row, size_t figure)
+{
+	return (double *)(void *)((char *)row + figure);
 }
 
 /* Is the flow slow, and if slow flows were found to have a mark, has it that? */
 static bool
-is_slow(const struct np_flows_found *w, const struct np_explain_flow *row)
+is_slow(const struct np_flows_found *w, struct np_explain_flow *row)
 {
-	return row->rate < w->slower && (w->mark == 0 || figure_at(row, w->mark) > w->above);
+	return row->rate < w->slower && (w->mark == 0 || *figure_at(row, w->mark) > w->above);
 }
 
-/* Add up the figures of the slow flows and of the others. */
+/* Add up the figures of the slow flows and of the others, and find their means. */
 static void
 group(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
+	uint32_t known[2][AVERAGED] = { { 0 } };
+	struct np_flow_group *const groups[2] = { &w->rest, &w->slow };
 	struct np_explain_flow row;
 
 	memset(&w->slow, 0, sizeof(w->slow));
 	memset(&w->rest, 0, sizeof(w->rest));
 	for (uint32_t i = 0; i < w->count; i++) {
 		if (flow_at(f, i, &row)) {
-			struct np_flow_group *g = is_slow(w, &row) ? &w->slow : &w->rest;
-			bool counted = row.segments >= 0 && row.again >= 0;
+			bool slow = is_slow(w, &row), counted = row.segments >= 0 && row.again >= 0;
 
-			g->count++;
-			g->rate += row.rate;
-			g->segments += counted ? row.segments : 0;
-			g->again += counted ? row.again : 0;
-			add_to_mean(&g->rtt_us, row.rtt_us);
-			add_to_mean(&g->min_rtt_us, row.min_rtt_us);
-			add_to_mean(&g->cwnd, row.cwnd);
-			add_to_mean(&g->held, row.held);
-			add_to_mean(&g->busy, thread_at(f, row.thread).busy);
+			groups[slow]->count++;
+			groups[slow]->rate += row.rate;
+			groups[slow]->segments += counted ? row.segments : 0;
+			groups[slow]->again += counted ? row.again : 0;
+			for (size_t k = 0; k < AVERAGED; k++) {
+				double v = *figure_at(&row, averaged[k]);
+
+				known[slow][k] += isfinite(v);
+				*figure_at(&groups[slow]->mean, averaged[k]) += isfinite(v) ? v : 0;
+			}
 		}
 	}
-	w->slow.loss = w->slow.again / w->slow.segments;
-	w->rest.loss = w->rest.again / w->rest.segments;
+	for (int i = 0; i < 2; i++) {
+		for (size_t k = 0; k < AVERAGED; k++) {
+			*figure_at(&groups[i]->mean, averaged[k]) /= known[i][k];
+		}
+		groups[i]->mean.loss = groups[i]->again / groups[i]->segments;
+		groups[i]->mean.rate = groups[i]->rate / groups[i]->count;
+	}
 }
 
 /* Are most slow flows above that, and most others not? (Means may be due to a few.) */
@@ -110,7 +104,7 @@ separates(const struct np_facts_of_test *f, const struct np_flows_found *w, size
 
 	for (uint32_t i = 0; i < w->count; i++) {
 		if (flow_at(f, i, &row)) {
-			bool has = figure_at(&row, figure) > above;
+			bool has = *figure_at(&row, figure) > above;
 
 			slow += has && is_slow(w, &row);
 			rest += has && !is_slow(w, &row);
@@ -123,10 +117,10 @@ separates(const struct np_facts_of_test *f, const struct np_flows_found *w, size
 static bool
 fills_window(const struct np_facts_of_test *f, const struct np_flows_found *w)
 {
-	double rtt_s = mean_of(&w->slow.rtt_us) / 1e6;
+	double rtt_s = w->slow.mean.rtt_us / 1e6;
 	double each = f->seconds > 0 ? w->slow.segments / w->slow.count / f->seconds : (double)NAN;
 
-	return each * rtt_s >= 0.5 * mean_of(&w->slow.cwnd);
+	return each * rtt_s >= 0.5 * w->slow.mean.cwnd;
 }
 
 /* Does loss slow them? A little may also be due to late threads, which do not fill windows. */
@@ -138,14 +132,14 @@ loss_slows(const struct np_facts_of_test *f, const struct np_flows_found *w)
 	if (f->in->transactions) {
 		return each * NP_TIMER_S >= 0.3 * f->seconds;
 	}
-	return w->slow.loss >= NP_LOSS_STOPS || fills_window(f, w);
+	return w->slow.mean.loss >= NP_LOSS_STOPS || fills_window(f, w);
 }
 
 /* Is loss the slow flows' own? Not if others lose 1 % (a shared queue). *above divides both. */
 static bool
 own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, double *above)
 {
-	double slow = w->slow.loss, rest = w->rest.loss;
+	double slow = w->slow.mean.loss, rest = w->rest.mean.loss;
 	double expected = rest * w->slow.segments;
 	double by_chance = 4 * sqrt(expected + 1); /* four standard deviations */
 
@@ -157,11 +151,9 @@ own_loss(const struct np_facts_of_test *f, const struct np_flows_found *w, doubl
 
 /* Do longer round trips explain the rates? By up to the square of their ratio; 1.5 is a margin. */
 static bool
-rtt_explains(const struct np_flows_found *w, const struct np_flow_mean *slow_us,
-	     const struct np_flow_mean *rest_us)
+rtt_explains(const struct np_flows_found *w, double long_us, double short_us)
 {
-	double long_us = mean_of(slow_us), short_us = mean_of(rest_us), times = long_us / short_us;
-	double slower = w->rest.rate / w->rest.count / (w->slow.rate / w->slow.count);
+	double times = long_us / short_us, slower = w->rest.mean.rate / w->slow.mean.rate;
 
 	return times >= NP_TIMES_RTT && long_us - short_us >= NP_APART_US &&
 	       slower <= 1.5 * times * times;
@@ -171,28 +163,24 @@ rtt_explains(const struct np_flows_found *w, const struct np_flow_mean *slow_us,
 static void
 look_at_own(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
-	struct np_flow_group *slow = &w->slow, *rest = &w->rest;
-	double held = mean_of(&slow->held), least_loss;
+	const struct np_explain_flow *slow = &w->slow.mean, *rest = &w->rest.mean;
 	/* Thresholds between them: geometric means, as times differ by factors. */
-	double least_us = sqrt(mean_of(&slow->min_rtt_us) * mean_of(&rest->min_rtt_us));
-	double us = sqrt(mean_of(&slow->rtt_us) * mean_of(&rest->rtt_us));
+	double least_us = sqrt(slow->min_rtt_us * rest->min_rtt_us);
+	double us = sqrt(slow->rtt_us * rest->rtt_us), held = 0.7 * slow->held, least_loss;
 
 	w->has.loss = own_loss(f, w, &least_loss);
-	w->has.rtt = rtt_explains(w, &slow->min_rtt_us, &rest->min_rtt_us) &&
+	w->has.rtt = rtt_explains(w, slow->min_rtt_us, rest->min_rtt_us) &&
 		     separates(f, w, MIN_RTT, least_us);
-	w->has.queue = !w->has.rtt && rtt_explains(w, &slow->rtt_us, &rest->rtt_us) &&
+	w->has.queue = !w->has.rtt && rtt_explains(w, slow->rtt_us, rest->rtt_us) &&
 		       fills_window(f, w) && separates(f, w, RTT, us);
-	w->has.held = held >= NP_WINDOW && mean_of(&rest->held) <= held / 2 &&
-		      separates(f, w, HELD, 0.7 * held);
+	w->has.held =
+	    slow->held >= NP_WINDOW && rest->held <= slow->held / 2 && separates(f, w, HELD, held);
 	w->mark = w->has.loss    ? LOSS
 		  : w->has.rtt   ? MIN_RTT
 		  : w->has.queue ? RTT
 		  : w->has.held  ? HELD
 				 : 0;
-	w->above = w->has.loss    ? least_loss
-		   : w->has.rtt   ? least_us
-		   : w->has.queue ? us
-				  : 0.7 * held;
+	w->above = w->has.loss ? least_loss : w->has.rtt ? least_us : w->has.queue ? us : held;
 	group(f, w); /* again: flows without the mark have a low rate by chance */
 }
 
@@ -303,7 +291,7 @@ divided(const struct np_flows_found *w, const struct table *t)
 static void
 look_at_threads(const struct np_facts_of_test *f, struct np_flows_found *w)
 {
-	double busy = mean_of(&w->slow.busy), others = mean_of(&w->rest.busy);
+	double busy = w->slow.mean.busy, others = w->rest.mean.busy;
 	struct table t;
 
 	if (fill_table(f, w, false, &t)) {
@@ -326,15 +314,15 @@ leave_out_slow(const struct np_flows_found *w, struct np_facts_of_test *f)
 	if (w->has.loss) {
 		f->segments = w->rest.segments;
 		f->retransmits = w->rest.again;
-		f->loss = w->rest.loss;
+		f->loss = w->rest.mean.loss;
 	}
 	if (w->has.rtt || w->has.queue) {
-		f->rtt_us = mean_of(&w->rest.rtt_us);
-		f->min_rtt_us = mean_of(&w->rest.min_rtt_us);
+		f->rtt_us = w->rest.mean.rtt_us;
+		f->min_rtt_us = w->rest.mean.min_rtt_us;
 		f->queue_us = f->rtt_us - f->min_rtt_us;
 	}
 	if (w->has.held) {
-		f->rwnd = mean_of(&w->rest.held);
+		f->rwnd = w->rest.mean.held;
 	}
 }
 
@@ -365,7 +353,7 @@ np_flows_find(struct np_facts_of_test *f, struct np_flows_found *w)
 	for (uint32_t i = 0; i < f->in->flows.threads; i++) {
 		double busy = thread_at(f, i).busy;
 
-		add_to_mean(&w->busy, busy);
+		w->threads += isfinite(busy);
 		w->least_busy = fmin(w->least_busy, busy);
 	}
 	if (w->known < 2 || !(w->all > 0) || f->in->flows.ramped) {
@@ -375,7 +363,7 @@ np_flows_find(struct np_facts_of_test *f, struct np_flows_found *w)
 	w->slower = NP_SLOW * w->most;
 	group(f, w);
 	w->apart = w->slow.count > 0 && w->rest.count > 0 &&
-		   w->slow.rate / w->slow.count <= NP_SLOW * w->rest.rate / w->rest.count;
+		   w->slow.mean.rate <= NP_SLOW * w->rest.mean.rate;
 	if (w->apart) {
 		look_at_own(f, w);
 		look_at_threads(f, w);
@@ -421,7 +409,7 @@ others(const struct np_flows_found *w)
 static void
 say_own(const struct np_flows_found *w, char *text)
 {
-	const struct np_flow_group *slow = &w->slow, *rest = &w->rest;
+	const struct np_explain_flow *slow = &w->slow.mean, *rest = &w->rest.mean;
 	const struct {
 		bool has;
 		const char *before, *behind;
@@ -429,13 +417,12 @@ say_own(const struct np_flows_found *w, char *text)
 	} rows[] = {
 		{ w->has.loss, " sent", "of their segments again", np_share_words(slow->loss),
 		  np_share_words(rest->loss) },
-		{ w->has.rtt, " had round trips of", "or more",
-		  np_time_words(mean_of(&slow->min_rtt_us)),
-		  np_time_words(mean_of(&rest->min_rtt_us)) },
-		{ w->has.queue, " had round trips of", "at the end",
-		  np_time_words(mean_of(&slow->rtt_us)), np_time_words(mean_of(&rest->rtt_us)) },
+		{ w->has.rtt, " had round trips of", "or more", np_time_words(slow->min_rtt_us),
+		  np_time_words(rest->min_rtt_us) },
+		{ w->has.queue, " had round trips of", "at the end", np_time_words(slow->rtt_us),
+		  np_time_words(rest->rtt_us) },
 		{ w->has.held, " were limited by the receiver's window for", "of the time",
-		  np_share_words(mean_of(&slow->held)), np_share_words(mean_of(&rest->held)) },
+		  np_share_words(slow->held), np_share_words(rest->held) },
 	};
 	const char *and = "";
 
@@ -463,14 +450,13 @@ say_threads(const struct np_flows_found *w, char *text)
 		SAY(text, " belong to threads");
 	}
 	if (w->has.busy) {
-		SAY(text, " that %s busy %s (%s %s)", were,
-		    np_share_words(mean_of(&w->slow.busy)).text, others(w),
-		    np_share_words(mean_of(&w->rest.busy)).text);
+		SAY(text, " that %s busy %s (%s %s)", were, np_share_words(w->slow.mean.busy).text,
+		    others(w), np_share_words(w->rest.mean.busy).text);
 	} else if (w->has.divided) {
 		SAY(text, " that carried as much as others, but drove more flows");
 	} else if (w->has.starved) {
 		SAY(text, " that %s given %s of a processor that other work keeps busy", were,
-		    np_share_words(mean_of(&w->slow.busy)).text);
+		    np_share_words(w->slow.mean.busy).text);
 	} else {
 		SAY(text, "%s and to no other: the reason is not known",
 		    w->thread >= 0 ? "" : " of their own");
@@ -481,9 +467,8 @@ say_threads(const struct np_flows_found *w, char *text)
 static void
 say_rates(const struct np_facts_of_test *f, const struct np_flows_found *w, char *text)
 {
-	SAY(text, "%s%s, %s %s", rate_of(f, w->slow.rate / w->slow.count).text,
-	    w->slow.count > 1 ? " each" : "", others(w),
-	    rate_of(f, w->rest.rate / w->rest.count).text);
+	SAY(text, "%s%s, %s %s", rate_of(f, w->slow.mean.rate).text,
+	    w->slow.count > 1 ? " each" : "", others(w), rate_of(f, w->rest.mean.rate).text);
 }
 
 /* "4 Mbit/s to 94 Mbit/s each (Jain's index 0.71)" */
@@ -499,7 +484,7 @@ static bool
 is_common(const struct np_facts_of_test *f, const struct np_flows_found *w, enum np_limit limit)
 {
 	bool near_sends = f->in->near_transmits || f->in->transactions;
-	double times = mean_of(&w->slow.rtt_us) / mean_of(&w->rest.rtt_us);
+	double times = w->slow.mean.rtt_us / w->rest.mean.rtt_us;
 
 	switch (limit) {
 	case NP_LIMIT_LINK:
@@ -605,10 +590,10 @@ np_flows_tell(const struct np_flows_found *w, const struct np_facts_of_test *f,
 		np_explain_add(out->best.doubts, "this covers the %u flows that got more",
 			       (unsigned)w->rest.count);
 	}
-	if (out->best.limit == busy && w->kind != NP_FLOWS_BY_THREAD && w->busy.count > 1 &&
+	if (out->best.limit == busy && w->kind != NP_FLOWS_BY_THREAD && w->threads > 1 &&
 	    w->least_busy < NP_BUSY && thread->cpu >= NP_BUSY) {
 		np_explain_add(out->best.doubts,
 			       "that is the busiest of %u threads: the least busy one was busy %s",
-			       (unsigned)w->busy.count, np_share_words(w->least_busy).text);
+			       (unsigned)w->threads, np_share_words(w->least_busy).text);
 	}
 }

@@ -72,20 +72,12 @@ void np_ceiling_tell(struct np_facts_of_test *f, struct np_explanation *out);
 /* The share (0 to 1) of the link's rate that can be payload; NAN: not known, or none can be. */
 double np_payload_share(const struct np_facts_of_test *f, const struct np_encap *encap);
 
-/* The mean of known values. */
-struct np_flow_mean {
-	double sum;
-	uint32_t count;
-};
-
 /* The slow ones, or the others. */
 struct np_flow_group {
 	uint32_t count;
-	double rate;            /* of all together */
-	double segments, again; /* with data, and retransmitted, of flows that count both */
-	double loss;            /* again / segments; NAN: not known */
-	struct np_flow_mean rtt_us, min_rtt_us, cwnd, held;
-	struct np_flow_mean busy; /* of their threads */
+	double rate;                 /* of all together */
+	double segments, again;      /* with data, and retransmitted, of flows that count both */
+	struct np_explain_flow mean; /* of known values; NAN: none is known */
 };
 
 struct np_flows_found {
@@ -103,7 +95,7 @@ struct np_flows_found {
 		bool cpu;                    /* the same processor receives their packets */
 	} has;                               /* properties of the slow flows that the others lack */
 	int64_t thread, cpu;                 /* of all slow flows; -1: of several */
-	struct np_flow_mean busy;            /* of all threads */
+	uint32_t threads;                    /* for which it is known how busy they were */
 	double least_busy;                   /* the least of them; NAN: not known */
 	bool left_out;                       /* the facts are those of the rest */
 	enum np_flows_kind kind;             /* NP_FLOWS_NONE: it depends on the test's limit */
