@@ -481,14 +481,15 @@ same_machine(const struct np_explain_input *in)
 	return near != NULL && far != NULL && strcmp(near, far) == 0;
 }
 
-/* Does the device report a speed that means nothing? */
-static bool
-is_virtual(const struct np_bag *b)
+/* The rate of an end's interface; NAN: not known, as virtual ones report what means nothing. */
+static double
+interface_bps(const struct np_bag *b)
 {
 	static const char *const drivers[] = { "veth", "tun", "bridge", "dummy", "openvswitch" };
 	const char *driver = np_bag_string(b, "host.nic.driver");
+	bool is_virtual = (driver != NULL && NP_TEXT_ONE_OF(driver, drivers)) || over_loopback(b);
 
-	return (driver != NULL && NP_TEXT_ONE_OF(driver, drivers)) || over_loopback(b);
+	return is_virtual ? (double)NAN : number(b, "host.nic.speed_mbps") * 1e6;
 }
 
 /* Keep the lowest rate, and where it is known from. */
@@ -521,14 +522,8 @@ look_at_rate(struct np_facts_of_test *f)
 		take_rate(f, f->in->link_rate_bps, "--link-rate");
 		return;
 	}
-	if (!is_virtual(f->tx)) {
-		take_rate(f, number(f->tx, "host.nic.speed_mbps") * 1e6,
-			  "the transmitter's interface");
-	}
-	if (!is_virtual(f->rx)) {
-		take_rate(f, number(f->rx, "host.nic.speed_mbps") * 1e6,
-			  "the receiver's interface");
-	}
+	take_rate(f, interface_bps(f->tx), "the transmitter's interface");
+	take_rate(f, interface_bps(f->rx), "the receiver's interface");
 	if (f->in->transactions) {
 		take_rate(f, number(f->rx, "host.nic.qdisc.rate_bps"),
 			  np_bag_string(f->rx, "host.nic.qdisc"));
@@ -549,7 +544,7 @@ static double
 foreign_at(const struct np_facts_of_test *f, const struct np_bag *b, bool out)
 {
 	/* The interface's rate, or a shaper's or policer's on it. */
-	double own_bps = is_virtual(b) ? (double)NAN : number(b, "host.nic.speed_mbps") * 1e6;
+	double own_bps = interface_bps(b);
 
 	own_bps = fmin(own_bps, number(b, out ? "tc.out.rate_bps" : "tc.in.rate_bps"));
 	own_bps = out ? fmin(own_bps, number(b, "host.nic.qdisc.rate_bps")) : own_bps;
@@ -579,7 +574,7 @@ look_at_link(struct np_facts_of_test *f)
 			       .message_header = f->in->packet_header };
 	/* Not if the far end sent an impossible value. */
 	f->mtu = np_ceiling_possible(&f->encap) ? f->encap.mtu : (double)NAN;
-	f->qdisc_overlimits = moved(f->tx, "moved.qdisc.overlimits");
+	f->held_back = moved(f->tx, "moved.qdisc.overlimits") / f->seconds;
 	look_at_rate(f);
 	f->subflows = or_else(of_either(f, "mptcp.subflows"), 1);
 	if (f->subflows > 1 && f->in->link_rate_bps <= 0) {

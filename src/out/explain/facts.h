@@ -113,7 +113,7 @@ struct np_facts_of_test {
 	double foreign;    /* share of the link's rate that other traffic used */
 	double policed;    /* packets that tc rules of the receiver's device dropped */
 	double own_drops;  /* packets that the transmitter's queueing discipline dropped */
-	double qdisc_overlimits;
+	double held_back;  /* packets a second that it held back */
 	double spread; /* mean deviation of rates between samples from their median, as a share */
 
 	/* Flags and numbers of the above, here to save padding. */

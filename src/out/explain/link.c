@@ -4,12 +4,6 @@
 
 #include "out/explain/rules.h"
 
-bool
-np_holds_back(const struct np_facts_of_test *f)
-{
-	return f->qdisc_overlimits / f->seconds >= NP_OVERLIMITS;
-}
-
 /* Is the link full? Less will do for a shaper here: on a busy machine its bucket overflows. */
 double
 np_link_score(const struct np_facts_of_test *f)
@@ -17,7 +11,7 @@ np_link_score(const struct np_facts_of_test *f)
 	if (f->reached >= NP_FULL && f->reached <= NP_TOO_FULL) {
 		return 0.99;
 	}
-	return f->shaped && np_holds_back(f) && f->reached >= NP_FULL_SHAPER &&
+	return f->shaped && f->held_back >= NP_OVERLIMITS && f->reached >= NP_FULL_SHAPER &&
 		       f->reached <= NP_TOO_FULL
 		   ? 0.8
 		   : 0;
@@ -93,14 +87,13 @@ np_rule_link(const struct np_facts_of_test *f, struct np_verdict *v)
 void
 np_rule_shaper(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double a_second = f->qdisc_overlimits / f->seconds;
-	bool holds =
-	    f->rate_bps <= 0 && np_holds_back(f) && f->spread <= NP_STEADY && f->sender.idle > 0.3;
+	bool holds = f->rate_bps <= 0 && f->held_back >= NP_OVERLIMITS && f->spread <= NP_STEADY &&
+		     f->sender.idle > 0.3;
 
 	np_decide(v, NP_LIMIT_LINK, holds ? 0.85 : 0, (double)NAN,
 		  "limited by a shaper on the sender's interface: its queue held packets back %.0f "
 		  "times a second, and the rate of %s varied by only %s",
-		  a_second, np_rate_words(f->in->throughput_bps).text,
+		  f->held_back, np_rate_words(f->in->throughput_bps).text,
 		  np_share_words(f->spread).text);
 	np_explain_add(v->doubts, "the shaper's rate could not be read (give it with --link-rate)");
 }

@@ -57,9 +57,6 @@ double np_sender_cpu_score(const struct np_facts_of_test *f);
 double np_reader_cpu_score(const struct np_facts_of_test *f);
 double np_link_score(const struct np_facts_of_test *f);
 
-/* The transmitter's own queueing discipline held packets back throughout. */
-bool np_holds_back(const struct np_facts_of_test *f);
-
 /* If a processor limits a byte stream, say what its calls cost, and which size needs fewer. */
 void np_calls_tell(const struct np_facts_of_test *f, struct np_explanation *out);
 

@@ -165,7 +165,7 @@ path_with_a_queue(const struct np_facts_of_test *f, double score, struct np_verd
 			  np_time_words(fmax(f->delay.there_us, f->delay.error_us)).text);
 		return;
 	}
-	if (f->shaped && np_holds_back(f) && f->reached >= 0.5) {
+	if (f->shaped && f->held_back >= NP_OVERLIMITS && f->reached >= 0.5) {
 		np_decide(v, NP_LIMIT_LINK, score, f->reached,
 			  "limited by the shaper on the sender's interface (%s, %s): its queue "
 			  "takes %s of a round trip of %s; %s of what it can carry",
