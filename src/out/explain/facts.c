@@ -638,6 +638,9 @@ look_at_turns(struct np_facts_of_test *f)
 	f->sent_again = number(f->tx, "tcp.retransmitted_segments") +
 			np_known(number(f->rx, "tcp.retransmitted_segments"));
 	f->tail = 1 - f->in->median_us / f->in->mean_us;
+	f->turn_us = f->open_loop || !(f->in->per_second > 0)
+			 ? (double)NAN
+			 : 1e6 * f->in->in_flight / f->in->per_second;
 }
 
 /* The delay of each direction, if both ends have samples and the error is small enough. */

@@ -13,23 +13,13 @@
 #define OVERHEAD 768   /* bytes of the kernel's memory for a queued datagram, at least */
 #define LONGER_US 1000 /* beyond the time of the path, at least: an end or a queue adds it */
 
-/* The time of one transaction; NAN in an open loop, where several overlap. */
-static double
-each_us(const struct np_facts_of_test *f)
-{
-	return f->in->per_second > 0 && !f->open_loop ? 1e6 * f->in->in_flight / f->in->per_second
-						      : (double)NAN;
-}
-
 /* The round trip limits if nothing else does: a low score that holds in any closed loop. */
 void
 np_rule_turns(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double each = each_us(f), score = each > 0 ? 0.6 : 0;
-
-	np_decide(v, NP_LIMIT_TURNS, score, f->sender.idle,
+	np_decide(v, NP_LIMIT_TURNS, f->turn_us > 0 ? 0.6 : 0, f->sender.idle,
 		  "limited by the round trip: with %u in flight at a time, a transaction takes %s",
-		  (unsigned)f->in->in_flight, np_time_words(each).text);
+		  (unsigned)f->in->in_flight, np_time_words(f->turn_us).text);
 	if (f->sender.spins) {
 		np_explain_add(v->sentence, "%s", np_cpu_words(&f->sender, "requesting").text);
 	} else {
@@ -102,15 +92,15 @@ static void
 turns_queue(const struct np_facts_of_test *f, double rtt_us, double least_us, const char *which,
 	    struct np_verdict *v)
 {
-	double queue = rtt_us - least_us, each = each_us(f);
+	double queue = rtt_us - least_us;
 	bool holds = queue >= NP_QUEUE_US && rtt_us >= NP_QUEUE_TIMES * least_us &&
-		     queue >= 0.1 * each && f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
+		     queue >= 0.1 * f->turn_us && f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
 
-	np_decide(v, NP_LIMIT_PATH, holds ? 0.75 : 0, queue / each,
+	np_decide(v, NP_LIMIT_PATH, holds ? 0.75 : 0, queue / f->turn_us,
 		  "limited by the rate of the path: the %s wait in a queue on the path for %s of a "
 		  "round trip of %s, and a transaction takes %s",
 		  which, np_time_words(queue).text, np_time_words(rtt_us).text,
-		  np_time_words(each).text);
+		  np_time_words(f->turn_us).text);
 }
 
 /* Large responses or requests wait in a queue; those below two segments form none. */
@@ -160,7 +150,7 @@ np_rule_turns_lost(const struct np_facts_of_test *f, struct np_verdict *v)
 
 /* Judge the part that takes half of a transaction or more, by stamps (--stations). False: none. */
 static bool
-by_stamps(const struct np_facts_of_test *f, double each, struct np_verdict *v)
+by_stamps(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	static const struct {
 		const char *name, *what;
@@ -180,11 +170,12 @@ by_stamps(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		double us = np_bag_number(f->tx, rows[i].name);
 
-		if (us / each >= NP_STATION) {
-			np_decide(v, rows[i].limit, 0.75, us / each,
+		if (us / f->turn_us >= NP_STATION) {
+			np_decide(v, rows[i].limit, 0.75, us / f->turn_us,
 				  "a transaction takes %s, of which %s pass %s, by the stamps of "
 				  "its packets",
-				  np_time_words(each).text, np_time_words(us).text, rows[i].what);
+				  np_time_words(f->turn_us).text, np_time_words(us).text,
+				  rows[i].what);
 			return true;
 		}
 	}
@@ -193,11 +184,12 @@ by_stamps(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 
 /* Judge where a transaction spends most time, by stamps or samples of both ends. False: unknown. */
 static bool
-by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
+by_station(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double far = f->far_us / each, ways = (f->delay.there_us + f->delay.back_us) / each;
+	double far = f->far_us / f->turn_us,
+	       ways = (f->delay.there_us + f->delay.back_us) / f->turn_us;
 
-	if (by_stamps(f, each, v)) {
+	if (by_stamps(f, v)) {
 		return true;
 	}
 	if (far >= NP_STATION) {
@@ -205,7 +197,7 @@ by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 		    v, NP_LIMIT_READER_SLOW, 0.75, far,
 		    "limited by the far end: a transaction takes %s, of which %s pass between the "
 		    "arrival of the request and the departure of the response; %s",
-		    np_time_words(each).text, np_time_words(f->far_us).text,
+		    np_time_words(f->turn_us).text, np_time_words(f->far_us).text,
 		    np_reader_words(f).text);
 		return true;
 	}
@@ -213,7 +205,7 @@ by_station(const struct np_facts_of_test *f, double each, struct np_verdict *v)
 		np_decide(v, NP_LIMIT_PATH, 0.75, ways,
 			  "limited by the path: a transaction takes %s, of which the way there "
 			  "takes %s and the way back %s, and the shortest round trip took %s",
-			  np_time_words(each).text, np_time_words(f->delay.there_us).text,
+			  np_time_words(f->turn_us).text, np_time_words(f->delay.there_us).text,
 			  np_time_words(f->delay.back_us).text, np_time_words(f->min_rtt_us).text);
 		return true;
 	}
@@ -239,14 +231,14 @@ least_us(const struct np_facts_of_test *f)
 
 /* By its own conditions, judge a queue on the path: both ends wait, with little unread. */
 static bool
-waits_on_path(const struct np_facts_of_test *f, double each, double least, struct np_verdict *v)
+waits_on_path(const struct np_facts_of_test *f, double least, struct np_verdict *v)
 {
 	/* With many datagrams in flight, some wait at this end for those before them. */
 	double times = f->in->datagrams && f->in->in_flight > 1 ? NP_QUEUE_TIMES : NP_TURN_TIMES;
 	double bytes = fmin(f->in->request, f->in->response) + OVERHEAD;
 	double unread = f->in->datagrams ? fmax(np_known(f->inq), np_known(f->near_inq)) : 0;
 	/* TCP_RR: np_rule_turns_queue() judges that, by round trips. */
-	bool holds = least > 0 && each >= times * least && each - least >= LONGER_US &&
+	bool holds = least > 0 && f->turn_us >= times * least && f->turn_us - least >= LONGER_US &&
 		     !(np_link_score(f) > 0) && f->sender.blocked >= NP_MOSTLY_BLOCKED &&
 		     f->reader.blocked >= NP_MOSTLY_BLOCKED &&
 		     unread <= 0.25 * bytes * f->in->in_flight &&
@@ -254,10 +246,10 @@ waits_on_path(const struct np_facts_of_test *f, double each, double least, struc
 
 	if (holds) {
 		np_decide(
-		    v, NP_LIMIT_PATH, 0.75, 1 - least / each,
+		    v, NP_LIMIT_PATH, 0.75, 1 - least / f->turn_us,
 		    "limited by the rate of the path: a transaction takes %s, and without a "
 		    "queue no more than %s; both ends wait to receive, and have little to read",
-		    np_time_words(each).text, np_time_words(least).text);
+		    np_time_words(f->turn_us).text, np_time_words(least).text);
 	}
 	return holds;
 }
@@ -266,19 +258,19 @@ waits_on_path(const struct np_facts_of_test *f, double each, double least, struc
 void
 np_rule_turns_wait(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	double each = each_us(f), least = least_us(f);
+	double least = least_us(f);
 	/* An end that spins, or has no evidence, may be idle. */
 	bool may_be_idle = !(f->sender.idle < 0.5) && !(f->reader.idle < 0.5);
 	bool both_idle = f->sender.idle >= 0.5 && f->reader.idle >= 0.5;
-	bool holds =
-	    may_be_idle && least > 0 && each >= NP_TURN_TIMES * least && each - least >= LONGER_US;
+	bool holds = may_be_idle && least > 0 && f->turn_us >= NP_TURN_TIMES * least &&
+		     f->turn_us - least >= LONGER_US;
 	bool pauses = f->sender.pausing >= NP_MOSTLY_BLOCKED;
 
 	if (holds && f->reader.pausing >= NP_MOSTLY_BLOCKED) {
 		np_decide(v, NP_LIMIT_READER_SLOW, 0.8, f->reader.pausing,
 			  "limited by the responding process, which slept by choice for %s of the "
 			  "time: a transaction takes %s, a round trip %s",
-			  np_share_words(f->reader.pausing).text, np_time_words(each).text,
+			  np_share_words(f->reader.pausing).text, np_time_words(f->turn_us).text,
 			  np_time_words(least).text);
 	} else if (holds && (pauses || f->pace_per_s > 0)) {
 		np_decide(v, NP_LIMIT_APPLICATION, 0.8, f->sender.pausing,
@@ -286,13 +278,13 @@ np_rule_turns_wait(const struct np_facts_of_test *f, struct np_verdict *v)
 			  "%s, a round trip %s",
 			  pauses ? "slept by choice for " : "-b and -w delay",
 			  pauses ? np_share_words(f->sender.pausing).text : "",
-			  pauses ? " of the time" : "", np_time_words(each).text,
+			  pauses ? " of the time" : "", np_time_words(f->turn_us).text,
 			  np_time_words(least).text);
-	} else if (!(holds && by_station(f, each, v)) && !waits_on_path(f, each, least, v)) {
-		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / each,
+	} else if (!(holds && by_station(f, v)) && !waits_on_path(f, least, v)) {
+		np_decide(v, NP_LIMIT_UNCLEAR, holds ? 0.7 : 0, least / f->turn_us,
 			  "a transaction takes %s, a round trip of the path can be as short as %s, "
 			  "and %s: an end or a queue makes it wait, and it is not known which",
-			  np_time_words(each).text, np_time_words(least).text,
+			  np_time_words(f->turn_us).text, np_time_words(least).text,
 			  both_idle ? "neither processor is busy"
 				    : "no processor is known to be busy");
 	}
