@@ -115,6 +115,16 @@ put_row(FILE *out, const char *label, struct row *row)
 	row->len = 0;
 }
 
+/* Print a text as a row, if there is any. */
+static void
+put_text(FILE *out, const char *label, const char *text)
+{
+	struct row row = { .len = 0 };
+
+	ADD(&row, "%s", text != NULL ? text : "");
+	put_row(out, label, &row);
+}
+
 /* The test, the time that each iteration measured, and the engine unless it is the default. */
 static void
 test_row(const struct np_look *l, const struct np_figures *f, struct row *row)
@@ -353,28 +363,6 @@ undisturbed_row(const struct np_look *l, const struct np_figures *f, struct row 
 	}
 }
 
-/* Print what --explain found, without its names of causes. */
-static void
-put_limits(FILE *out, const struct np_bag *limits)
-{
-	static const struct {
-		const char *label, *of;
-	} rows[] = { { "Limit", "explain.sentence" },
-		     { "Calls", "explain.calls" },
-		     { "Doubts", "explain.doubts" },
-		     { "Ceiling", "explain.ceiling" } };
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		const char *text = np_bag_string(limits, rows[i].of);
-		struct row row = { .len = 0 };
-
-		if (is_text(text)) {
-			ADD(&row, "%s", text);
-			put_row(out, rows[i].label, &row);
-		}
-	}
-}
-
 void
 np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
@@ -411,8 +399,7 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	loss_row(f, &row);
 	put_row(out, "Loss", &row);
 	if (is_datagrams(f)) {
-		ADD(&row, "%s", np_record_get_text(f->record, NP_M_PROTOCOL_DETAIL));
-		put_row(out, "Fragments", &row);
+		put_text(out, "Fragments", np_record_get_text(f->record, NP_M_PROTOCOL_DETAIL));
 	}
 	latency_rows(out, l, f);
 	latency_beside_row(f, &row);
@@ -424,5 +411,9 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	put_row(out, "Retransmitted", &row);
 	undisturbed_row(l, f, &row);
 	put_row(out, "Undisturbed", &row);
-	put_limits(out, l->human->limits);
+	/* What --explain found, without its names of causes. */
+	put_text(out, "Limit", np_bag_string(l->human->limits, "explain.sentence"));
+	put_text(out, "Calls", np_bag_string(l->human->limits, "explain.calls"));
+	put_text(out, "Doubts", np_bag_string(l->human->limits, "explain.doubts"));
+	put_text(out, "Ceiling", np_bag_string(l->human->limits, "explain.ceiling"));
 }
