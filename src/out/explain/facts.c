@@ -664,7 +664,6 @@ look_at_delay(struct np_facts_of_test *f)
 void
 np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 {
-	bool near_leads = in->near_transmits || in->transactions;
 	const char *queued = "tcp.samples.queued_in";
 	struct np_bag_item list;
 	double n, asked_bps, waits = 0, left = 0;
@@ -672,8 +671,9 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 
 	memset(f, 0, sizeof(*f));
 	f->in = in;
-	f->tx = near_leads ? in->near : in->far;
-	f->rx = near_leads ? in->far : in->near;
+	f->near_leads = in->near_transmits || in->transactions;
+	f->tx = f->near_leads ? in->near : in->far;
+	f->rx = f->near_leads ? in->far : in->near;
 	f->seconds = number(f->tx, "flow.seconds");
 	f->seconds = f->seconds > 0 ? f->seconds : in->seconds;
 	/* TCP's figures are sums over connections, and samples of queues those over all flows. */

@@ -119,6 +119,7 @@ struct np_facts_of_test {
 	double spread; /* mean deviation of rates between samples from their median, as a share */
 
 	/* Flags and numbers of the above, here to save padding. */
+	bool near_leads;   /* the transmitter, or requester, is this end */
 	bool by_loss;      /* its congestion control reacts to loss */
 	bool discards;     /* the kernel discarded received data without a copy */
 	int softirq_cpu;   /* number of that processor */

@@ -362,6 +362,7 @@ np_flows_find(struct np_facts_of_test *f, struct np_flows_found *w)
 	}
 	w->slower = NP_SLOW * w->most;
 	group(f, w);
+	w->others = w->rest.count > 1 ? "the others" : "the other";
 	w->apart = w->slow.count > 0 && w->rest.count > 0 &&
 		   w->slow.mean.rate <= NP_SLOW * w->rest.mean.rate;
 	if (w->apart) {
@@ -399,12 +400,6 @@ rate_of(const struct np_facts_of_test *f, double rate)
 
 #define SAY(text, ...) np_text_add(text, NP_EXPLAIN_TEXT, strlen(text), __VA_ARGS__)
 
-static const char *
-others(const struct np_flows_found *w)
-{
-	return w->rest.count > 1 ? "the others" : "the other";
-}
-
 /* What the slow flows have in common, beside the same of the others. */
 static void
 say_own(const struct np_flows_found *w, char *text)
@@ -429,7 +424,7 @@ say_own(const struct np_flows_found *w, char *text)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (rows[i].has) {
 			SAY(text, "%s%s %s %s (%s %s)", and, rows[i].before, rows[i].slow.text,
-			    rows[i].behind, others(w), rows[i].rest.text);
+			    rows[i].behind, w->others, rows[i].rest.text);
 			and = " and";
 		}
 	}
@@ -451,7 +446,7 @@ say_threads(const struct np_flows_found *w, char *text)
 	}
 	if (w->has.busy) {
 		SAY(text, " that %s busy %s (%s %s)", were, np_share_words(w->slow.mean.busy).text,
-		    others(w), np_share_words(w->rest.mean.busy).text);
+		    w->others, np_share_words(w->rest.mean.busy).text);
 	} else if (w->has.divided) {
 		SAY(text, " that carried as much as others, but drove more flows");
 	} else if (w->has.starved) {
@@ -468,7 +463,7 @@ static void
 say_rates(const struct np_facts_of_test *f, const struct np_flows_found *w, char *text)
 {
 	SAY(text, "%s%s, %s %s", rate_of(f, w->slow.mean.rate).text,
-	    w->slow.count > 1 ? " each" : "", others(w), rate_of(f, w->rest.mean.rate).text);
+	    w->slow.count > 1 ? " each" : "", w->others, rate_of(f, w->rest.mean.rate).text);
 }
 
 /* "4 Mbit/s to 94 Mbit/s each (Jain's index 0.71)" */
@@ -483,7 +478,6 @@ say_range(const struct np_facts_of_test *f, const struct np_flows_found *w, char
 static bool
 is_common(const struct np_facts_of_test *f, const struct np_flows_found *w, enum np_limit limit)
 {
-	bool near_sends = f->in->near_transmits || f->in->transactions;
 	double times = w->slow.mean.rtt_us / w->rest.mean.rtt_us;
 
 	switch (limit) {
@@ -499,9 +493,9 @@ is_common(const struct np_facts_of_test *f, const struct np_flows_found *w, enum
 		/* They wait in the same queue if their round trips are alike. */
 		return !w->apart || (times <= 1.5 && times >= 1 / 1.5);
 	case NP_LIMIT_SENDER_CPU:
-		return near_sends && f->in->flows.threads == 1;
+		return f->near_leads && f->in->flows.threads == 1;
 	case NP_LIMIT_RECEIVER_CPU:
-		return !near_sends && f->in->flows.threads == 1;
+		return !f->near_leads && f->in->flows.threads == 1;
 	default:
 		return false;
 	}
@@ -546,9 +540,8 @@ void
 np_flows_tell(const struct np_flows_found *w, const struct np_facts_of_test *f,
 	      struct np_explanation *out)
 {
-	bool near_sends = f->in->near_transmits || f->in->transactions;
-	const struct np_thread_facts *thread = near_sends ? &f->sender : &f->reader;
-	enum np_limit busy = near_sends ? NP_LIMIT_SENDER_CPU : NP_LIMIT_RECEIVER_CPU;
+	const struct np_thread_facts *thread = f->near_leads ? &f->sender : &f->reader;
+	enum np_limit busy = f->near_leads ? NP_LIMIT_SENDER_CPU : NP_LIMIT_RECEIVER_CPU;
 	char *text = out->flows_sentence;
 
 	if (w->count < 2) {

@@ -85,6 +85,7 @@ struct np_flows_found {
 	double above;
 	bool apart; /* there are slow flows and others */
 	struct np_flow_group slow, rest;
+	const char *others; /* the rest, in sentences */
 	struct {
 		bool loss, rtt, queue, held; /* of the flows themselves */
 		bool busy, divided, starved; /* of their threads */
