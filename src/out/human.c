@@ -366,6 +366,7 @@ undisturbed_row(const struct np_look *l, const struct np_figures *f, struct row 
 void
 np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 {
+	const struct np_human *h = l->human;
 	struct row row = { .len = 0 };
 	const char *way = np_record_get_text(f->record, NP_M_DIRECTION);
 	/* If true, neither end is "the sender". "Send|Recv": each end does both. */
@@ -375,13 +376,9 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 
 	test_row(l, f, &row);
 	put_row(out, "Test", &row);
-	end_row(l->human->local, NULL, sends ? "sends" : receives ? "receives" : "", &row);
+	end_row(h->local, NULL, sends ? "sends" : receives ? "receives" : "", &row);
 	put_row(out, "Local end", &row);
-	end_row(l->human->remote, l->human->host,
-		sends      ? "receives"
-		: receives ? "sends"
-			   : "",
-		&row);
+	end_row(h->remote, h->host, sends ? "receives" : receives ? "sends" : "", &row);
 	put_row(out, "Remote end", &row);
 	if (strcmp(l->classic.layout, "mss") == 0) { /* TCP_MSS sends no data */
 		if (known(f, NP_M_TRANSPORT_MSS)) {
@@ -412,8 +409,8 @@ np_human_print(FILE *out, const struct np_look *l, const struct np_figures *f)
 	undisturbed_row(l, f, &row);
 	put_row(out, "Undisturbed", &row);
 	/* What --explain found, without its names of causes. */
-	put_text(out, "Limit", np_bag_string(l->human->limits, "explain.sentence"));
-	put_text(out, "Calls", np_bag_string(l->human->limits, "explain.calls"));
-	put_text(out, "Doubts", np_bag_string(l->human->limits, "explain.doubts"));
-	put_text(out, "Ceiling", np_bag_string(l->human->limits, "explain.ceiling"));
+	put_text(out, "Limit", np_bag_string(h->limits, "explain.sentence"));
+	put_text(out, "Calls", np_bag_string(h->limits, "explain.calls"));
+	put_text(out, "Doubts", np_bag_string(h->limits, "explain.doubts"));
+	put_text(out, "Ceiling", np_bag_string(h->limits, "explain.ceiling"));
 }

@@ -64,11 +64,11 @@ where_it_went(const struct np_facts_of_test *f, struct np_explain_ceiling *c)
 	double payload = f->in->throughput_bps * f->seconds / 8;
 	double fewest = payload / np_ceiling_segment(&f->encap);
 
-	c->lost = f->in->datagrams && f->in->sent_bps > 0 && c->most > 0
-		      ? (f->in->sent_bps - f->in->throughput_bps) / c->most
-		      : (double)NAN;
 	if (f->in->datagrams) {
-		c->idle = 1 - c->reached - (isnan(c->lost) ? 0 : c->lost);
+		if (f->in->sent_bps > 0) {
+			c->lost = (f->in->sent_bps - f->in->throughput_bps) / c->most;
+		}
+		c->idle = 1 - c->reached - np_known(c->lost);
 		return;
 	}
 	c->retransmits = again / most_bytes;

@@ -116,8 +116,8 @@ judge_asked(double rate, double asked, const char *what, enum np_limit limit, do
 void
 np_rule_pacing(const struct np_facts_of_test *f, struct np_verdict *v)
 {
-	judge_asked(f->in->datagrams ? f->in->sent_bps : f->in->throughput_bps, f->pacing_bps,
-		    "the requested pacing rate (-q):", NP_LIMIT_PACING, 0.988, v);
+	judge_asked(f->given_bps, f->pacing_bps, "the requested pacing rate (-q):", NP_LIMIT_PACING,
+		    0.988, v);
 }
 
 /* The application sends less than it could: by -b and -w, by --rate, or because it sleeps. */
@@ -126,11 +126,10 @@ np_rule_application(const struct np_facts_of_test *f, struct np_verdict *v)
 {
 	/* By samples or by the kernel's clock, whichever is known. */
 	double share = f->in->datagrams ? f->app_short : fmax(f->app_short, 1 - f->busy);
-	double rate = f->in->datagrams ? f->in->sent_bps : f->in->throughput_bps;
 	double score = f->sender.idle < share ? f->sender.idle : share;
 	bool more_is_lost = f->in->datagrams && f->lost_share >= NP_LOSSY_UDP;
 
-	judge_asked(rate, f->writes_bps,
+	judge_asked(f->given_bps, f->writes_bps,
 		    f->open_loop ? "the sending application: --rate asks it for"
 				 : "the sending application: -b and -w allow it to write",
 		    NP_LIMIT_APPLICATION, more_is_lost ? 0.8 : 0.988, v);

@@ -681,6 +681,7 @@ np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f)
 	f->connections = n >= 1 && n <= MOST_CONNECTIONS ? n : 1;
 	f->same_machine = same_machine(in);
 	f->measured = in->transactions ? in->per_second : in->throughput_bps;
+	f->given_bps = in->datagrams ? in->sent_bps : in->throughput_bps;
 	f->sender.does = in->transactions ? "requesting" : "sending";
 	f->reader.does = in->transactions ? "responding" : "reading";
 	look_at_thread(f->tx, &f->sender);

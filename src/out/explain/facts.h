@@ -42,7 +42,8 @@ struct np_facts_of_test {
 	const struct np_explain_input *in;
 	const struct np_bag *tx, *rx; /* transmitter, receiver (requester, responder) */
 	double seconds;
-	double measured; /* the rate: bits of payload, or transactions, a second */
+	double measured;  /* the rate: bits of payload, or transactions, a second */
+	double given_bps; /* payload given to the transmitter's kernel, as far as it is known */
 	struct np_thread_facts sender, reader;
 	double connections; /* data connections, 1 or more; figures are sums, shares means */
 

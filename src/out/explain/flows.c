@@ -189,19 +189,19 @@ struct table {
 	struct {
 		uint32_t slow, all;
 	} key[KEYS];
-	int64_t first_slow; /* -1: none */
+	int64_t first_slow; /* the lowest key with slow flows */
 	uint32_t keys;      /* keys with flows */
 	uint32_t slow_keys; /* keys with slow flows */
 	uint32_t of_slow;   /* flows of these keys */
-	bool clear;         /* no key has slow and other flows */
 };
 
-/* Returns t->clear. False also if a flow has no key, or one that is too great. */
+/* False: a key has slow and other flows, or a flow has no key, or one that is too great. */
 static bool
 fill_table(const struct np_facts_of_test *f, const struct np_flows_found *w, bool by_cpu,
 	   struct table *t)
 {
 	struct np_explain_flow row;
+	bool clear = true;
 
 	memset(t, 0, sizeof(*t));
 	for (uint32_t i = 0; i < w->count; i++) {
@@ -217,8 +217,6 @@ fill_table(const struct np_facts_of_test *f, const struct np_flows_found *w, boo
 		t->key[key].all++;
 		t->key[key].slow += is_slow(w, &row);
 	}
-	t->clear = true;
-	t->first_slow = -1;
 	for (int i = 0; i < KEYS; i++) {
 		uint32_t slow = t->key[i].slow, all = t->key[i].all;
 
@@ -228,11 +226,10 @@ fill_table(const struct np_facts_of_test *f, const struct np_flows_found *w, boo
 			t->slow_keys++;
 			t->of_slow += all;
 		} else if (slow > (1 - NP_MEMBERS) * all) {
-			t->clear = false;
+			clear = false;
 		}
 	}
-	t->clear = t->clear && t->slow_keys > 0 && t->slow_keys < t->keys;
-	return t->clear;
+	return clear && t->slow_keys > 0 && t->slow_keys < t->keys;
 }
 
 /* Natural logarithm of n choose k. */

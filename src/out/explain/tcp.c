@@ -114,12 +114,10 @@ np_rule_loss(const struct np_facts_of_test *f, struct np_verdict *v)
 		    "duplicates some, and it is not known which retransmissions were needless",
 		    np_count_words(f->doubled).text);
 	}
-	if (!f->by_loss) {
-		np_explain_add(v->doubts, "BBR does not treat loss as congestion");
-	} else {
-		np_explain_add(v->doubts, "a policer, or a queue that is too short for bursts, "
-					  "loses packets in the same way");
-	}
+	np_explain_add(v->doubts, f->by_loss
+				      ? "a policer, or a queue that is too short for bursts, "
+					"loses packets in the same way"
+				      : "BBR does not treat loss as congestion");
 }
 
 /* Does the path reorder? DSACK (RFC 2883) reports retransmissions of segments that had arrived. */
