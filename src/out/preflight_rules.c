@@ -457,20 +457,19 @@ np_preflight_rule(size_t i)
 	return i < RULES ? rules[i].name : NULL;
 }
 
-/* A remedy with the name of the interface for DEV. */
-static const char *
-put_device(const char *remedy, const char *device, char *out, size_t size)
+/* Set the remedy, with the name of the interface for DEV, if it is known. */
+static void
+set_remedy(struct np_preflight *p, const char *remedy)
 {
+	const char *device = np_bag_string(p->host, "host.nic.name"), *dev;
 	size_t len = 0;
 
-	if (device == NULL) {
-		return remedy; /* with DEV */
+	for (; device != NULL && (dev = strstr(remedy, "DEV")) != NULL; remedy = dev + 3) {
+		len = np_text_add(p->mend, sizeof(p->mend), len, "%.*s%s", (int)(dev - remedy),
+				  remedy, device);
 	}
-	for (const char *dev; (dev = strstr(remedy, "DEV")) != NULL; remedy = dev + 3) {
-		len = np_text_add(out, size, len, "%.*s%s", (int)(dev - remedy), remedy, device);
-	}
-	np_text_add(out, size, len, "%s", remedy);
-	return out;
+	np_text_add(p->mend, sizeof(p->mend), len, "%s", remedy);
+	p->remedy = p->mend;
 }
 
 /* Why a rule that found nothing can't judge: a fact is unread. NULL: the rule does not apply. */
@@ -497,7 +496,6 @@ why_not(const struct np_bag *host, const struct rule *r)
 bool
 np_preflight_next(struct np_preflight *p)
 {
-	const char *device = np_bag_string(p->host, "host.nic.name");
 	struct np_bag_item it;
 
 	p->why = p->remedy = NULL;
@@ -512,7 +510,7 @@ np_preflight_next(struct np_preflight *p)
 		if (p->applies && p->state != NULL) {
 			if (p->level != NP_PREFLIGHT_OK) {
 				p->why = r->why;
-				p->remedy = put_device(r->remedy, device, p->mend, sizeof(p->mend));
+				set_remedy(p, r->remedy);
 			}
 			return true;
 		}
