@@ -105,9 +105,8 @@ doubt_copies(const struct np_facts_of_test *f, char doubts[NP_EXPLAIN_TEXT])
 {
 	double offset = np_bag_number(f->rx, "flow.receive_offset");
 
-	/* bytes_truncated: the kernel discarded the data, without a copy. */
-	if (!f->in->transactions && offset > 0 && offset < NP_JUST_AFTER &&
-	    !(np_bag_number(f->rx, "engine.bytes_truncated") > 0) && f->reader.cpu >= NP_COPIES) {
+	if (!f->in->transactions && offset > 0 && offset < NP_JUST_AFTER && !f->discards &&
+	    f->reader.cpu >= NP_COPIES) {
 		np_explain_add(
 		    doubts,
 		    "the receive buffers begin %.0f bytes after a page boundary, to where some "

@@ -375,16 +375,6 @@ buffer_drops(const struct np_facts_of_test *f)
 	}
 }
 
-/* Datagrams per receive on average: the kernel counts a block of joined ones as one drop. */
-static double
-joined_per_drop(const struct np_facts_of_test *f)
-{
-	return number(f->rx, "engine.joined_receives") > 0
-		   ? number(f->rx, "engine.messages_received") /
-			 number(f->rx, "engine.receive_calls")
-		   : 1;
-}
-
 /* How many datagrams were lost, and where; NAN: not known. How full the send buffer was. */
 static void
 look_at_datagrams(struct np_facts_of_test *f)
@@ -392,6 +382,10 @@ look_at_datagrams(struct np_facts_of_test *f)
 	double bytes_sent = number(f->tx, "flow.bytes_sent");
 	double bytes_received = number(f->rx, "flow.bytes_received");
 	double received = number(f->rx, "flow.receives"), full = 0;
+	/* Datagrams per receive: the kernel counts a block of joined ones as one drop. */
+	double joined = number(f->rx, "engine.joined_receives");
+	double each =
+	    number(f->rx, "engine.messages_received") / number(f->rx, "engine.receive_calls");
 	struct np_bag_item list;
 	size_t samples = np_bag_list(f->tx, "flow.samples.queued_out", 0, &list);
 
@@ -407,9 +401,8 @@ look_at_datagrams(struct np_facts_of_test *f)
 	f->unassembled = f->in->family == 6 ? moved(f->rx, "moved.snmp6.Ip6ReasmFails")
 					    : moved(f->rx, "moved.snmp.Ip.ReasmFails");
 	f->buffer_drops = buffer_drops(f);
-	if (f->buffer_drops * joined_per_drop(f) > f->buffer_drops) {
-		f->buffer_drops =
-		    fmax(f->buffer_drops, fmin(f->buffer_drops * joined_per_drop(f), f->lost));
+	if (joined > 0 && f->buffer_drops * each > f->buffer_drops) {
+		f->buffer_drops = fmax(f->buffer_drops, fmin(f->buffer_drops * each, f->lost));
 	}
 	/* How often the sender had a full buffer, in which the kernel's overhead counts, too. */
 	for (size_t i = 0; i < samples; i++) {
