@@ -119,14 +119,13 @@ doubt_copies(const struct np_facts_of_test *f, char doubts[NP_EXPLAIN_TEXT])
 static void
 doubt(const struct np_facts_of_test *f, char doubts[NP_EXPLAIN_TEXT])
 {
-	const char *lacks = f->in->far_lacks;
 	unsigned packets;
 	double sent = np_bag_number(f->tx, "flow.send_size"),
 	       taken = np_bag_number(f->rx, "flow.receive_size"),
 	       mean = np_bag_number(f->rx, "flow.bytes_received") /
 		      np_bag_number(f->rx, "flow.receives");
 
-	if (lacks != NULL && lacks[0] != '\0') {
+	if (f->in->far_lacks != NULL && f->in->far_lacks[0] != '\0') {
 		np_explain_add(doubts, "the far end reported nothing about its side");
 	}
 	if (f->in->both) {

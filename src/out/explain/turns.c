@@ -48,11 +48,10 @@ np_rule_turns_paced(const struct np_facts_of_test *f, struct np_verdict *v)
 static double
 direction_use(const struct np_facts_of_test *f, double rate_bps, uint32_t bytes)
 {
-	double share = np_ceiling_tcp(&f->encap);
+	double share = !f->in->datagrams ? np_ceiling_tcp(&f->encap)
+		       : bytes <= 65535  ? np_ceiling_udp(&f->encap, bytes)
+					 : (double)NAN;
 
-	if (f->in->datagrams) {
-		share = bytes <= 65535 ? np_ceiling_udp(&f->encap, bytes) : (double)NAN;
-	}
 	return rate_bps > 0 ? f->in->per_second * bytes * 8 / (rate_bps * share) : (double)NAN;
 }
 
