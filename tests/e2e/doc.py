@@ -416,10 +416,21 @@ SCRIPTS = ("netgate", "netlab", "netmesh", "netreport", "netsweep", "netvm")
 
 
 def scripts_tell_the_version() -> None:
+    """Also where they are installed."""
     version = re.findall(r"^Plumbline ([\d.]+)$", (lib.TOP / "NEWS").read_text(), re.M)
-    for script in SCRIPTS:
-        got = lib.run([str(lib.SCRIPTS / script), "--version"], timeout=30)
-        assert [got.rc, got.out] == [0, f"{script} (plumbline) {version[0]}\n"], got
+    with tempfile.TemporaryDirectory() as place:
+        lib.installed(place, *SCRIPTS)
+        for script in SCRIPTS:
+            for folder in (lib.SCRIPTS, f"{place}/bin"):
+                got = lib.run([f"{folder}/{script}", "--version"], timeout=30)
+                assert [got.rc, got.out, got.err] == [0, f"{script} (plumbline) {version[0]}\n", ""], got
+
+
+def pages_have_the_commands_of_scripts() -> None:
+    for script, words in (("netlab", "up set check exec status down"), ("netvm", "run shell test")):
+        for command in words.split():
+            found = re.search(rf"(?m)^\.B[RI]? \"?{script} {command}\b", lib.page(f"{script}.1").read_text())
+            assert found, f"{script} {command}"
 
 
 def a_reader_may_have_enough() -> None:
@@ -494,7 +505,7 @@ def suite(report: lib.Report) -> None:
                  the_daemons_page_has_its_options, the_tables_of_pages_are_the_codes,
                  what_is_not_there_is_said, a_refusal_has_the_status_of_the_page,
                  the_page_has_lines_of_the_log, a_dry_run_connects_to_nobody, the_help_says_what_the_build_lacks,
-                 pages_are_made_of_rows, pages_of_scripts_have_all_options))
+                 pages_are_made_of_rows, pages_of_scripts_have_all_options, pages_have_the_commands_of_scripts))
     with lib.Daemon() as daemon:
         report.each((the_page_has_the_preflight_rules, the_example_names_the_unit,
                      confidence_repeats_as_often_as_the_page_says), daemon)

@@ -93,8 +93,7 @@ def run(script: Script, examples: Path) -> str:
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         (place / script.name).write_bytes(fetch(examples, script.name))
-        (place / "netperf").write_text(PLAIN if LONG else SHORTEN)
-        (place / "netperf").chmod(0o755)
+        lib.executable(place / "netperf", PLAIN if LONG else SHORTEN)
         env = {**os.environ, "PATH": f"{place}:{os.environ['PATH']}", "PROGRAM": lib.netperf(),
                "SERVER": lib.netserver(), "RUNS": f"{place}/runs", "SECONDS_EACH": "1",
                "ITERATIONS": "3,3", "COMPLAINTS": f"{place}/complaints",

@@ -10,7 +10,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import unittest
 from pathlib import Path
 
@@ -53,20 +52,18 @@ SetEnv PATH={place}:/usr/bin:/bin TMPDIR={place}
 """
 
 
-class Real(unittest.TestCase):
+class Real(lib.InPlace):
     """Each host has an interface to its rack's switch, and each rack has one to the others."""
     HOSTS = "abcdef"
     RACKS = {"r1": "ab", "r2": "cd", "r3": "ef"}
     ADDRESS = {name: f"10.98.0.{number}" for number, name in enumerate(HOSTS, 11)} | {"ctl": "10.98.0.100"}
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.place = Path(os.path.realpath(place.name))
-        self.place.chmod(0o755)
-        (self.place / "p.toml").write_text(f"[constants]\nlength = 1\ntest = 'UDP_RR'\noptions = '{' '.join(lib.PACED)}'\n")
-        (self.place / "netperf").symlink_to(Path(lib.netperf()).resolve())
-        (self.place / "netserver").symlink_to(Path(lib.netserver()).resolve())
+        super().setUp()
+        self.dir.chmod(0o755)
+        (self.dir / "p.toml").write_text(f"[constants]\nlength = 1\ntest = 'UDP_RR'\noptions = '{' '.join(lib.PACED)}'\n")
+        (self.dir / "netperf").symlink_to(Path(lib.netperf()).resolve())
+        (self.dir / "netserver").symlink_to(Path(lib.netserver()).resolve())
         self.env = {**os.environ, "TMPDIR": str(self.place), "PATH": f"{self.place}:{os.environ['PATH']}:/usr/sbin"}
         self.before, self.prefix = [], f"real{os.getpid()}"
         self.devices = {}       # for each host: the prefix that enters its namespace, its interface, and that at the switch
@@ -130,7 +127,7 @@ class Real(unittest.TestCase):
         self.assertEqual(got.returncode, 0, got)
 
     def pairs(self):
-        runs = [json.loads(line) for line in (self.place / "o").read_text().splitlines()[1:]]
+        runs = [json.loads(line) for line in (self.dir / "o").read_text().splitlines()[1:]]
         return sorted({tuple(run["point"][end].partition("=")[0][-1] for end in ("client", "server")) for run in runs if run["status"] == "ok"})
 
     def all(self):
@@ -164,7 +161,7 @@ class Real(unittest.TestCase):
                 ("TCP_STREAM", "length=2", ["b, as client and server", uplink]), ("TCP_RR", "options=-b 1 -w 3ms", [lossy]),
                 ("TCP_STREAM", "options=--rate 4M", ["b, as client and server", uplink], "--at-once"), ("TCP_RR", "options=-b 1 -w 3ms", [lossy], "--at-once")) * RUNS:
             with self.subTest(test=test, order=order):
-                (self.place / "planted.toml").write_text(f"[constants]\nlength = {(5 if test == 'TCP_RR' else 2) * (3 if order else 1)}\ntest = '{test}'\ntest_options = '-K reno'\n")
+                (self.dir / "planted.toml").write_text(f"[constants]\nlength = {(5 if test == 'TCP_RR' else 2) * (3 if order else 1)}\ntest = '{test}'\ntest_options = '-K reno'\n")
                 self.names(names, inventory, "--set", options, *order)
 
     def names(self, names, inventory, *words):
@@ -189,15 +186,15 @@ class Slurm(Real):
 
     def setUp(self):
         super().setUp()
-        self.env["SLURM_CONF"] = str(self.place / "slurm.conf")
+        self.env["SLURM_CONF"] = str(self.dir / "slurm.conf")
         host = os.uname().nodename
-        (self.place / "slurm.conf").write_text(CONF.format(host=host, place=self.place) + "".join(
+        (self.dir / "slurm.conf").write_text(CONF.format(host=host, place=self.place) + "".join(
             f"NodeName=n{name} NodeHostname={host} NodeAddr={self.ADDRESS[name]} Port=6918 CPUs=1 State=UNKNOWN\n"
             for name in self.HOSTS) + "PartitionName=p Nodes=ALL Default=YES MaxTime=60 State=UP\n")
-        (self.place / "topology.conf").write_text("".join(f"SwitchName={rack} Nodes={','.join('n' + name for name in names)}\n" for rack, names in self.RACKS.items())
+        (self.dir / "topology.conf").write_text("".join(f"SwitchName={rack} Nodes={','.join('n' + name for name in names)}\n" for rack, names in self.RACKS.items())
                                                   + "SwitchName=top Switches=r[1-3]\n")
-        (self.place / "munge.key").write_bytes(os.urandom(64))
-        (self.place / "munge.key").chmod(0o600)
+        (self.dir / "munge.key").write_bytes(os.urandom(64))
+        (self.dir / "munge.key").chmod(0o600)
         self.must("munged", "--force", f"--key-file={self.place}/munge.key", f"--socket={self.place}/munge.socket", f"--pid-file={self.place}/munged.pid",
                   f"--seed-file={self.place}/munge.seed", f"--log-file={self.place}/munged.log")
         self.addCleanup(self.kill, "munged.pid")
@@ -206,7 +203,7 @@ class Slurm(Real):
         self.before = self.enters("ctl")
         self.must(*self.before, "slurmctld", "-c")
         for name in self.HOSTS:
-            (self.place / f"spool.n{name}").mkdir()
+            (self.dir / f"spool.n{name}").mkdir()
             self.slurmd(name)
         self.idle()
 
@@ -218,14 +215,14 @@ class Slurm(Real):
 
     def kill(self, file):
         with contextlib.suppress(OSError, ValueError):
-            os.kill(int((self.place / file).read_text()), signal.SIGTERM)
+            os.kill(int((self.dir / file).read_text()), signal.SIGTERM)
 
     def asked(self, *words):
         return self.must(*self.before, *words)
 
     def nothing_is_left(self):
         self.assertTrue(lib.wait_for(lambda: not self.asked("squeue", "-h") and all(len(self.inside(name)) == 1 for name in self.HOSTS), 30))
-        self.assertEqual(list(self.place.glob("tmp.*")), [])
+        self.assertEqual(list(self.dir.glob("tmp.*")), [])
 
     def test_planted(self):
         self.planted("--inventory", "slurm:", "--nodes", "6", "--partition", "p")
@@ -236,7 +233,7 @@ class Slurm(Real):
         behind; --resume measures the rest in an allocation of the same nodes."""
         for kind, words in (("kill", []), ("cancel", ["--copy"]), ("node", [])):
             with self.subTest(kind), self.begun("--inventory", "slurm:", "--nodes", "6", "--force", "--set", "length=3", *words) as proc:
-                self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.pairs(), 60))
+                self.assertTrue(lib.wait_for(lambda: (self.dir / "o").exists() and self.pairs(), 60))
                 if kind == "kill":
                     proc.kill()
                 elif kind == "cancel":
@@ -247,7 +244,7 @@ class Slurm(Real):
                 self.assertRegex(said, {"kill": "$", "cancel": "the allocation has ended", "node": "slurm:nc: .*; runs not tried"}[kind])
                 if kind == "node":
                     self.assertEqual([pair for pair in self.all() if "c" not in pair and pair not in self.pairs()], [], said)
-                    for left in self.place.glob("tmp.*"):
+                    for left in self.dir.glob("tmp.*"):
                         shutil.rmtree(left)
                     self.slurmd("c")
                     self.idle()
@@ -255,7 +252,7 @@ class Slurm(Real):
                 self.resume("slurm:" + ",".join(f"n{name}" for name in self.HOSTS))
                 self.assertEqual(self.pairs(), self.all())
                 self.nothing_is_left()
-            (self.place / "o").unlink()
+            (self.dir / "o").unlink()
 
 
 @unittest.skipIf(NO_PODMAN, NO_PODMAN)
@@ -275,21 +272,21 @@ exec podman exec -i "$pod" "$@"
 
     def setUp(self):
         super().setUp()
-        self.name, graph = self.prefix, self.place / "storage"
-        (self.place / "storage.conf").write_text(f'[storage]\ndriver = "vfs"\ngraphroot = "{graph}/graph"\nrunroot = "{graph}/run"\n')
-        (self.place / "containers.conf").write_text(f'[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "{graph}/networks"\n[engine]\n'
+        self.name, graph = self.prefix, self.dir / "storage"
+        (self.dir / "storage.conf").write_text(f'[storage]\ndriver = "vfs"\ngraphroot = "{graph}/graph"\nrunroot = "{graph}/run"\n')
+        (self.dir / "containers.conf").write_text(f'[network]\nnetwork_backend = "netavark"\nnetwork_config_dir = "{graph}/networks"\n[engine]\n'
                                                     f'runtime = "runc"\ncgroup_manager = "cgroupfs"\nevents_logger = "file"\ntmp_dir = "{graph}/tmp"\n')
-        self.env.update(CONTAINERS_CONF=str(self.place / "containers.conf"), CONTAINERS_STORAGE_CONF=str(self.place / "storage.conf"))
-        root = self.place / "root"
+        self.env.update(CONTAINERS_CONF=str(self.dir / "containers.conf"), CONTAINERS_STORAGE_CONF=str(self.dir / "storage.conf"))
+        root = self.dir / "root"
         for folder in ("bin", "tmp"):
             (root / folder).mkdir(parents=True)
         (root / "tmp").chmod(0o1777)
         shutil.copy(shutil.which("busybox"), root / "bin/busybox")
         for tool in ("sh", "mktemp", "mkfifo", "head", "tar", "cat", "wc", "sleep", "rm", "ls"):
             (root / "bin" / tool).symlink_to("busybox")
-        (self.place / "out").mkdir()
+        (self.dir / "out").mkdir()
         for program in (lib.netperf(), lib.netserver()):        # the base image has their libraries
-            shutil.copy(program, self.place / "out")
+            shutil.copy(program, self.dir / "out")
             for word in lib.must(["ldd", program]).split():
                 if word.startswith("/") and not (root / word[1:]).exists():
                     (root / word[1:]).parent.mkdir(parents=True, exist_ok=True)
@@ -324,7 +321,7 @@ exec podman exec -i "$pod" "$@"
         """One container is stopped in the middle and started again; SIGKILL."""
         self.contain(self.HOSTS)
         with self.begun("--inventory", "podman:label=app=mesh", "--set", "length=3") as proc:
-            self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.pairs(), 60))
+            self.assertTrue(lib.wait_for(lambda: (self.dir / "o").exists() and self.pairs(), 60))
             self.must("podman", "kill", self.name + "c")
             said = proc.communicate(timeout=200)[0]
         self.assertIn(f"podman:{self.name}c: it is exited: podman start {self.name}c", said)
@@ -342,8 +339,7 @@ exec podman exec -i "$pod" "$@"
     def test_docker(self):
         """Without docker: podman under that name."""
         self.contain(self.HOSTS)
-        (self.place / "docker").write_text('#!/bin/sh\nexec podman "$@"\n')
-        (self.place / "docker").chmod(0o755)
+        lib.executable(self.dir / "docker", '#!/bin/sh\nexec podman "$@"\n')
         self.mesh("--inventory", "docker:label=app=mesh")
         self.assertEqual(self.pairs(), self.all())
         self.nothing_is_left()
@@ -353,16 +349,15 @@ exec podman exec -i "$pod" "$@"
         self.contain(self.HOSTS)
         pods = [{"metadata": {"name": self.name + host, "namespace": "net"}, "spec": {"nodeName": host}, "status": {"phase": "Running", "podIP": self.ADDRESS[host]}}
                 for host in self.HOSTS]
-        (self.place / "pods").write_text(json.dumps({"items": pods}))
-        (self.place / "kubectl").write_text(self.KUBECTL)
-        (self.place / "kubectl").chmod(0o755)
+        (self.dir / "pods").write_text(json.dumps({"items": pods}))
+        lib.executable(self.dir / "kubectl", self.KUBECTL)
         self.mesh("--inventory", "kubectl:app=mesh", "--namespace", "net")
         self.assertEqual(self.pairs(), self.all())
         self.nothing_is_left()
 
     def inventory(self, variables):
         """An inventory for Ansible; the racks are groups."""
-        (self.place / "hosts.ini").write_text("".join(f"[{rack}]\n" + "".join(
+        (self.dir / "hosts.ini").write_text("".join(f"[{rack}]\n" + "".join(
             f"{name} netmesh_address={self.ADDRESS[name]} {variables[name]}\n" for name in names) for rack, names in self.RACKS.items()))
         return "--inventory", "hosts.ini"
 
@@ -380,12 +375,12 @@ exec podman exec -i "$pod" "$@"
         """Hosts reached by ssh, containers, and the host of netmesh itself."""
         self.contain("ace")
         self.must("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "key")
-        (self.place / "sshd.conf").write_text(SSHD.format(place=self.place))
+        (self.dir / "sshd.conf").write_text(SSHD.format(place=self.place))
         for host in "bdf":
             self.node(host)
         Path("/run/sshd").mkdir(exist_ok=True)      # sshd needs it
         for host in "bd":
-            self.must(*self.enters(host), shutil.which("sshd", path=self.env["PATH"]), "-f", self.place / "sshd.conf")
+            self.must(*self.enters(host), shutil.which("sshd", path=self.env["PATH"]), "-f", self.dir / "sshd.conf")
         ssh = (f"ansible_ssh_private_key_file={self.place}/key "
                "ansible_ssh_common_args='-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR'")
         self.before = self.enters("f")

@@ -80,14 +80,13 @@ class Fleet(netmesh_test.Bed):
         for name, text in (("podman", PODMAN), ("docker", PODMAN), ("kubectl", KUBECTL), ("scontrol", SCONTROL), ("srun", SRUN),
                            ("salloc", SALLOC), ("squeue", STATES), ("sinfo", STATES), ("pods", json.dumps({"items": pods})),
                            ("nodes", json.dumps({"items": nodes})), ("calls", "")):
-            (self.place / name).write_text(text)
-            (self.place / name).chmod(0o755)
+            lib.executable(self.dir / name, text)
 
     def fleet(self, *words, status=0):
         return self.mesh(*words, "--output", "o", "--force", "--set", "length=-100", status=status)
 
     def header(self):
-        return json.loads((self.place / "o").read_text().splitlines()[0])
+        return json.loads((self.dir / "o").read_text().splitlines()[0])
 
     def of(self, *inventory, status=0):
         return self.fleet("p.toml", "--inventory", *inventory, status=status)
@@ -102,7 +101,7 @@ class Fleet(netmesh_test.Bed):
         self.of("podman:label=app=x")
         self.assertEqual(self.measured(), self.all())
         self.assertEqual(self.runs()[0]["prefix"][:3], ["podman", "exec", "-i"])
-        self.assertIn("podman ps --filter label=app=x", (self.place / "calls").read_text())
+        self.assertIn("podman ps --filter label=app=x", (self.dir / "calls").read_text())
 
     def test_options_that_need_time(self):
         """A daemon's first client makes a single transaction, without these options."""
@@ -111,11 +110,11 @@ class Fleet(netmesh_test.Bed):
 
     def test_a_container_that_stops(self):
         """It is reported with its state, the others are measured, and the missing runs are measured later."""
-        (self.place / "dead").write_text("c\n")
+        (self.dir / "dead").write_text("c\n")
         said = self.of("podman:a,b,c,d", status=1)
         self.assertIn("podman:c: it is exited: podman start c; runs not tried: ", said)
         self.assertEqual(self.measured(), self.all("abd"))
-        (self.place / "dead").write_text("")
+        (self.dir / "dead").write_text("")
         self.mesh("--inventory", "podman:a,b,c,d", "--resume", "--output", "o")
         self.assertEqual(self.measured(), self.all())
 
@@ -124,14 +123,14 @@ class Fleet(netmesh_test.Bed):
         self.assertEqual(self.measured(), self.all())
         self.assertEqual(self.header()["hosts"]["kubectl:arn:aws:eks/one/net/pod-c"], {"groups": ["zone z1"], "node": "worker-c"})
         self.assertEqual(self.runs()[0]["prefix"][:5], ["kubectl", "--context=arn:aws:eks/one", "--namespace=net", "exec", "-i"])
-        (self.place / "dead").write_text("c\n")
+        (self.dir / "dead").write_text("c\n")
         said = self.of("kubectl:app=x", status=1)
         self.assertIn('kubectl:net/pod-c: kubectl: Error from server (NotFound): pods "pod-c" not found', said)
         self.assertEqual(self.measured(), self.all("abd"))
 
     def test_rights_that_are_missing(self):
         """One line for each missing permission, immediately: to list pods, and to exec in them."""
-        kubectl = self.place / "kubectl"
+        kubectl = self.dir / "kubectl"
         text, forbidden = kubectl.read_text(), 'echo "Error from server (Forbidden): pods is forbidden: User me cannot {} pods" >&2; exit 1'
         for right, where in (("list", '*"get --output=json pods"*) '), ("exec", '*"exec -i pod-c"*) ')):
             kubectl.write_text(text.replace("case $* in\n", f"case $* in\n{where}{forbidden.format(right)} ;;\n", 1))
@@ -147,7 +146,7 @@ class Fleet(netmesh_test.Bed):
         """In the middle of a round: its commands fail at once, the next rounds use it again, and --resume measures
         the rest."""
         with self.begun("p.toml", "--inventory", "kubectl:app=x", "--output", "o", "--set", "length=3") as proc:
-            self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.runs(), 60))
+            self.assertTrue(lib.wait_for(lambda: (self.dir / "o").exists() and self.runs(), 60))
             time.sleep(1)
             for pid in lib.must(["ip", "netns", "pids", self.prefix + "c"]).split():
                 with contextlib.suppress(ProcessLookupError):
@@ -159,14 +158,14 @@ class Fleet(netmesh_test.Bed):
         self.assertTrue(all("c" in pair for pair in missing), missing)
         self.mesh("--inventory", "kubectl:app=x", "--resume", "--output", "o")
         self.assertEqual(self.measured(), self.all())
-        for folder in self.place.glob("tmp.*"):     # a real pod's files would be gone
+        for folder in self.dir.glob("tmp.*"):     # a real pod's files would be gone
             shutil.rmtree(folder)
 
     @unittest.skipIf(shutil.which("netperf") or shutil.which("netserver"), "programs in PATH")
     def test_no_programs(self):
         """One line for an end without netserver, and one for one without netperf, with the remedy."""
         for end, says in (("server = 'kubectl:pod-b=10.94.0.2'", "netserver"), ("client = 'kubectl:pod-a'\nserver = 'netns:PREb=10.94.0.2'", "netperf")):
-            (self.place / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\n{end.replace('PRE', self.prefix)}\n")
+            (self.dir / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\n{end.replace('PRE', self.prefix)}\n")
             with self.begun("p.toml", "--output", "o", "--force", program="netsweep") as proc:
                 _, err = proc.communicate(timeout=60)
             self.assertEqual(proc.returncode, 1)
@@ -176,12 +175,12 @@ class Fleet(netmesh_test.Bed):
         """It allocates nodes, runs a step on each, and releases them."""
         self.of("slurm:", "--nodes", "4", "--partition", "p")
         self.assertEqual(self.measured(), self.all())
-        calls = (self.place / "calls").read_text()
+        calls = (self.dir / "calls").read_text()
         self.assertIn("salloc --exclusive --no-kill --immediate=8 --quiet --nodes=4 --partition=p sh", calls)
         self.assertEqual(calls.count("srun --overlap"), 4, calls)
-        self.assertTrue(lib.wait_for(lambda: "salloc is over" in (self.place / "calls").read_text(), 10))
+        self.assertTrue(lib.wait_for(lambda: "salloc is over" in (self.dir / "calls").read_text(), 10))
         self.assertEqual(self.header()["hosts"]["slurm:nc"], {"groups": ["switch two"], "node": "nc"})
-        (self.place / "dead").write_text("c\n")
+        (self.dir / "dead").write_text("c\n")
         said = self.of("slurm:", "--nodes", "4", status=1)
         self.assertIn("slurm:nc: the node is DOWN; runs not tried", said)
         self.assertIn("--inventory 'slurm:n[a-d]'", said)
@@ -192,11 +191,11 @@ class Fleet(netmesh_test.Bed):
         with self.begun("p.toml", "--inventory", "slurm:", "--nodes", "4", "--output", "o", "--set", "length=60") as proc:
             self.assertTrue(lib.wait_for(lambda: len(self.inside()) > 12, 60), self.inside())
             proc.kill()
-        self.assertTrue(lib.wait_for(lambda: "salloc is over" in (self.place / "calls").read_text(), 10))
+        self.assertTrue(lib.wait_for(lambda: "salloc is over" in (self.dir / "calls").read_text(), 10))
 
     def test_what_can_not_be(self):
         """One line each, immediately."""
-        (self.place / "full").write_text("")
+        (self.dir / "full").write_text("")
         for words, says in ((["lxc:a"], "lxc: no such engine"), (["slurm:"], "no allocation here: run netmesh within salloc"),
                             (["slurm:", "--nodes", "9"], "salloc: error: no nodes; nb is drained"), (["podman:a,-b"], "podman:-b: try podman:HOST")):
             since = time.monotonic()
@@ -210,7 +209,7 @@ class Fleet(netmesh_test.Bed):
         for number, host in enumerate(self.HOSTS, 1):
             known[host]["netmesh_address"] = f"10.94.0.{number}"
         listed = {"_meta": {"hostvars": known}, "all": {"children": ["ungrouped", "rack"]}, "rack": {"hosts": ["a"], "children": ["row"]}, "row": {"hosts": ["c"]}}
-        (self.place / "ansible-inventory").write_text(f"#!/bin/sh\ncat <<'X'\n{json.dumps(listed)}\nX\n")
+        (self.dir / "ansible-inventory").write_text(f"#!/bin/sh\ncat <<'X'\n{json.dumps(listed)}\nX\n")
         self.fleet("p.toml")
         self.assertEqual(sorted({run["point"]["client"] for run in self.runs()}), ["kubectl:pod-c=10.94.0.3", "podman:b=10.94.0.2", "ssh:a=10.94.0.1", "ssh:d=10.94.0.4"])
         self.assertEqual(self.measured(), self.all())
@@ -218,7 +217,7 @@ class Fleet(netmesh_test.Bed):
 
     def test_how_far_apart(self):
         """Runs that could not start together are reported."""
-        podman = self.place / "podman"
+        podman = self.dir / "podman"
         podman.write_text(podman.read_text().replace("exec ip netns", """[ "$host" = b ] && set -- sh -c "$(printf %s "$3" | sed 's/echo "begun/sleep 1; &/')" sh "$5"\nexec ip netns"""))
         self.of("podman:a,b,c", "--at-once")
         self.assertEqual(self.measured(), self.all("abc"))

@@ -37,6 +37,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -293,6 +294,15 @@ def run(cmd: Sequence[str], timeout: float) -> Result:
     return got
 
 
+def interrupted(cmd: Sequence[str], number: int = signal.SIGINT, after: float = 0.0, timeout: float = 60) -> Result:
+    """The result of a client that gets a signal so many seconds after it has begun to measure."""
+    with Started(cmd) as client:
+        assert client.measuring(), client.said()
+        time.sleep(after)
+        client.signal(number)
+        return client.finish(timeout)
+
+
 def must(cmd: Sequence[str], timeout: float = 60) -> str:
     """The stdout of a command that must succeed."""
     got = run(cmd, timeout)
@@ -338,12 +348,19 @@ def called(main: "Callable[[list[str]], Any]", *args: str) -> Result:
     return Result(status, out.buffer.getvalue().decode(), err.getvalue(), 0)  # type: ignore[attr-defined]
 
 
-def installed(place: "str | Path", name: str) -> str:
-    """Install scripts/NAME and its modules below a prefix; returns the script's path."""
+def installed(place: "str | Path", *names: str) -> str:
+    """Install scripts/NAME and their modules below a prefix; returns the first script's path."""
     shutil.copytree(SCRIPTS / "netkit", Path(place, "share/plumbline/netkit"),
                     ignore=shutil.ignore_patterns("__pycache__"))
     Path(place, "bin").mkdir()
-    return shutil.copy(SCRIPTS / name, Path(place, "bin"))
+    return [shutil.copy(SCRIPTS / name, Path(place, "bin")) for name in names][0]
+
+
+def executable(path: Path, text: str) -> Path:
+    """A program that is this text."""
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
 
 
 class Lab:
@@ -910,9 +927,18 @@ class Report:
         return 1 if self.failed else 77 if self.skipped and not self.passed else 0
 
 
+class InPlace(unittest.TestCase):
+    """A unit test with a folder of its own."""
+
+    def setUp(self) -> None:
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.dir = Path(os.path.realpath(place.name))
+        self.place = str(self.dir)
+
+
 def unit_main(**options: Any) -> NoReturn:
     """Run the program's unittest cases; importing unittest is slow, so it is done here."""
-    import unittest
     result = unittest.main(exit=False, verbosity=2, **options).result
     sys.exit(1 if not result.wasSuccessful() else 77 if len(result.skipped) == result.testsRun else 0)
 

@@ -446,8 +446,7 @@ def one_of_several_fails() -> str:
     """What was restored once is not restored again over later changes."""
     with tempfile.TemporaryDirectory() as folder:
         far = Path(folder) / "far"
-        far.write_text(f'#!/bin/sh\n[ ! -e {folder}/broken ] || exit 9\nexec {" ".join(INSIDE)} "$@"\n')
-        far.chmod(0o755)
+        lib.executable(far, f'#!/bin/sh\n[ ! -e {folder}/broken ] || exit 9\nexec {" ".join(INSIDE)} "$@"\n')
         killed_with_watchdog(["mtu v0=1400", "far mtu v1=1400", "sysctl net.ipv4.tcp_rmem=4096 8192 16384"],
                              far=(str(far),))
         (Path(folder) / "broken").touch()

@@ -14,7 +14,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -54,12 +53,7 @@ def gate(*judgements, **more):
                 {"client": {"hostname": "box", "kernel": "Linux 6.18"}}, **more)
 
 
-class Place(unittest.TestCase):
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.dir = Path(place.name)
-
+class Place(lib.InPlace):
     def refused(self, call, *args):
         """The error message of a call."""
         with self.assertRaises(GateError) as caught:

@@ -46,13 +46,9 @@ def slot(point, figure, pair=1, side=B, **more):
                 length=1.0, **more)
 
 
-class Place(unittest.TestCase):
-    """A directory for the files of a test."""
-
+class Place(lib.InPlace):
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.dir = Path(place.name)
+        super().setUp()
         self.chance = random.Random(7)
 
     def gate(self, day, slots, environment=None, point=STREAM, name="", verdict=EQUAL):

@@ -35,13 +35,11 @@ HELP = "  --json[=file]   write it\n  --warm-up s   first\n"
 called = functools.partial(lib.called, lib.script("netgate").main)
 
 
-class Folder(unittest.TestCase):
+class Folder(lib.InPlace):
     """A directory with that netperf."""
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.place = os.path.realpath(place.name)
+        super().setUp()
         before = os.getcwd()
         os.chdir(self.place)
         self.addCleanup(os.chdir, before)
@@ -52,8 +50,7 @@ class Folder(unittest.TestCase):
 
     def fake(self, body, help_text=HELP, name="netperf"):
         path = Path(self.place, name)
-        path.write_text(FAKE + body)
-        path.chmod(0o755)
+        lib.executable(path, FAKE + body)
         Path(self.place, "help").write_text(help_text)
         return str(path)
 
@@ -603,13 +600,6 @@ class ForReal(Folder):
         place._daemons[4].end()
         again = there.slot(point, "A", 1)
         self.assertEqual((again.failed, again.settings), ("", {}))
-
-
-class Installed(unittest.TestCase):
-    def test_from_where_it_is_installed(self):
-        with tempfile.TemporaryDirectory() as place:
-            got = lib.run([lib.installed(place, "netgate"), "--version"], 30)
-            self.assertEqual((got.rc, got.err), (0, ""), got)
 
 
 if __name__ == "__main__":

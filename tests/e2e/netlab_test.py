@@ -23,7 +23,6 @@ NAME = f"t{os.getpid()}"
 ATTEMPTS = 5                # for what a busy machine may spoil
 OBSTACLE = lib.no_lab()
 NO_LINE = lib.no_line()
-PAGE = lib.page("netlab.1")
 
 
 os.environ.setdefault("NETPERF", lib.netperf())    # netlab asks it for ceilings
@@ -263,13 +262,6 @@ class Checks(unittest.TestCase):
         self.link = netlab.Link(delay=0.005, made_by="link")
         self.assertEqual(self.off(lost=0, reordered=0, duplicated=0), set())
         self.assertEqual(self.off(lost=1, reordered=1, duplicated=1), {"loss", "reorder", "duplicate"})
-
-
-class Page(unittest.TestCase):
-    def test_every_command(self):
-        text = PAGE.read_text()
-        for command in ("up", "set", "check", "exec", "status", "down"):
-            self.assertRegex(text, rf"(?m)^\.B[RI]? \"?netlab {command}\b", command)
 
 
 class Refusals(unittest.TestCase):
@@ -595,8 +587,7 @@ class Labs(unittest.TestCase):
     def test_no_tbf(self):
         with tempfile.TemporaryDirectory() as place:
             tc = Path(place, "tc")
-            tc.write_text("#!/bin/sh\necho 'Error: Specified qdisc kind is unknown.' >&2\nexit 2\n")
-            tc.chmod(0o755)
+            lib.executable(tc, "#!/bin/sh\necho 'Error: Specified qdisc kind is unknown.' >&2\nexit 2\n")
             got = subprocess.run(self.command("up"), capture_output=True, text=True, timeout=30,
                                  env={**os.environ, "PATH": f"{place}:{os.environ['PATH']}"})
         self.assertEqual(got.returncode, 1)

@@ -131,17 +131,15 @@ class Inventories(unittest.TestCase):
             inventory.read("/nonexistent/x")
 
 
-class Bed(unittest.TestCase):
+class Bed(lib.InPlace):
     """Hosts that are namespaces, on a switch."""
     HOSTS = ("a", "b", "c", "d")
 
     def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.place, self.prefix = Path(os.path.realpath(place.name)), f"mesh{os.getpid()}"
+        super().setUp()
+        self.prefix = f"mesh{os.getpid()}"
         for name, text in (("ssh", SSH), ("dead", "")):
-            (self.place / name).write_text(text)
-            (self.place / name).chmod(0o755)
+            lib.executable(self.dir / name, text)
         self.namespace("switch")
         self.ip("switch", "link", "add", "hub", "type", "bridge")
         self.ip("switch", "link", "set", "hub", "up")
@@ -151,16 +149,15 @@ class Bed(unittest.TestCase):
             self.ip("switch", "link", "set", f"to{host}", "master", "hub", "up")
             self.ip(host, "address", "add", f"10.94.0.{number}/24", "dev", "v")
             self.ip(host, "link", "set", "v", "up")
-        (self.place / "p.toml").write_text(f"[constants]\nlength = 1\ntest = 'UDP_RR'\n{PACED}")
+        (self.dir / "p.toml").write_text(f"[constants]\nlength = 1\ntest = 'UDP_RR'\n{PACED}")
         listed = {host: {inventory.ADDRESS: f"10.94.0.{number}"} for number, host in enumerate(self.HOSTS, 1)}
         for name, text in (("ansible-inventory", json.dumps({"_meta": {"hostvars": listed}})),
                            ("ansible", "hosts (4):\n" + "".join(f"  {host}\n" for host in self.HOSTS))):
-            (self.place / name).write_text(f"#!/bin/sh\ncat <<'X'\n{text}\nX\n")
-            (self.place / name).chmod(0o755)
+            lib.executable(self.dir / name, f"#!/bin/sh\ncat <<'X'\n{text}\nX\n")
 
     def tearDown(self):
         self.assertTrue(lib.wait_for(lambda: not self.inside(), 20), self.inside())
-        self.assertEqual([path.name for path in self.place.glob("tmp*")], [])
+        self.assertEqual([path.name for path in self.dir.glob("tmp*")], [])
 
     def namespace(self, name):
         lib.must(["ip", "netns", "add", self.prefix + name])
@@ -188,7 +185,7 @@ class Bed(unittest.TestCase):
         return out + err
 
     def runs(self):
-        lines = (self.place / "o").read_text().rpartition("\n")[0].splitlines()[1:]
+        lines = (self.dir / "o").read_text().rpartition("\n")[0].splitlines()[1:]
         return [run for run in map(json.loads, lines) if run["status"] == "ok"]
 
     def pairs(self):
@@ -203,8 +200,7 @@ class LyingHosts(unittest.TestCase):
         place = tempfile.TemporaryDirectory()
         self.addCleanup(place.cleanup)
         path = Path(place.name, "ssh")
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
+        lib.executable(path, f"#!/bin/sh\n{script}\n")
         return [str(path)]
 
     def setUp(self):
@@ -279,8 +275,7 @@ class Asking(unittest.TestCase):
         """Nothing was run, whatever an earlier mesh left in the file."""
         with tempfile.TemporaryDirectory() as place:
             path = Path(place, "ansible-inventory")
-            path.write_text("#!/bin/sh\n: >asked\nexec sleep 60\n")
-            path.chmod(0o755)
+            lib.executable(path, "#!/bin/sh\n: >asked\nexec sleep 60\n")
             Path(place, "o.jsonl").touch()
             with lib.Started([str(lib.SCRIPTS / "netmesh"), "--inventory", "hosts", "--output", "o.jsonl"], cwd=place,
                              env={**os.environ, "PATH": f"{place}:{os.environ['PATH']}"}) as one:
@@ -297,8 +292,7 @@ class Asking(unittest.TestCase):
                                    ("kubectl", lambda: engines.ROWS["kubectl"].trouble("p")), ("podman", lambda: engines.ROWS["podman"].address("c"))):
                     if (name, text) == ("ansible-inventory", "{}"):
                         continue
-                    Path(place, name).write_text(f"#!/bin/sh\ncat <<'X'\n{text}\nX\n")
-                    Path(place, name).chmod(0o755)
+                    lib.executable(Path(place, name), f"#!/bin/sh\ncat <<'X'\n{text}\nX\n")
                     with self.assertRaisesRegex(machine.MachineError, f"^{name}: its output is not the expected JSON "):
                         asks()
 
@@ -327,7 +321,7 @@ class Mesh(Bed):
         """An end is in one run at a time, and each netserver serves clients with the key."""
         proc = self.begun("p.toml", "--output", "o")
         self.addCleanup(proc.communicate)
-        self.assertTrue(lib.wait_for(lambda: (self.place / "o").exists() and self.runs(), 60))
+        self.assertTrue(lib.wait_for(lambda: (self.dir / "o").exists() and self.runs(), 60))
         refused = lib.run(["ip", "netns", "exec", self.prefix + "a", lib.netperf(), "-H", "10.94.0.2", "-l", "-1", "-t", "TCP_RR"], 20)
         self.assertIn("--key-file", refused.err)
         self.assertEqual(proc.wait(60), 0)
@@ -343,10 +337,9 @@ class Mesh(Bed):
 
     def test_at_once(self):
         """All start when the slowest host is ready."""
-        begun, slow = self.place / "begun", self.place / "netperf"
-        slow.write_text(f"#!/bin/sh\ncase \"$*\" in *dry-run*) ;; *UDP_RR*) date +%s.%N >>{begun} ;; esac\nexec {os.path.abspath(lib.netperf())} \"$@\"\n")
-        slow.chmod(0o755)
-        ssh = self.place / "ssh"
+        begun = self.dir / "begun"
+        slow = lib.executable(self.dir / "netperf", f"#!/bin/sh\ncase \"$*\" in *dry-run*) ;; *UDP_RR*) date +%s.%N >>{begun} ;; esac\nexec {os.path.abspath(lib.netperf())} \"$@\"\n")
+        ssh = self.dir / "ssh"
         ssh.write_text(ssh.read_text().replace("exec ip", 'case "$host $last" in c*UDP_RR*) sleep 1 ;; esac\nexec ip'))
         self.mesh("p.toml", "--output", "o", "--at-once", "--star", "b", "--netperf", str(slow))
         times = sorted(map(float, begun.read_text().split()))
@@ -358,7 +351,7 @@ class Mesh(Bed):
     def test_namespaces_at_once(self):
         """They start together, too, and an end is the same with its address and without."""
         a, b = (f"netns:{self.prefix}{host}" for host in "ab")
-        (self.place / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\nlength = 1\n{PACED}[axes]\nclient = ['{a}', '{b}']\n"
+        (self.dir / "p.toml").write_text(f"[constants]\ntest = 'UDP_RR'\nlength = 1\n{PACED}[axes]\nclient = ['{a}', '{b}']\n"
                                            f"server = ['{a}=10.94.0.1', '{b}=10.94.0.2']\n")
         with self.begun("p.toml", "--output", "o", "--order", "at-once", program="netsweep") as proc:
             said = proc.communicate(timeout=60)
@@ -367,18 +360,18 @@ class Mesh(Bed):
 
     def test_a_dead_host(self):
         """It is named and left out; later, only what is missing is measured."""
-        (self.place / "dead").write_text("c\n")
+        (self.dir / "dead").write_text("c\n")
         said = self.mesh("p.toml", "--output", "o", "--set", "length=-100", status=1)
         self.assertIn("ssh:c: ssh: no route to c; runs not tried: ", said)
         self.assertIn("--resume --output o --copy", said)
         self.assertEqual(sorted(self.pairs()), [(a, b) for a in "abd" for b in "abd" if a != b])
-        (self.place / "dead").write_text("")
+        (self.dir / "dead").write_text("")
         self.mesh("--resume", "--output", "o")
         self.assertEqual(sorted(self.pairs()), [(a, b) for a in self.HOSTS for b in self.HOSTS if a != b])
 
     def test_a_lying_host(self):
         """It sends endlessly, whatever is run there: it is named, the others are measured, and memory is limited."""
-        ssh = self.place / "ssh"
+        ssh = self.dir / "ssh"
         ssh.write_text(ssh.read_text().replace("exec ip", f'[ "$host" = c ] && {LyingHosts.ENDLESS}\nexec ip'))
         said = self.mesh("p.toml", "--output", "o", "--set", "length=-100", status=1)
         self.assertRegex(said, "ssh:c: .*more than [0-9]+ KiB came")
@@ -412,7 +405,7 @@ class Mesh(Bed):
             self.ip(host, "route", "add", f"10.96.0.{3 - number}/32", "src", f"10.96.0.{number}", *hops[host])
         lib.must(["ip", "netns", "exec", self.prefix + "b", "nft", "add table t; add chain t i { type filter hook input priority 0; };"
                   "add rule t i iifname l2 udp dport != 12865 numgen random mod 20 == 0 drop"])
-        (self.place / "p.toml").write_text(f"[constants]\nclient = 'netns:{self.prefix}a'\nserver = 'netns:{self.prefix}b=10.96.0.2'\n"
+        (self.dir / "p.toml").write_text(f"[constants]\nclient = 'netns:{self.prefix}a'\nserver = 'netns:{self.prefix}b=10.96.0.2'\n"
                                            "test = 'UDP_RR'\nflows = 64\nlength = 6\nasked_rate = 6400\n")
         with self.begun("p.toml", "--output", "o", program="netsweep") as proc:
             said = proc.communicate(timeout=60)
@@ -446,7 +439,7 @@ class Planted(Bed):
                   "add rule t o ip daddr 10.94.0.4 tcp dport != 12865 tcp sport != 12865 numgen random mod 30 == 0 drop"])
         self.mesh("--output", "o", "--set", "length=1", "--set", "options=-b 1 -w 1ms")
         self.assertEqual(len(self.runs()), 40)
-        said = lib.must([str(lib.SCRIPTS / "netreport"), "--mesh", "--margin", "25", str(self.place / "o")])     # one RTO is 20 %
+        said = lib.must([str(lib.SCRIPTS / "netreport"), "--mesh", "--margin", "25", str(self.dir / "o")])     # one RTO is 20 %
         named = {(row.split()[0], re.sub(r"ssh:(\w)", r"\1", re.split("  +", row)[1])) for row in said.splitlines() if row.startswith("test=")
                  and "nothing" not in row}
         self.assertLessEqual({("test=TCP_STREAM", "b, as client"), ("test=TCP_RR", "c and d, both ways")}, named, said)

@@ -15,7 +15,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import tracemalloc
 import unittest
 import warnings
@@ -71,14 +70,7 @@ def failed(point, words, repetition=1):
                        started=f"{json.dumps(point)} {repetition}", command=["netperf", "-l", "1"])
 
 
-class Place(unittest.TestCase):
-    """A directory for the files of a test."""
-
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.dir = Path(place.name)
-
+class Place(lib.InPlace):
     def refused(self, words, *args, status=1, **more):
         """With one line, which is returned, and nothing else."""
         rc, out, err = netreport(*args, **more)

@@ -643,13 +643,8 @@ def running_in(place: str) -> "list[int]":
     return found
 
 
-class Sweeping(unittest.TestCase):
-    """A directory for plans and results, in which netsweep is run."""
-
-    def setUp(self):
-        place = tempfile.TemporaryDirectory()
-        self.addCleanup(place.cleanup)
-        self.place = os.path.realpath(place.name)
+class Sweeping(lib.InPlace):
+    """The folder is for plans and results; netsweep is run there."""
 
     def plan(self, text, name="p.toml"):
         Path(self.place, name).write_text(text)
@@ -689,11 +684,9 @@ class Sweeping(unittest.TestCase):
     def fake(self, body, options=""):
         """A stand-in for netperf whose help names these options; $n counts its calls."""
         helps = f"[ \"${{1%%=*}}\" != --help ] || {{ echo '  {options}  '; exit 0; }}\n"
-        path = Path(self.place, "netperf")
-        path.write_text("#!/bin/sh\n[ \"$1\" != --version ] || { echo fake; exit 0; }\n" + helps +
-                        "n=$(($(cat n 2> /dev/null || echo 0) + 1)); echo $n > n\n" + body)
-        path.chmod(0o755)
-        return str(path)
+        return str(lib.executable(
+            self.dir / "netperf", "#!/bin/sh\n[ \"$1\" != --version ] || { echo fake; exit 0; }\n" + helps +
+            "n=$(($(cat n 2> /dev/null || echo 0) + 1)); echo $n > n\n" + body))
 
 
 class Calling(Sweeping):
@@ -1343,9 +1336,7 @@ class Far(Sweeping):
         super().setUp()
         self.port, self.place_of_programs = lib.free_port(), Path(self.place, "bin")
         self.place_of_programs.mkdir()
-        ssh = self.place_of_programs / "ssh"
-        ssh.write_text("#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n")
-        ssh.chmod(0o755)
+        lib.executable(self.place_of_programs / "ssh", "#!/bin/sh\nfor last; do :; done\nexec sh -c \"$last\"\n")
         held = mock.patch.dict(os.environ, {"PATH": f"{self.place_of_programs}:/usr/bin:/bin", "TMPDIR": self.place})
         held.start()
         self.addCleanup(held.stop)

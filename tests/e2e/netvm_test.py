@@ -25,7 +25,6 @@ import lib
 from netkit import Fault
 
 NETVM = str(lib.SCRIPTS / "netvm")
-PAGE = lib.page("netvm.1")
 os.environ["NETPERF"] = lib.netperf()
 
 
@@ -45,13 +44,6 @@ def obstacle() -> str:
 
 
 OBSTACLE = obstacle()
-
-
-class Page(unittest.TestCase):
-    def test_every_command(self):
-        text = PAGE.read_text()
-        for command in ("run", "shell", "test"):
-            self.assertRegex(text, rf"(?m)^\.B netvm {command}\b", command)
 
 
 class Refusals(unittest.TestCase):

@@ -170,8 +170,7 @@ def another_home(place: Path) -> None:
         os.chown(one, STRANGER, -1)
     bin_.mkdir()
     for name in ("qemu-system-x86_64", "qemu-system-aarch64"):
-        (bin_ / name).write_text(f"#!/bin/sh\ntouch {place}/booted\n")
-        (bin_ / name).chmod(0o755)
+        lib.executable(bin_ / name, f"#!/bin/sh\ntouch {place}/booted\n")
     got = lib.run(["env", "-u", "XDG_CACHE_HOME", "-u", "NETVM_KERNEL", f"HOME={home}",
                    f"PATH={bin_}:{os.environ['PATH']}", sys.executable, str(SCRIPTS / "netvm"), "run", "--", "true"], SOON)
     assert got.rc == 1 and not (place / "booted").exists(), got

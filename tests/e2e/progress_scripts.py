@@ -7,7 +7,6 @@ import re
 import shlex
 import signal
 import sys
-import tempfile
 import time
 import unittest
 from pathlib import Path
@@ -56,12 +55,7 @@ class Terminal(OnTerminal):
         return [re.sub(r"\x1b\[[0-9;]*m", "", part.partition("\r")[0].partition("\n")[0]) for part in parts]
 
 
-class Showing(unittest.TestCase):
-    def setUp(self):
-        self._place = tempfile.TemporaryDirectory()
-        self.addCleanup(self._place.cleanup)
-        self.place = self._place.name
-
+class Showing(lib.InPlace):
     def plan(self, text, name="p.toml"):
         Path(self.place, name).write_text(text)
         return name

@@ -183,23 +183,18 @@ os.execv({lib.netperf()!r}, ["netperf", *shortened(sys.argv[1:], os.environ["REC
 """
 
 
-def write(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o755)
-
-
 def make_programs(place: Path) -> None:
     """The programs in PATH, and as scripts/NAME in the commands' directory."""
     (place / "bin").mkdir()
     (place / "scripts").symlink_to("bin")
-    write(place / "bin/netperf", AS_NETPERF)
-    write(place / "bin/netserver", f"#!/bin/sh\nexec {shlex.quote(lib.netserver())} \"$@\"\n")
+    lib.executable(place / "bin/netperf", AS_NETPERF)
+    lib.executable(place / "bin/netserver", f"#!/bin/sh\nexec {shlex.quote(lib.netserver())} \"$@\"\n")
     for name in PROGRAMS:
-        write(place / "bin" / name, f"#!/bin/sh\nexec {shlex.quote(str(lib.TOP / 'scripts' / name))} \"$@\"\n")
-    write(place / "bin/netlab", "#!/bin/sh\n# The lab of this run alone.\nverb=$1; shift\n"
+        lib.executable(place / "bin" / name, f"#!/bin/sh\nexec {shlex.quote(str(lib.TOP / 'scripts' / name))} \"$@\"\n")
+    lib.executable(place / "bin/netlab", "#!/bin/sh\n# The lab of this run alone.\nverb=$1; shift\n"
                                 f"export RECIPES_PORT={LAB_PORT}\n"
                                 f"exec {shlex.quote(lib.NETLAB)} \"$verb\" --name own{LAB} \"$@\"\n")
-    write(place / "bin/sudo", "#!/bin/sh\nexec \"$@\"\n")
+    lib.executable(place / "bin/sudo", "#!/bin/sh\nexec \"$@\"\n")
 
 
 # ---- shapes -------------------------------------------------------------------------------------
