@@ -21,6 +21,38 @@ TIME_WAIT = " 06 00000000:00000000 03:"
 _begun = time.time()
 
 
+# A daemon and a client in a network namespace with another setting of /proc/sys/net.
+INSIDE = """
+ip link set lo up && test -e "/proc/sys/net/$1" || exit 77
+echo "$2" > "/proc/sys/net/$1" || exit 77
+"$3" -D -p 12865 > /dev/null 2>&1 &
+daemon=$!
+shift 3
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    grep -q ":3241 .* 0A " /proc/net/tcp /proc/net/tcp6 && break
+    sleep 0.2
+done
+"$@"
+status=$?
+kill $daemon
+exit $status
+"""
+
+
+def own_net() -> List[str]:
+    return ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
+
+
+def under(setting: str, value: str, patience: float, *cmd: str) -> lib.Result:
+    """The result of a client of a daemon at port 12865, where a setting has this value."""
+    if not shutil.which("unshare") or not shutil.which("ip"):
+        raise lib.Skipped("no unshare(1), or no ip(8)")
+    got = lib.run([*own_net(), "sh", "-c", INSIDE, "sh", setting, value, lib.netserver(), *cmd], patience)
+    if got.rc == 77 or "Operation not permitted" in got.err:
+        raise lib.Skipped(f"no network namespace with a {setting} of its own: {got.err.strip()}")
+    return got
+
+
 def enter() -> None:
     """Restart this program in a namespace of its own; skip it if that is impossible."""
     if os.environ.get(MARK) == "1":
@@ -28,14 +60,13 @@ def enter() -> None:
     for program in ("unshare", "ip"):
         if not shutil.which(program, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"):
             lib.skip(f"no program {program}")
-    how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
-    got = lib.run([*how, "ip", "link", "set", "lo", "up"], 20)
+    got = lib.run([*own_net(), "ip", "link", "set", "lo", "up"], 20)
     if got.rc != 0:
         lib.skip(f"no network namespace of its own: {got.err.strip()}")
     os.environ[MARK] = "1"
     # Connection tests leave tens of thousands of sockets in TIME-WAIT, which take long to read.
     few = 'echo 500 2> /dev/null > /proc/sys/net/ipv4/tcp_max_tw_buckets'
-    _become([*how, "sh", "-c", f'ip link set lo up && ip address add {ADDRESS}/32 dev lo && '
+    _become([*own_net(), "sh", "-c", f'ip link set lo up && ip address add {ADDRESS}/32 dev lo && '
              f'{{ {few} || :; }} && exec "$@"', "sh", sys.executable, *sys.argv])
 
 

@@ -4,7 +4,6 @@ they count from when they are established, interim results give their number, an
 
 import os
 import re
-import shutil
 import signal
 import socket
 import struct
@@ -12,6 +11,7 @@ import time
 from functools import partial
 from typing import Any, Dict, List, Set
 
+import alone
 import lib
 
 HOST = "127.0.0.1"
@@ -197,30 +197,14 @@ def of_ipv6(port: int) -> None:
 
 # --- scarce ports, in a network namespace of its own --------------------------------------------------
 
-INSIDE = r"""
-ip link set lo up || exit 77
-echo "$1" > /proc/sys/net/ipv4/ip_local_port_range || exit 77
-shift
-"$@"
-"""
-
-
-def alone(ports: str, port: int, *cmd: str) -> lib.Result:
+def with_twenty_ports(*args: str, **more: Any) -> lib.Result:
     """A daemon and a client with few local ports."""
-    if not shutil.which("unshare") or not shutil.which("ip"):
-        raise lib.Skipped("no unshare(1), or no ip(8)")
-    how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
-    script = INSIDE.replace('"$@"', '"$1" -D -p "$2" > /dev/null 2>&1 &\ndaemon=$!\nshift 2\nsleep 1\n"$@"\n'
-                                    'status=$?\nkill $daemon\nexit $status')
-    got = lib.run([*how, "sh", "-c", script, "sh", ports, lib.netserver(), str(port), *cmd], timeout=PATIENCE)
-    if got.rc == 77 or "Operation not permitted" in got.err:
-        raise lib.Skipped(f"no network namespace: {got.err.strip()}")
-    return got
+    return alone.under("ipv4/ip_local_port_range", "40000 40019", PATIENCE, *client(12865, "TCP_RR", *args, **more))
 
 
 def those_that_fail_are_counted() -> str:
     """The daemon's listener has one of the ports, of which there are as many as flows."""
-    got = alone("40000 40019", 12865, *client(12865, "TCP_RR", "--json", flows=20, rate=100, length=1))
+    got = with_twenty_ports("--json", flows=20, rate=100, length=1)
     document = document_of(got)
     ramp = document["iterations"][0]["ramp"]
     count = ramp["failed"]["EADDRNOTAVAIL"]
@@ -231,14 +215,13 @@ def those_that_fail_are_counted() -> str:
 
 
 def more_addresses_have_more_ports() -> None:
-    got = alone("40000 40019", 12865, *client(12865, "TCP_RR", "--json", "--source-range", "127.0.0.10-127.0.0.13",
-                                              flows=60, rate=100, length=2))
+    got = with_twenty_ports("--json", "--source-range", "127.0.0.10-127.0.0.13", flows=60, rate=100, length=2)
     ramp = document_of(got)["iterations"][0]["ramp"]
     assert ramp["up"] > 2 * 20 and not ramp["failed"], ramp  # a busy machine is late with the rest
 
 
 def too_few_ports_are_refused() -> None:
-    got = alone("40000 40019", 12865, *client(12865, "TCP_RR", flows=30, rate=100, length=1))
+    got = with_twenty_ports(flows=30, rate=100, length=1)
     assert got.rc == 1 and not got.out, got
     lib.error_line(got, "netperf", "--flows 30", "20 local ports", "ip_local_port_range")
 

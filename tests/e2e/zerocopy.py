@@ -4,12 +4,12 @@ buffers, the other ends in time. On lo, the kernel copies all these buffers when
 """
 
 import os
-import shutil
 import signal
 import time
 from functools import partial
 from typing import Any, Dict, List, Tuple
 
+import alone
 import lib
 
 HOST = "127.0.0.1"
@@ -99,10 +99,7 @@ def what_stays_unread_hides_no_counters(port: int) -> str:
 
 def interrupted(port: int, test: str, *options: str) -> str:
     """The result has what was moved until then."""
-    with lib.Started(lib.command(port, "-t", test, "-l", "60", *BOTH, *options)) as client:
-        assert client.measuring(), client.said()
-        client.signal(signal.SIGINT)
-        got = client.finish(20)
+    got = lib.interrupted(lib.command(port, "-t", test, "-l", "60", *BOTH, *options), timeout=20)
     assert got.rc == 0 and len(got.out.splitlines()) > 1 and got.seconds < 60, got
     return f"{got.seconds:.1f} s"
 
@@ -165,33 +162,10 @@ def the_client_dies(test: str) -> None:
         assert lib.wait_for(lambda: not daemon.children(), 30), daemon.log()
 
 
-# A daemon and a client in a network namespace, where the memory for such buffers can be set.
-INSIDE = """
-ip link set lo up && test -e /proc/sys/net/core/optmem_max || exit 77
-echo "$1" > /proc/sys/net/core/optmem_max || exit 77
-"$2" -D -p 12865 > /dev/null 2>&1 &
-daemon=$!
-shift 2
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    grep -q ":3241 .* 0A " /proc/net/tcp /proc/net/tcp6 && break
-    sleep 0.2
-done
-"$@"
-status=$?
-kill $daemon
-exit $status
-"""
-
-
 def little_may_be_lent(limit: int, *options: str) -> str:
     """The sender waits, or data is copied; nothing fails."""
-    if not shutil.which("unshare") or not shutil.which("ip"):
-        raise lib.Skipped("no unshare(1), or no ip(8)")
-    how = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-n", "-r"]
-    got = lib.run([*how, "sh", "-c", INSIDE, "sh", str(limit), lib.netserver(), lib.netperf(), "-H", HOST, "-t",
-                   "TCP_STREAM", "-l", "-10000000", "--json", *BOTH, *options], PATIENCE)
-    if got.rc == 77 or "Operation not permitted" in got.err:
-        raise lib.Skipped(f"no network namespace with a net.core.optmem_max of its own: {got.err.strip()}")
+    got = alone.under("core/optmem_max", str(limit), PATIENCE, *lib.command(
+        12865, "-t", "TCP_STREAM", "-l", "-10000000", "--json", *BOTH, *options))
     assert got.rc == 0, got
     tx, rx = ends_of(lib.document(got.out))
     uncopied, copied = tx.get("engine.zerocopy_sends", 0), tx.get("engine.zerocopy_refused", 0)
