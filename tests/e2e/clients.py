@@ -83,6 +83,16 @@ class Bench:
         """The stdout of a run that must succeed without anything on stderr."""
         return must_succeed(self.command(args, *more), timeout, **popen)
 
+    def ended(self, args: str, number: int, after: float, timeout: float) -> str:
+        """The stdout of a run that a signal ends so many seconds after its beginning; it succeeds like any other."""
+        with lib.Started(self.command(args)) as started:
+            self.real or started.under_way()
+            time.sleep(after)
+            started.signal(number)
+            got = started.finish(timeout * PATIENCE)
+        assert got.rc == 0 and not got.err, f"status {got.rc} after {got.seconds:.1f} s: {got.err!r}"
+        return got.out
+
     def lines(self, args: str, *more: str) -> List[str]:
         return self.good(args, *more).splitlines()
 
@@ -255,14 +265,9 @@ def check_tcp_info(err: str, test: str) -> None:
 
 def flent_interrupt(bench: Bench) -> str:
     """flent ends a test by a signal and expects all results and status 0."""
-    with lib.Started(bench.command(f"-H {HOST} -p PORT -t TCP_STREAM -l 30 -P 0 -v 0 -D -0.20 -f m -F /dev/urandom -- "
-                                   "-k ELAPSED_TIME")) as client:
-        bench.real or client.under_way()
-        time.sleep(MOMENT)
-        client.signal(signal.SIGINT)
-        got = client.finish(4 * PATIENCE)
-    assert got.rc == 0 and not got.err, f"status {got.rc} after {got.seconds:.1f} s: {got.err!r}"
-    elapsed = positive(key_values(got.out)["ELAPSED_TIME"])
+    out = bench.ended(f"-H {HOST} -p PORT -t TCP_STREAM -l 30 -P 0 -v 0 -D -0.20 -f m -F /dev/urandom -- -k ELAPSED_TIME",
+                      signal.SIGINT, MOMENT, 4)
+    elapsed = positive(key_values(out)["ELAPSED_TIME"])
     assert 0.2 < elapsed < (MOMENT + 2) * PATIENCE, f"{elapsed} s elapsed"
     return f"{elapsed} s"
 
@@ -271,32 +276,19 @@ def flent_interrupt(bench: Bench) -> str:
 
 def aggregate_demo(bench: Bench, test: str, specific: str) -> str:
     """runemomniaggdemo.sh: all of it, until SIGALRM."""
-    command = bench.command(f"-D 0.25 -c -C -f {'m' if '-m' in specific else 'x'} -P 0 -t omni "
-                            f"-l 7200 -H {HOST} -p PORT -v 2 -- {specific} -T {test} "
-                            "-u 1f283c8e-e4f2-11f1-99db-79f0de054238 -o all")
-    with lib.Started(command) as started:
-        bench.real or started.under_way()
-        time.sleep(1.2)
-        started.signal(signal.SIGALRM)
-        got = started.finish(8 * PATIENCE)
-    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
-    lines = [line for line in got.out.splitlines()
-             if line.count(",") > 100]
+    out = bench.ended(f"-D 0.25 -c -C -f {'m' if '-m' in specific else 'x'} -P 0 -t omni "
+                      f"-l 7200 -H {HOST} -p PORT -v 2 -- {specific} -T {test} "
+                      "-u 1f283c8e-e4f2-11f1-99db-79f0de054238 -o all", signal.SIGALRM, 1.2, 8)
+    lines = [line for line in out.splitlines() if line.count(",") > 100]
     must_be(len(lines), 1)
     assert "1f283c8e-e4f2-11f1-99db-79f0de054238" in lines[0], lines[0]
     unit = "10^6bits/s" if "-m" in specific else "Trans/s"
-    return check_interims("CSV", got.out.splitlines(), unit, least=1)
+    return check_interims("CSV", out.splitlines(), unit, least=1)
 
 
 def bloat(bench: Bench) -> str:
-    command = bench.command(f"-H {HOST} -p PORT -l 7200 -t TCP_RR -D -0.25 -v 2 -- -r 1")
-    with lib.Started(command) as started:
-        bench.real or started.under_way()
-        time.sleep(1.0)
-        started.signal(signal.SIGALRM)
-        got = started.finish(5 * PATIENCE)
-    assert got.rc == 0 and not got.err, f"status {got.rc}: {got.err!r}"
-    return check_interims("classic", got.out.splitlines(), "Trans/s")
+    out = bench.ended(f"-H {HOST} -p PORT -l 7200 -t TCP_RR -D -0.25 -v 2 -- -r 1", signal.SIGALRM, 1.0, 5)
+    return check_interims("classic", out.splitlines(), "Trans/s")
 
 
 # ---- PerfKitBenchmarker -------------------------------------------------------------------------

@@ -4,7 +4,6 @@ real netperf's, which does not know it. There always is a result, and what the f
 
 import os
 import re
-import signal
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -50,11 +49,7 @@ def interrupted(report: lib.Report, port: int, place: str) -> None:
     """A daemon that sends datagrams learns of the client's end from the request for evidence."""
     document = Path(place) / "run.json"
     command = lib.command(port, "-t", "OMNI", "-l", "30", f"--json={document}", "--", "-d", "recv", "-T", "udp")
-    with lib.Started(command) as client:
-        client.under_way()
-        time.sleep(0.5)
-        client.signal(signal.SIGINT)
-        got = client.finish(60)
+    got = lib.interrupted(command, after=0.5)
     run = lib.document(document.read_text()) if document.exists() else {}
     far = run["iterations"][0]["far"] if run else None
     said = lib.without_account(got.err)

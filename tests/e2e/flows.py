@@ -171,11 +171,8 @@ def a_warm_up_takes_none_of_the_count(port: int, test: str) -> None:
 
 def interrupted_in_its_warm_up(port: int, test: str) -> None:
     """An interrupt in the warm-up gives no result."""
-    with lib.Started(lib.command(port, "-t", test, "-l", "5", "-P", "0", "--warm-up", "60", "--flows", "4", "--threads",
-                                 "2")) as client:
-        assert client.measuring(), client.said()
-        client.signal(signal.SIGINT)
-        got = client.finish(20)
+    got = lib.interrupted(lib.command(port, "-t", test, "-l", "5", "-P", "0", "--warm-up", "60", "--flows", "4",
+                                      "--threads", "2"), timeout=20)
     assert got.rc not in (0, None) and not got.out, got
     lib.error_line(got, "netperf", "interrupted", "60 s", "--warm-up")
 

@@ -13,7 +13,6 @@ from typing import Dict, List, NamedTuple, Set
 import alone
 import lib
 from daemon import KEPT, REFUSED
-from daemon import KEPT, REFUSED
 
 NOWHERE = 4000      # a processor that does not exist
 NO_PROC = ("unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh")
@@ -107,13 +106,8 @@ def command(ask: Ask, port: int, far_port: int) -> "List[str]":
 def is_told(ask: Ask, ports: "List[int]", done: "Dict[str, str]") -> str:
     if ask.how and os.geteuid() != 0:
         raise lib.Skipped("not root")
-    if ask.words == "-l 0":
-        with lib.Started(command(ask, *ports)) as client:
-            client.measuring()
-            client.signal(2)
-            got = client.finish(60)
-    else:
-        got = lib.run(command(ask, *ports), 40)
+    words = command(ask, *ports)
+    got = lib.interrupted(words) if ask.words == "-l 0" else lib.run(words, 40)
     said = lib.without_phrases(got.err, lib.STDERR_PHRASES) + (got.out.splitlines()[-1:] if got.rc == 255 else [])
     lines = [line for line in said if ask.says in line]
     done[f"{ask.test} {ask.words}"] = f"{'refused' if got.rc else 'done otherwise'}: {lines[0] if lines else said}"

@@ -293,10 +293,7 @@ def ended_by(runner: Runner, number: signal.Signals, status: int) -> None:
 def a_connection_test_interrupted(runner: Runner) -> None:
     """Its end closes the control connection: the far end's evidence is then not requested."""
     path = runner.place / "crr.json"
-    with lib.Started(runner.command("-t TCP_CRR -l 300 --explain", f"--json={path}")) as command:
-        assert command.measuring()
-        command.signal(signal.SIGINT)
-        got = command.finish(60)
+    got = lib.interrupted(runner.command("-t TCP_CRR -l 300 --explain", f"--json={path}"))
     assert got.rc == 0 and "pipe" not in got.err, got
     document = runner.check(path.read_text())
     assert document["result"] == "partial", document["result"]
@@ -306,10 +303,7 @@ def a_connection_test_interrupted(runner: Runner) -> None:
 def until_interrupted(runner: Runner) -> None:
     """-l 0 has no other end: that is a complete run."""
     path = runner.place / "endless.json"
-    with lib.Started(runner.command("-l 0", f"--json={path}")) as command:
-        assert command.measuring()
-        command.signal(signal.SIGINT)
-        got = command.finish(60)
+    got = lib.interrupted(runner.command("-l 0", f"--json={path}"))
     document = runner.check(path.read_text())
     assert got.rc == 0 and document["result"] == "complete", (got, document["result"])
 

@@ -84,10 +84,7 @@ def the_lost_are_given_up() -> str:
 
 
 def an_interrupt_ends_it(port: int, test: str, *args: str) -> None:
-    with lib.Started(lib.command(port, "-t", test, "-l", "60", "-P", "0", *BOTH, *args)) as client:
-        assert client.measuring(), client.said()
-        client.signal(signal.SIGINT)
-        got = client.finish(20)
+    got = lib.interrupted(lib.command(port, "-t", test, "-l", "60", "-P", "0", *BOTH, *args), timeout=20)
     assert got.rc == 0 and got.out and not got.err, got
 
 

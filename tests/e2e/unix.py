@@ -65,10 +65,7 @@ def killed(test: str, flows: int) -> None:
 def interrupted(test: str) -> None:
     """The daemon, whose send buffer is full of responses that are not read any more, learns of the end."""
     with lib.Daemon() as daemon:
-        with lib.Started(client(daemon.port, test, "-l", "300", "--flows", "20", "--", "-S", "1")) as started:
-            assert started.measuring(), "the test does not begin"
-            started.signal(signal.SIGINT)
-            got = started.finish(60)
+        got = lib.interrupted(client(daemon.port, test, "-l", "300", "--flows", "20", "--", "-S", "1"))
         assert got.rc == 0 and not got.err, got
 
 
