@@ -78,12 +78,6 @@ def stock(report: lib.Report, tests: Sequence[str], at_once: int) -> None:
                       for words in tests], at_once)
 
 
-def bad_rate(port: int, rate: str) -> None:
-    got = run(port, "--link-rate", rate)
-    assert got.rc == 1, f"status {got.rc}"
-    lib.error_line(got, "netperf", "--link-rate", "100mbit")
-
-
 def all_of_it(report: lib.Report, pace: Sequence[str], of_stock: Sequence[str], at_once: int) -> None:
     with lib.Daemon() as daemon:
         cases = [(test, partial(explains, daemon.port, *pace, "-t", test)) for test in TESTS]
@@ -93,8 +87,6 @@ def all_of_it(report: lib.Report, pace: Sequence[str], of_stock: Sequence[str], 
                   ("a sender that sleeps", partial(sleeper, daemon.port)),
                   ("iterations", partial(iterations, daemon.port, *pace))]
         report.cases(cases, at_once)
-        for rate in ("100", "fast", "0mbit", "-5mbit", "1e9gbit"):
-            report.case(f"--link-rate {rate}", partial(bad_rate, daemon.port, rate))
     report.part("netperf's netserver", partial(stock, report, of_stock, at_once))
 
 

@@ -318,6 +318,8 @@ FAULTS = (
     fault("-I 99,x", "-I", "x", "try 5"),
     *(fault(args, *args.split(), "try") for args in ("-k x", "-k x8", "-o l6", "-O o8")),
     fault("-k -2", "-k", "-2", "out of range"),
+    fault("--progress often", "--progress", "often", "always, never or auto"),
+    *(fault(f"--link-rate {rate}", "--link-rate", "100mbit") for rate in ("100", "fast", "0mbit", "-5mbit", "1e9gbit")),
     fault("-n x", "-n", "x", "try"),
     fault("-- -c", "-c", "try -d rr"),
     fault("-t SCTP_STREAM -- -T x", "-T", "x", "2 to"),

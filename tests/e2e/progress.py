@@ -284,12 +284,6 @@ def always(port: int) -> None:
     assert shapes[0] == shapes[1], shapes
 
 
-def a_wrong_word() -> None:
-    got = lib.run([lib.netperf(), "--progress", "often"], timeout=20)
-    assert got.rc == 1, got
-    lib.error_line(got, "netperf", "--progress", "often", "always, never or auto")
-
-
 def no_more_than_the_link(lab: lib.Lab, port: int) -> str:
     """Data in the send buffer has not been carried."""
     got = lib.run(lab.command(port, "-l", "2", "--progress", "always", "--", "-s", "8M"), 60)
@@ -325,7 +319,7 @@ def suite(report: lib.Report) -> None:
                            ("in the background", in_the_background)):
             report.case(name, partial(body, port))
     report.part("over a link", partial(over_a_link, report))
-    report.each((a_daemon_that_dies, while_nobody_answers, a_note_meanwhile, a_wrong_word))
+    report.each((a_daemon_that_dies, while_nobody_answers, a_note_meanwhile))
 
 
 lib.main(suite)
