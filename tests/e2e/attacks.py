@@ -295,7 +295,7 @@ def filters() -> str:
 
 
 def sleeping(daemon: lib.Daemon, seconds: float, most: float) -> str:
-    """Soon its sessions together use less than that of a processor in so many seconds."""
+    """Soon its sessions together use less than that of a processor in this time."""
     used: "List[float]" = []
 
     def sleep() -> bool:

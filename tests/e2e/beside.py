@@ -130,13 +130,11 @@ def a_load_that_died_is_none(lab: lib.Lab, port: int) -> str:
 
 def a_late_probe_is_waited_for(lab: lib.Lab, port: int) -> str:
     """The first SYN of the probe's second data connection is lost; those of the load have a TOS of their own."""
-    chain = "inet late in"
-    lib.must([*lab.server, "nft", f"add table inet late; add chain {chain} {{ type filter hook prerouting priority 0; }}; add rule {chain}"
-              f" tcp dport != {port} tcp flags & (syn | ack) == syn ip dscp 0 numgen inc mod 2 == 1 counter drop"])
-    got = lib.run([*lab.client, *client(port, "-l", "2", "-t", "TCP_MAERTS", "-Y", "cs1,cs1", "--beside", f"TCP_RR:{RATE}",
-                                        host=LINKED)], PATIENCE)
-    dropped = "packets 1 " in lib.run([*lab.server, "nft", "list table inet late"], 20).out
-    lib.must([*lab.server, "nft", "delete table inet late"])
+    with lib.Filter(lab.server, "prerouting", f"tcp dport != {port} tcp flags & (syn | ack) == syn ip dscp 0 "
+                    "numgen inc mod 2 == 1 counter drop") as late:
+        got = lib.run([*lab.client, *client(port, "-l", "2", "-t", "TCP_MAERTS", "-Y", "cs1,cs1", "--beside", f"TCP_RR:{RATE}",
+                                            host=LINKED)], PATIENCE)
+        dropped = late.count() == 1
     final = lib.document(got.out)["final"]
     assert dropped and got.rc == 0 and final["ELAPSED_TIME"] > 1.9 and final["THROUGHPUT"] < 21, (dropped, got.err, final)
     return f"{final['THROUGHPUT']:.1f} Mbit/s over {final['ELAPSED_TIME']:.2f} s"

@@ -84,7 +84,7 @@ class Bench:
         return must_succeed(self.command(args, *more), timeout, **popen)
 
     def ended(self, args: str, number: int, after: float, timeout: float) -> str:
-        """The stdout of a run that a signal ends so many seconds after its beginning; it succeeds like any other."""
+        """The stdout of a run that a signal ends this long after its beginning; it succeeds like any other."""
         with lib.Started(self.command(args)) as started:
             self.real or started.under_way()
             time.sleep(after)

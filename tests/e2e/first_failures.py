@@ -22,21 +22,6 @@ HINT = "a firewall? see netserver --data-ports"
 MEET = 10.0          # seconds that the client waits for its data connection
 
 
-class Wall:
-    """A firewall rule at one end for the duration of a block."""
-
-    def __init__(self, end: Sequence[str], hook: str, rule: str) -> None:
-        self._end, self._hook, self._rule = end, hook, rule
-
-    def __enter__(self) -> None:
-        chain = "inet wall only"
-        lib.must([*self._end, "nft", f"add table inet wall; add chain {chain} {{ type filter hook {self._hook} priority 0; }};"
-              f" add rule {chain} {self._rule}"])
-
-    def __exit__(self, *_: object) -> None:
-        lib.must([*self._end, "nft", "delete table inet wall"])
-
-
 # ---- a firewall -------------------------------------------------------------------------------------
 
 class Blocked(NamedTuple):
@@ -68,7 +53,7 @@ BLOCKED = (
 
 
 def is_blocked(port: int, case: Blocked) -> str:
-    with Wall(case.end, case.hook, f"{case.what.format(port=port)} {case.becomes}"):
+    with lib.Filter(case.end, case.hook, f"{case.what.format(port=port)} {case.becomes}"):
         got = lib.run(command(port, "-l", "0.5", "-P", "0", "-t", *case.test.split()), 60)
     assert got.rc == 1, f"status {got.rc}: {got.err}"
     assert got.seconds < case.limit + lib.SLACK, f"took {got.seconds:.1f} s"
@@ -77,7 +62,7 @@ def is_blocked(port: int, case: Blocked) -> str:
 
 def interrupted(port: int, ramp: str, says: str) -> str:
     """The user interrupts before the data connections are made: the firewall hint would be a guess."""
-    with Wall(SERVER, "input", f"{TCP.format(port=port)} drop"):
+    with lib.Filter(SERVER, "input", f"{TCP.format(port=port)} drop"):
         with lib.Started(command(port, "-l", "30", "-P", "0", "-t", "TCP_STREAM", "--flows", "3",
                                  *ramp.split())) as client:
             assert lib.wait_for(lambda: lib.run([*CLIENT, "ss", "-tnH", "state", "syn-sent"], 20).out != "", 60)
@@ -91,7 +76,7 @@ def interrupted(port: int, ramp: str, says: str) -> str:
 
 def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
     """That is a result, with a line about the data port, or about fragments if there are any."""
-    with Wall(SERVER, "prerouting", f"{rule} drop"):
+    with lib.Filter(SERVER, "prerouting", f"{rule} drop"):
         got = lib.run(command(port, "-l", "0.2", "-P", "0", "-t", "UDP_STREAM", "--", "-m", str(size)), 60)
     assert got.rc == 0, f"status {got.rc}: {got.err}"
     assert float(got.out.splitlines()[1].split()[2]) == 0, got.out
@@ -103,7 +88,7 @@ def nothing_arrives(port: int, rule: str, size: int, fragments: int) -> str:
 
 def nothing_comes(port: int) -> str:
     """The same for data from the daemon, of which only the end mark arrives."""
-    with Wall(CLIENT, "prerouting", f"{UDP} udp length > 100 drop"):
+    with lib.Filter(CLIENT, "prerouting", f"{UDP} udp length > 100 drop"):
         got = lib.run(command(port, "-l", "0.2", "-P", "0", "-t", "omni", "--", "-T", "udp", "-d", "recv",
                               "-m", ",1000"), 60)
     assert got.rc == 0, f"status {got.rc}: {got.err}"
@@ -112,7 +97,7 @@ def nothing_comes(port: int) -> str:
 
 def nothing_passes(port: int) -> None:
     """Four sessions: a line for each way, whichever session has it to tell."""
-    with Wall(CLIENT, "prerouting", f"{UDP} udp length > 100 drop"), Wall(SERVER, "prerouting", f"{UDP} udp length > 100 drop"):
+    with lib.Filter(CLIENT, "prerouting", f"{UDP} udp length > 100 drop"), lib.Filter(SERVER, "prerouting", f"{UDP} udp length > 100 drop"):
         got = lib.run(command(port, "-l", "0.2", "-P", "0", "-t", "UDP_STREAM", "--both", "--flows", "2", "--",
                               "-m", "1000"), 60)
     said = sorted(line.split(IPV4)[0] for line in lib.without_phrases(got.err, lib.STDERR_PHRASES))
@@ -122,7 +107,7 @@ def nothing_passes(port: int) -> None:
 def a_late_handshake_is_no_long_path(port: int) -> str:
     """The SYN-ACK is lost: the first RTT sample is a second."""
     try:
-        with Wall(CLIENT, "prerouting", "tcp flags & (syn | ack) == (syn | ack) quota until 100 bytes drop"):
+        with lib.Filter(CLIENT, "prerouting", "tcp flags & (syn | ack) == (syn | ack) quota until 100 bytes drop"):
             return nothing_arrives(port, UDP, 1472, 1)
     finally:    # or later connections start with that RTT
         lib.must([*CLIENT, "ip", "tcp_metrics", "flush", "all"])
@@ -131,7 +116,7 @@ def a_late_handshake_is_no_long_path(port: int) -> str:
 def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
     """A path MTU black hole: the control connection passes, with the evidence, and one line says what does not."""
     large = "meta length > 1000 drop"
-    with Wall(SERVER, "prerouting", large), Wall(CLIENT, "prerouting", large):
+    with lib.Filter(SERVER, "prerouting", large), lib.Filter(CLIENT, "prerouting", large):
         got = lib.run(command(port, "-l", "1", "-P", "0", "--explain", "-t", *test.split()), 60)
     assert got.seconds < 9 + lib.SLACK and "evidence of this end only" not in got.err, got
     said = [line for line in got.err.splitlines() if line.startswith("netperf: ")]
@@ -142,7 +127,7 @@ def small_segments_alone_pass(port: int, test: str, *says: str) -> str:
 
 def some_requests_are_lost(port: int, which: str, sizes: str) -> str:
     """When small requests are lost, or only some segments of large ones, the path MTU is not blamed."""
-    with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} {which} drop"):
+    with lib.Filter(SERVER, "prerouting", f"{TCP.format(port=port)} {which} drop"):
         got = lib.run(command(port, "-l", "1", "-P", "0", "-t", "TCP_RR", "--", "-r", sizes), 60)
     line = lib.error_line(got, "netperf", "not one transaction")
     assert got.rc == 1 and "MTU" not in line and ("firewall" in line) == (sizes == "1,1"), got
@@ -156,7 +141,7 @@ def started(port: int, test: str) -> lib.Started:
 def interrupted_without_an_answer(port: int, test: str, what: str) -> str:
     """A rate of 0 would not be a result, so nothing is waited for. The daemon is not told of the end."""
     data = [*CLIENT, "ss", "-tnH", "state", "established", "dport", "!=", f":{port}"]
-    with Wall(SERVER, "prerouting", f"{what} drop"), started(port, test) as client:
+    with lib.Filter(SERVER, "prerouting", f"{what} drop"), started(port, test) as client:
         waits = client.under_way if what == UDP else lambda: lib.run(data, 20).out.split()[1:2] > ["0"]
         assert lib.wait_for(waits, 60), "no request waits for its acknowledgement"
         begun = time.monotonic()
@@ -176,7 +161,7 @@ def interrupted_in_silence(port: int) -> str:
     with ExitStack() as stack:
         clients = {test: stack.enter_context(started(port, test)) for test in INTERRUPTED}
         assert all(client.measuring() for client in clients.values())
-        stack.enter_context(Wall(SERVER, "prerouting", "drop"))
+        stack.enter_context(lib.Filter(SERVER, "prerouting", "drop"))
         time.sleep(0.5)
         begun = time.monotonic()
         for client in clients.values():
@@ -193,7 +178,7 @@ def interrupted_twice_in_silence(port: int, test: str, after_s: float) -> str:
     with ExitStack() as stack:
         once, twice = (stack.enter_context(started(port, test)) for _ in range(2))
         assert once.measuring() and twice.measuring()
-        stack.enter_context(Wall(SERVER, "prerouting", "drop"))
+        stack.enter_context(lib.Filter(SERVER, "prerouting", "drop"))
         time.sleep(0.5)
         begun = time.monotonic()
         once.signal(signal.SIGINT)
@@ -213,7 +198,7 @@ def interrupted_while_data_is_lost(port: int) -> str:
     results."""
     with started(port, "UDP_RR -- -k REMOTE_RECV_CALLS") as client:
         assert client.measuring()
-        with Wall(SERVER, "prerouting", f"{UDP} drop"):
+        with lib.Filter(SERVER, "prerouting", f"{UDP} drop"):
             client.signal(signal.SIGINT)
             got = client.finish(60)
     assert got.rc == 0 and int(got.out.partition("=")[2]) > 0, got
@@ -222,7 +207,7 @@ def interrupted_while_data_is_lost(port: int) -> str:
 
 def handshake_loses_its_last_segment(port: int) -> str:
     """The daemon accepts the connection after retransmitting a second later: netperf prints 0.00, too."""
-    with Wall(SERVER, "prerouting", f"{TCP.format(port=port)} meta length < 60 tcp flags & (syn|ack) == ack quota until 60 bytes drop"):
+    with lib.Filter(SERVER, "prerouting", f"{TCP.format(port=port)} meta length < 60 tcp flags & (syn|ack) == ack quota until 60 bytes drop"):
         got = lib.run(command(port, "-l", "0.2", "-P", "0", "-t", "TCP_MAERTS"), 60)
     assert got.rc == 0 and got.out.split()[-1] == "0.00", got
     return lib.error_line(got, "netperf", "nothing of what was sent has arrived", "began to send too late", "longer -l")
@@ -230,7 +215,7 @@ def handshake_loses_its_last_segment(port: int) -> str:
 
 def abandoned_before_anything_arrives(port: int) -> str:
     """Two interrupts: an error line, no partial result of 0."""
-    with Wall(SERVER, "prerouting", "meta length > 1000 drop"):
+    with lib.Filter(SERVER, "prerouting", "meta length > 1000 drop"):
         with lib.Started(command(port, "-l", "30", "-P", "0", "-t", "TCP_STREAM")) as client:
             assert lib.wait_for(lambda: lib.run([*CLIENT, "ss", "-tnH", "state", "established"], 20).out.count("\n") > 1, 60)
             time.sleep(0.5)     # it has begun
@@ -255,7 +240,7 @@ def refused_in_the_midst(port: int) -> str:
                              "-m", "1000")) as client:
         assert client.measuring()
         time.sleep(2)
-        with Wall(SERVER, "input", f"{UDP} reject"):
+        with lib.Filter(SERVER, "input", f"{UDP} reject"):
             got = client.finish(60)
     assert HINT not in got.err, got
     return got.err.strip()
@@ -265,7 +250,7 @@ def reset_in_the_midst(port: int) -> str:
     """A connection that has moved data was not blocked by a firewall or NAT, however soon it is reset."""
     with started(port, "TCP_STREAM") as client:
         assert client.measuring()
-        with Wall(SERVER, "input", f"{TCP.format(port=port)} reject with tcp reset"):
+        with lib.Filter(SERVER, "input", f"{TCP.format(port=port)} reject with tcp reset"):
             got = client.finish(60)
     assert got.rc == 1 and "NAT" not in got.err and "firewall" not in got.err, got
     return lib.error_line(got, "netperf", "Connection reset by peer")
@@ -370,7 +355,7 @@ def addresses(report: lib.Report) -> None:
                 report.case(f"{test} -- -H many", partial(go, (DEAD, IPV4), "AF_INET", used, test=f"{test} -- -H many"))
             for test in ("TCP_CRR", "TCP_STREAM --both", "UDP_RR"):
                 report.case(test, partial(go, (IPV6, IPV4), "AF_INET", used, test=test))
-            with Wall(SERVER, "input", f"ip6 daddr {IPV6} meta l4proto tcp drop"):
+            with lib.Filter(SERVER, "input", f"ip6 daddr {IPV6} meta l4proto tcp drop"):
                 report.case("the first one is silent", partial(go, (IPV6, IPV4), "AF_INET", used, f"{IPV6}: no answer"))
             report.case("none", partial(none_answers, place, lib.free_port()))
         with lib.Daemon(SERVER, ["-6"]) as daemon:

@@ -295,7 +295,7 @@ def run(cmd: Sequence[str], timeout: float) -> Result:
 
 
 def interrupted(cmd: Sequence[str], number: int = signal.SIGINT, after: float = 0.0, timeout: float = 60) -> Result:
-    """The result of a client that gets a signal so many seconds after it has begun to measure."""
+    """The result of a client that gets a signal this long after it has begun to measure."""
     with Started(cmd) as client:
         assert client.measuring(), client.said()
         time.sleep(after)
@@ -392,6 +392,26 @@ class Lab:
                   f"add chain {chain} {{ type filter hook prerouting priority -300; }}",
                   *(f"add rule {chain} iifname lab0 {rule} drop" for rule in rules)]
         must([*end, "nft", "; ".join(script)])
+
+
+class Filter:
+    """Rules of nft's at one end, in a chain of this hook, for the duration of a block."""
+
+    def __init__(self, end: Sequence[str], hook: str, *rules: str) -> None:
+        self._nft, chain = [*end, "nft"], "inet planted only"
+        self._script = "; ".join(["add table inet planted", f"add chain {chain} {{ type filter hook {hook} priority 0; }}",
+                                  *(f"add rule {chain} {rule}" for rule in rules)])
+
+    def __enter__(self) -> "Filter":
+        must([*self._nft, self._script])
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        must([*self._nft, "delete table inet planted"])
+
+    def count(self) -> int:
+        """The packets that its counters have seen."""
+        return sum(map(int, re.findall(r"counter packets (\d+)", must([*self._nft, "list table inet planted"]))))
 
 
 def ip(*lines: str) -> None:

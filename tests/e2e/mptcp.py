@@ -212,21 +212,19 @@ def an_outage(bed: Bed, port: int, paths: int) -> str:
 
     The client is stopped in the middle: what it did not see make progress is one outage. If this test itself is held
     up, it tries again."""
-    rules = [f"add rule inet lab pre iifname lab{path} drop" for path in range(paths)]
+    rules = [f"iifname lab{path} drop" for path in range(paths)]
     for _ in range(4):
         with lib.Started([*bed.client, lib.netperf(), "-H", HOST, "-p", str(port), "-t", "MPTCP_STREAM", "-l", "4", "--rate", "10M",
                           "--json"]) as client:
             assert client.measuring(), client.said()
             begun = time.monotonic()
             time.sleep(0.5)
-            lib.must([*bed.server, "nft", "; ".join((
-                "add table inet lab", "add chain inet lab pre { type filter hook prerouting priority -300; }", *rules))])
-            time.sleep(0.7)
-            client.signal(signal.SIGSTOP)
-            time.sleep(0.2)
-            client.signal(signal.SIGCONT)
-            time.sleep(0.1)
-            lib.must([*bed.server, "nft", "delete table inet lab"])
+            with lib.Filter(bed.server, "prerouting", *rules):
+                time.sleep(0.7)
+                client.signal(signal.SIGSTOP)
+                time.sleep(0.2)
+                client.signal(signal.SIGCONT)
+                time.sleep(0.1)
             took = time.monotonic() - begun
             got = client.finish(30)
         if took < 1.8:

@@ -4,13 +4,11 @@
 import re
 import signal
 import socket
-import subprocess
 from typing import Any
 
 import lib
 import strangers
 
-TABLE = "plumbline"
 SOME = "meta length > 1000 numgen inc mod 20 == 3"      # of those that are as long as a message with data
 STRANGER = "127.0.0.2"
 SOCK_DCCP, IPPROTO_DCCP, SOL_DCCP, DCCP_SOCKOPT_SERVICE = 6, 33, 269, 2
@@ -36,37 +34,16 @@ def the_counts_agree(daemon: lib.Daemon, family: str, ccid: int) -> None:
     assert ("dccp.rate_bps" in near) == (ccid == 3), near
 
 
-class Plant:
+def plant(which: str) -> lib.Filter:
     """Drops such packets on their way in."""
-
-    def __init__(self, which: str) -> None:
-        self.rules = f"""table inet {TABLE} {{
-            chain in {{ type filter hook input priority 0;
-                meta l4proto dccp {which} counter drop
-            }}
-        }}"""
-
-    def __enter__(self) -> "Plant":
-        subprocess.run(["nft", "-f", "-"], input=self.rules, check=True, universal_newlines=True)
-        return self
-
-    def __exit__(self, *unused: object) -> None:
-        subprocess.run(["nft", "delete", "table", "inet", TABLE], check=True)
-
-    @staticmethod
-    def count() -> int:
-        listing = subprocess.run(["nft", "list", "table", "inet", TABLE], check=True,
-                                 stdout=subprocess.PIPE, universal_newlines=True).stdout
-        found = re.search(r"counter packets (\d+)", listing)
-        assert found, listing
-        return int(found.group(1))
+    return lib.Filter((), "input", f"meta l4proto dccp {which} counter drop")
 
 
 def planted_drops_are_counted(daemon: lib.Daemon) -> None:
     """A receiver that has time enough drops none itself: what is lost are the planted ones."""
-    with Plant(SOME) as plant:
+    with plant(SOME) as drops:
         final = run(daemon, "DCCP_STREAM", "-b", "5", "-w", "10", "--", "-m", "1200", length="1")["final"]
-        planted = plant.count()
+        planted = drops.count()
     sent, received = final["LOCAL_SEND_CALLS"], final["REMOTE_RECV_CALLS"]
     assert planted > 1, planted
     assert sent - received == final["LOST_DATAGRAMS"] == planted, (sent, received, planted)
@@ -80,9 +57,9 @@ def transactions_agree(daemon: lib.Daemon) -> None:
 
 
 def lost_requests_are_given_up(daemon: lib.Daemon) -> None:
-    with Plant(SOME) as plant:
+    with plant(SOME) as drops:
         final = run(daemon, "DCCP_RR", "--", "-r", "1200,1", "-e", "1", length="-40")["final"]
-        planted = plant.count()
+        planted = drops.count()
     assert planted >= 2, planted
     assert final["LOST_REQUESTS"] == planted, (final["LOST_REQUESTS"], planted)
     assert final["REMOTE_SEND_CALLS"] == 40, final["REMOTE_SEND_CALLS"]
@@ -129,7 +106,7 @@ def too_long_is_refused(daemon: lib.Daemon) -> None:
 def a_stranger_is_not_served(daemon: lib.Daemon) -> None:
     """It comes while the client's connection is still being made."""
     data = lib.free_port()
-    with Plant(f"ip saddr 127.0.0.1 dccp dport {data}"):
+    with plant(f"ip saddr 127.0.0.1 dccp dport {data}"):
         test = lib.Started(lib.command(daemon.port, "-t", "DCCP_RR", "-l", "1", "--", "-P", f",{data}"))
         assert lib.wait_for(lambda: connect(STRANGER, "127.0.0.1", data) == "connected", 10), test.said()
         assert not strangers.connects(STRANGER, data, kind=(SOCK_DCCP, IPPROTO_DCCP))

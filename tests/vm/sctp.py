@@ -127,17 +127,11 @@ def drops(port: int) -> str:
     """One request is under way at a time, so each one that is dropped is sent again once."""
     for end in (A, B):  # nor is one sent again because its answer took long
         sctp_timer(end, "rto_initial", 3000), sctp_timer(end, "rto_min", 1000)
-    lib.must([*B, "nft", "add", "table", "inet", "t"])
-    lib.must([*B, "nft", "add", "chain", "inet", "t", "c", "{ type filter hook prerouting priority 0; }"])
-    lib.must([*B, "nft", "add", "rule", "inet", "t", "c", "meta", "l4proto", "sctp", "meta", "length", ">", "900", "numgen", "inc",
-       "mod", "40", "==", "20", "counter", "drop"])
-    try:
+    with lib.Filter(B, "prerouting", "meta l4proto sctp meta length > 900 numgen inc mod 40 == 20 counter drop") as plant:
         seen = figures(lib.netperf(), port, "-t", "SCTP_RR", "-l", "-200", "--", "-r", "1000,1")
-        dropped = int(re.search(r"counter packets (\d+)", lib.must([*B, "nft", "list", "chain", "inet", "t", "c"]))[1])
-    finally:
-        lib.must([*B, "nft", "delete", "table", "inet", "t"])
-        for end in (A, B):
-            sctp_timer(end, "rto_min", 500), sctp_timer(end, "rto_initial", 600)
+        dropped = plant.count()
+    for end in (A, B):
+        sctp_timer(end, "rto_min", 500), sctp_timer(end, "rto_initial", 600)
     assert dropped >= 4 and int(seen["LOCAL_TRANSPORT_RETRANS"]) == dropped, (dropped, seen)
     agree(seen)
     return f"{dropped} dropped, as many sent again"
@@ -170,14 +164,12 @@ def find(node: object, name: str) -> "list[dict]":
 
 def failed_path(port: int) -> str:
     """The wire of the first path is cut: the other one carries the rest, and a line says so."""
-    lib.must([*B, "nft", "add table inet t; add chain inet t c { type filter hook prerouting priority 0; }"])
     with subprocess.Popen([*A, lib.netperf(), "-H", "10.9.1.2", "-p", str(port), "-t", "SCTP_RR", "-l", "8", *PACED, "--",
                            "--also-bind", "10.9.2.1,10.9.2.2", "-k", "THROUGHPUT"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as test:
         time.sleep(3)
-        lib.must([*B, "nft", "add", "rule", "inet", "t", "c", "meta", "l4proto", "sctp", "ip", "daddr", "10.9.1.2", "drop"])
-        _, err = test.communicate(timeout=60)
-        lib.must([*B, "nft", "delete", "table", "inet", "t"])
+        with lib.Filter(B, "prerouting", "meta l4proto sctp ip daddr 10.9.1.2 drop"):
+            _, err = test.communicate(timeout=60)
     assert test.returncode == 0, err
     assert re.search(r"SCTP_RR: 2 paths, \d (potentially failed|inactive)", err), err
     return err.strip()
