@@ -705,20 +705,12 @@ wait_for_news(struct control *c, enum np_phase phase, uint64_t until)
 	}
 }
 
-/* Is there nothing to finish for: no transaction, or only a warm-up? */
-static bool
-has_no_result(const struct control *c)
-{
-	const struct np_run *run = c->d->run;
-
-	return run->plan->active && (!c->warm || (run->plan->pattern->transactions &&
-						  np_counts_of(run).transactions == 0));
-}
-
 /* The loop of the controller, until all workers are done. */
 static void
 control_team(struct control *c)
 {
+	const struct np_run *run = c->d->run;
+	const struct np_plan *p = run->plan;
 	enum np_phase phase;
 
 	while ((phase = np_team_phase(c->team)) != NP_DONE) {
@@ -733,10 +725,9 @@ control_team(struct control *c)
 		} else if (c->warm) {
 			np_live_step(live, NP_LIVE_MEASURING, c->d->length_ns);
 		} else {
-			np_live_step(live, NP_LIVE_WARMING_UP,
-				     c->d->run->plan->warm_up_ms * NP_MSEC);
+			np_live_step(live, NP_LIVE_WARMING_UP, p->warm_up_ms * NP_MSEC);
 		}
-		np_live_look(live, c->d->run);
+		np_live_look(live, run);
 		until = np_live_until(live, np_min(until, keep_watches(c, phase)));
 		until = np_min(until, poll_data_end(c, phase));
 		if (kick_stopped(c)) {
@@ -744,17 +735,21 @@ control_team(struct control *c)
 		}
 		wait_for_news(c, phase, until);
 		/* The first signal ends the loop; the next one ends the wait for data in flight,
-		 * and that for results (np_client_collect()). */
+		 * and that for results (run/client.c). */
 		n = np_signalled(&c->d->signals);
 		if (n != c->signals) {
+			/* Is there a transaction, or more than a warm-up, to finish for? */
+			bool has_result = c->warm && (!p->pattern->transactions ||
+						      np_counts_of(run).transactions > 0);
+
 			c->signals = n;
 			end_test(c, NP_BY_SIGNAL,
-				 n > 1 || phase >= NP_FINISHING || has_no_result(c) ? NP_ABANDON
-										    : NP_HURRY);
+				 n > 1 || phase >= NP_FINISHING || (p->active && !has_result)
+				     ? NP_ABANDON
+				     : NP_HURRY);
 			/* A far end that pauses between bursts notices only this. It then closes,
 			 * after end_test(), so that does not look like a failure. */
-			if (c->d->run->plan->active && c->d->control != NULL &&
-			    c->d->run->plan->far.call.interval_burst > 0) {
+			if (p->active && c->d->control != NULL && p->far.call.interval_burst > 0) {
 				np_chan_half_close(c->d->control);
 			}
 		}
