@@ -9,7 +9,7 @@
 #include "netserver/admit.h"
 #include "netserver/daemon.h"
 #include "wire/chan.h"
-#include "wire/ext.h"
+#include "wire/plan.h"
 
 enum {
 	NS_HELLO_S = 5,      /* for a caller's first message, and each one until it is admitted */

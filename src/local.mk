@@ -21,7 +21,7 @@ src_libnetperf_a_SOURCES = \
 	%D%/base/uuid.c %D%/base/uuid.h \
 	%D%/wire/auth.c %D%/wire/auth.h \
 	%D%/wire/chan.c %D%/wire/chan.h \
-	%D%/wire/ext.c %D%/wire/ext.h \
+	%D%/wire/ext.c \
 	%D%/wire/token.c %D%/wire/token.h \
 	%D%/wire/messages.def \
 	%D%/wire/msg.c %D%/wire/msg.h \

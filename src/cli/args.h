@@ -92,7 +92,7 @@ struct np_cli_output {
 
 /* What to collect in addition to the result. */
 struct np_cli_evidence {
-	unsigned caps;         /* NP_CAP_* (wire/ext.h): what both ends are to collect */
+	unsigned caps;         /* NP_CAP_* (wire/plan.h): what both ends are to collect */
 	bool explain, wire;    /* --explain, --wire */
 	const char *wire_file; /* of --wire; NULL: none is written */
 	double link_rate;      /* --link-rate, bits a second; 0: not given */

@@ -23,7 +23,7 @@
 #include "sys/moved.h"
 #include "sys/nic.h"
 #include "sys/rtnl.h"
-#include "wire/ext.h"
+#include "wire/plan.h"
 
 enum {
 	EVERY_MS = 100, /* between two samples by default, */

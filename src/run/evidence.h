@@ -14,7 +14,7 @@ struct np_capture;
 struct np_cgroup;
 
 struct np_evidence_wants {
-	unsigned caps;               /* NP_CAP_* (wire/ext.h); 0: nothing is collected */
+	unsigned caps;               /* NP_CAP_* (wire/plan.h); 0: nothing is collected */
 	uint32_t every_ms;           /* between two samples; 0: 100 */
 	bool cycles;                 /* count cycles of each worker; a daemon's session can't */
 	struct np_capture *capture;  /* opened already; NULL: none, or not permitted */

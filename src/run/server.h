@@ -9,7 +9,7 @@
 #include "run/drive.h"
 #include "run/evidence.h"
 #include "wire/chan.h"
-#include "wire/ext.h"
+#include "wire/plan.h"
 
 struct np_engine;
 

@@ -1,11 +1,10 @@
-#include "wire/ext.h"
+#include "wire/plan.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
-#include "wire/plan.h"
 #include "wire/wire.h"
 
 void

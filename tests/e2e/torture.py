@@ -433,7 +433,7 @@ def secretive(peer: Peer, rng: random.Random, _number: int) -> None:
 
 
 def greeting(rng: random.Random) -> bytes:
-    """HELLO (wire/ext.h): fields with a tag, a length and that many bytes; some are invalid."""
+    """HELLO (wire/plan.h): fields with a tag, a length and that many bytes; some are invalid."""
     def field(tag: int, value: bytes) -> bytes:
         length = len(value) if rng.randrange(20) else rng.choice(ABSURD)
         return words(tag, length) + value + bytes(-len(value) % 4)

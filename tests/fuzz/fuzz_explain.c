@@ -15,7 +15,7 @@
 #include "out/preflight_rules.h"
 #include "stats/ceiling.h"
 #include "tests/fuzz/fuzz.h"
-#include "wire/ext.h"
+#include "wire/plan.h"
 #include "wire/tagged.h"
 
 /* What the rules look at; seeds have their numbers, so that others come last. */

@@ -26,7 +26,6 @@
 #include "tests/lib/root.h"
 #include "tests/lib/session.h"
 #include "tests/lib/sockets.h"
-#include "wire/ext.h"
 #include "wire/plan.h"
 
 enum {

@@ -8,7 +8,6 @@
 #include "tests/lib/check.h"
 #include "tests/lib/ends.h"
 #include "tests/lib/sockets.h"
-#include "wire/ext.h"
 #include "wire/plan.h"
 
 /* A function of the dialect of a code. */
