@@ -1,7 +1,7 @@
-#include "out/explain/facts.h"
-
 #include <math.h>
 #include <string.h>
+
+#include "out/explain/rules.h"
 
 /*
  * By Little's law: with L bytes in flight on average, at a rate of R, each byte takes L / R. In

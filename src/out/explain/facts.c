@@ -63,18 +63,6 @@ median_of(double *values, size_t count)
 	return values[count / 2];
 }
 
-size_t
-np_find_lists(const struct np_bag *b, const char *const *names, size_t lists,
-	      struct np_bag_item *list)
-{
-	size_t count = np_bag_list(b, names[0], 0, &list[0]);
-
-	for (size_t i = 1; i < lists; i++) {
-		count = np_bag_list(b, names[i], 0, &list[i]) == count ? count : 0;
-	}
-	return count;
-}
-
 /* The median of a list of samples; NAN: none were taken. */
 static double
 median(const struct np_bag *b, const char *name)

@@ -133,10 +133,6 @@ struct np_facts_of_test {
 /* Fill *f. Figures of an end are NAN if its bag is NULL: there is no evidence. */
 void np_facts_of_test(const struct np_explain_input *in, struct np_facts_of_test *f);
 
-/* Find lists of samples, all taken at the same times. Returns their length; 0: one is missing. */
-size_t np_find_lists(const struct np_bag *b, const char *const *names, size_t lists,
-		     struct np_bag_item *list);
-
 /*
  * tx: evidence of the transmitter; rx: of the receiver. "There" lasts from a byte's first
  * transmission until it is received in order, with queues and retransmissions; "back" until its

@@ -47,6 +47,18 @@ np_known(double v)
 	return isnan(v) ? 0 : v;
 }
 
+size_t
+np_find_lists(const struct np_bag *b, const char *const *names, size_t lists,
+	      struct np_bag_item *list)
+{
+	size_t count = np_bag_list(b, names[0], 0, &list[0]);
+
+	for (size_t i = 1; i < lists; i++) {
+		count = np_bag_list(b, names[i], 0, &list[i]) == count ? count : 0;
+	}
+	return count;
+}
+
 /* A value in the best of three units, which differ by 1000; `first` is the size of the smallest. */
 static struct np_word
 scaled(double value, double first, int digits, const char *const unit[3])

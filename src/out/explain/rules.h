@@ -46,6 +46,10 @@ double np_above(double value, double threshold, double most);
 /* The value; 0 if it is not known. */
 double np_known(double v);
 
+/* Find lists of samples, all taken at the same times. Returns their length; 0: one is missing. */
+size_t np_find_lists(const struct np_bag *b, const char *const *names, size_t lists,
+		     struct np_bag_item *list);
+
 /* "the sending process was busy 96 % of one CPU"; which: "sending", "reading" ... */
 struct np_words np_cpu_words(const struct np_thread_facts *t, const char *which);
 
