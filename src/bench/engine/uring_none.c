@@ -16,17 +16,6 @@ np_urings_prepare(uint32_t count, struct np_err *err)
 	return count == 0 ? NP_OK : np_fail(err, NP_EUNSUP, 0, "--uring: built without liburing");
 }
 
-void
-np_urings_release(void)
-{
-}
-
-uint32_t
-np_urings_unused(void)
-{
-	return 0;
-}
-
 /* np_engine.why_not: `lacks` gives the reason. */
 static const char *
 why_not(const struct np_plan *p)
