@@ -36,18 +36,18 @@ struct np_sampler {
 	struct np_sample sample; /* REQUESTED: owned by the worker; READY: by the controller */
 };
 
-/* A quick look between two turns: np_sampler_answer() makes sure. */
+/* Between two turns: is the controller done with the last sample, and asks for another one? */
 static inline bool
 np_sampler_is_asked(const struct np_sampler *s)
 {
-	return atomic_load_explicit(&s->state, memory_order_relaxed) == NP_SAMPLER_REQUESTED;
+	return atomic_load_explicit(&s->state, memory_order_acquire) == NP_SAMPLER_REQUESTED;
 }
 
 /* Add figures of connections that are up, NP_SAMPLER_MOST at most, while workers may use them. */
 void np_sample_add(struct np_sample *s, const struct np_plan *p, const struct np_conn *conn,
 		   uint32_t conns);
 
-/* Worker: take the sample. */
+/* Worker: take the sample that it is asked for. */
 void np_sampler_answer(struct np_worker *w);
 
 /* Controller: sum up all workers' samples (at_ns: mean), request new ones. False: some missing. */
