@@ -1,8 +1,6 @@
 /* Built without libpcap. */
 #include "net/capture.h"
 
-#include <stddef.h>
-
 int
 np_capture_open(struct np_capture **out, const struct np_capture_place *place, struct np_err *err)
 {

@@ -21,11 +21,6 @@ struct np_meters_cpu {
 	uint64_t khz, throttled; /* 0 if there is no such file */
 };
 
-struct np_meters_irq {
-	int fd;
-	char on[32]; /* the processors that handled it at the last look; empty: not known */
-};
-
 /* A sample. Counters grow; -1: not known. */
 struct np_meters_seen {
 	uint64_t at_ns, took_ns;       /* when it began, how long it took */
@@ -46,7 +41,10 @@ struct np_meters {
 	int why[NP_METERS];  /* errno of a meter that failed at the last look; 0: none */
 	uint64_t irqs_moved; /* since np_meters_open() */
 	struct np_meters_cpu cpu[NP_METERS_NEAR];
-	struct np_meters_irq irq[NP_METERS_IRQS];
+	struct {
+		int fd;
+		char on[32]; /* the processors that handled it at the last look; empty: not known */
+	} irq[NP_METERS_IRQS];
 	unsigned irqs;
 	struct np_meters_seen before, now; /* the last two looks */
 };

@@ -252,8 +252,8 @@ np_thread_put(const struct np_thread_use *u, struct np_bag *into)
 	}
 }
 
-static const char *const names[NP_DOING_KINDS] = { "running", "sending", "receiving",
-						   "pausing", "stopped", "waiting" };
+static const char *const doing_names[NP_DOING_KINDS] = { "running", "sending", "receiving",
+							 "pausing", "stopped", "waiting" };
 
 /* System calls that block in a test, and whether they send or receive there. */
 static const struct {
@@ -468,7 +468,7 @@ np_doing_put(const struct np_doing *d, struct np_bag *into)
 	}
 	np_bag_int(into, (int64_t)d->looks, "thread.looks");
 	for (int i = 0; i < NP_DOING_KINDS; i++) {
-		np_bag_int(into, (int64_t)d->seen[i], "thread.seen_%s", names[i]);
+		np_bag_int(into, (int64_t)d->seen[i], "thread.seen_%s", doing_names[i]);
 	}
 }
 
