@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "bench/terms.h"
 #include "net/addr.h"
-#include "net/cidr.h"
+#include "net/sources.h"
 #include "run/server.h"
 
 /* What is refused, by reason. */

@@ -39,7 +39,6 @@ src_libnetperf_a_SOURCES = \
 	%D%/stats/record.c %D%/stats/record.h \
 	%D%/net/addr.c %D%/net/addr.h \
 	%D%/net/capture.h \
-	%D%/net/cidr.c %D%/net/cidr.h \
 	%D%/net/follow.c %D%/net/follow.h \
 	%D%/net/ledger.c %D%/net/ledger.h \
 	%D%/net/eth.c %D%/net/eth.h \

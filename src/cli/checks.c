@@ -10,7 +10,7 @@
 #include "bench/engine/engine.h"
 #include "bench/stamps.h"
 #include "bench/transport/dccp.h"
-#include "net/cidr.h"
+#include "net/sources.h"
 #include "sys/cpu.h"
 #include "sys/host.h"
 

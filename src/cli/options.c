@@ -20,7 +20,7 @@
 #include "bench/transport/dccp.h"
 #include "bench/transport/tls.h"
 #include "net/addr.h"
-#include "net/cidr.h"
+#include "net/sources.h"
 #include "run/knee.h"
 
 /* A port's number or a service's name, as a uint32_t; settle_ports() checks its range. */

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "bench/engine/engine.h"
 #include "bench/stamps.h"
-#include "net/cidr.h"
+#include "net/sources.h"
 #include "run/talk_rows.h"
 #include "wire/plan.h"
 

@@ -1,7 +1,7 @@
 /*
  * Address ranges: what is one, and which addresses are in it.
  */
-#include "net/cidr.h"
+#include "net/sources.h"
 
 #include <arpa/inet.h>
 

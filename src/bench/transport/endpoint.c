@@ -10,7 +10,6 @@
 #include "base/fds.h"
 #include "bench/engine/syscall.h"
 #include "bench/run.h"
-#include "net/cidr.h"
 #include "net/sources.h"
 
 int
