@@ -218,15 +218,15 @@ np_client_request(struct np_client *c, const uint8_t *message, uint32_t code, co
 		  uint64_t answer_ms, struct np_err *err)
 {
 	struct np_err ignored;
+	int rc = np_chan_send(&c->chan, message, np_deadline(NP_ANSWER_MS * NP_MSEC), err);
 
-	if (np_chan_send(&c->chan, message, np_deadline(NP_ANSWER_MS * NP_MSEC), err) != NP_OK) {
+	if (rc == NP_OK) {
+		rc = receive_next(c, what, answer_ms, err);
+	} else if (rc == NP_EPEER) {
 		/* A daemon that refuses clients may not read their request, but send an error. */
-		if (err->code != NP_EPEER ||
-		    np_client_receive(c, what, np_deadline(NP_SPARED_MS * NP_MSEC), &ignored) !=
-			NP_OK) {
-			return hint_at_no_answer(c, err);
-		}
-	} else if (receive_next(c, what, answer_ms, err) != NP_OK) {
+		rc = np_client_receive(c, what, np_deadline(NP_SPARED_MS * NP_MSEC), &ignored);
+	}
+	if (rc != NP_OK) {
 		return hint_at_no_answer(c, err);
 	}
 	c->heard = true;

@@ -38,7 +38,7 @@ void
 np_witness_begin(struct np_witness *w, uint64_t due_ns, uint64_t now_ns)
 {
 	/* It could not begin before the previous look had ended. */
-	uint64_t from = due_ns > w->looked_ns ? due_ns : w->looked_ns;
+	uint64_t from = np_max(due_ns, w->looked_ns);
 
 	w->late_ns += now_ns > from + LATE_NS ? now_ns - from : 0;
 	w->began_ns = now_ns;
@@ -56,9 +56,8 @@ static void
 note_gap(struct np_witness *w, uint64_t started_ns, uint64_t now_ns)
 {
 	uint64_t from = w->last_ns != 0 ? w->last_ns : started_ns;
-	uint64_t gap = now_ns > from ? now_ns - from : 0;
 
-	w->longest_ns = gap > w->longest_ns ? gap : w->longest_ns;
+	w->longest_ns = np_max(w->longest_ns, np_excess(now_ns, from));
 	w->last_ns = now_ns;
 }
 
@@ -229,7 +228,7 @@ judge_stopped(struct np_disturbed *d, struct np_witness *w, const struct progres
 		uint64_t one = p->did[i].ran_ns + p->did[i].waited_ns;
 
 		busy += one;
-		busiest = one > busiest ? one : busiest;
+		busiest = np_max(busiest, one);
 	}
 	stopped = w->late_ns + np_excess(w->looking_ns, d->self.ran_ns - was.ran_ns + busy);
 	stopped = np_excess(stopped, d->self.waited_ns - was.waited_ns);
@@ -262,7 +261,7 @@ others_us(struct np_disturbed *d, const struct np_witness *w)
 
 		(void)np_cpu_ticks(d->meters.before.cpus, d->meters.now.cpus, w->thread[i].cpu,
 				   &did); /* zeros if not known */
-		user = did.user > user ? did.user : user;
+		user = np_max(user, did.user);
 	}
 	user = (uint64_t)((double)user / np_cpu_ticks_per_s() * 1e9);
 	return np_excess(user, own_ns) / 1000;

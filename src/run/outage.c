@@ -22,7 +22,7 @@ struct flow {
 
 struct np_outages {
 	const struct np_run *run;
-	uint32_t step; /* one flow in so many is looked at */
+	uint32_t step; /* one flow in this many is looked at */
 	struct np_outage longest;
 	uint64_t looked_ns;
 	bool kernel_tells; /* what was acknowledged */
