@@ -255,6 +255,9 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 	if (dialect != NULL && !np_is_ours(head.code)) { /* PLAN needs a greeting */
 		return serve_test(s, c, dialect, err);
 	}
+	if (head.code == NP_EXT_HELLO && s->caps != 0) {
+		return serve_hello(s, c, err);
+	}
 	switch (head.code) {
 	case NP_DEBUG_ON:
 	case NP_DEBUG_OFF:
@@ -270,17 +273,11 @@ serve_request(struct np_server *s, struct np_chan *c, struct np_err *err)
 		/* The same answer as that of netperf 2.7. */
 		return np_server_answer_code(c, NP_SYSINFO_RESPONSE, 0, np_text_layout, &sysinfo,
 					     err);
-	case NP_EXT_HELLO:
-		if (s->caps != 0) {
-			return serve_hello(s, c, err);
-		}
-		break;
 	default:
-		break;
+		s->unknown++;
+		np_log(s->log, NP_LOG_INFO, "%s: request %u is not served", s->peer, head.code);
+		return np_server_answer_code(c, 0, NP_E_UNKNOWN_REQUEST, NULL, NULL, err);
 	}
-	s->unknown++;
-	np_log(s->log, NP_LOG_INFO, "%s: request %u is not served", s->peer, head.code);
-	return np_server_answer_code(c, 0, NP_E_UNKNOWN_REQUEST, NULL, NULL, err);
 }
 
 int
