@@ -1,4 +1,5 @@
-/* A parser for both programs by option tables, from which usage texts and tests are made, too. */
+/* A parser for both programs by option tables, and what the tables tell people: help, manual pages.
+ */
 #ifndef NP_OPT_OPTION_H
 #define NP_OPT_OPTION_H
 
