@@ -302,7 +302,6 @@ def serves_only(options: str, hosts: Sequence[str]) -> None:
 
 
 def starting() -> Iterator[Case]:
-    yield "detaches", detaches
     yield "detaches from all descriptors", leaves_descriptors
     yield "-D stays", stays
     yield "used port, -D", partial(used_port, "-D")
@@ -637,6 +636,7 @@ def other_ways() -> Iterator[Case]:
 def suite(report: lib.Report) -> None:
     lib.netperf(), lib.netserver()  # without them the whole suite is skipped
     report.cases([*going_wrong(), *ending(), *other_ways(), *starting()], AT_ONCE)
+    report.case("detaches", detaches)   # at once: nothing runs beside it
 
 
 if __name__ == "__main__":
