@@ -987,10 +987,11 @@ class Meshes(Place):
             named = sum(any(mesh.worse(self.figures(hosts, 0.1, seed, None), False)) for seed in range(100))
             self.assertLessEqual(named, 3, hosts)
 
-    def file_of(self, figures):
+    def file_of(self, figures, runs=(), **header):
+        """A good run of each pair, or these runs."""
         names = sorted({name for pair in figures for name in pair})
-        return self.file([("client", names), ("server", names)], [
-            good({"client": a, "server": b}, value) for (a, b), value in figures.items()], {}, "mesh.jsonl")
+        return self.file([("client", names), ("server", names)], runs or [
+            good({"client": a, "server": b}, value) for (a, b), value in figures.items()], {}, "mesh.jsonl", **header)
 
     @unittest.skipUnless(DRAWS, NO_PLOTS)
     def test_a_heat_map_names_hosts_without_an_engine(self):
@@ -1006,44 +1007,40 @@ class Meshes(Place):
         figures = self.figures(5, 0.02, 1, None)
         star = {pair: value for pair, value in figures.items() if "h0" in pair}
         for held, more in ((figures, {}), (star, {"settings": {"pairs": [list(pair) for pair in star]}})):
-            names = sorted({name for pair in held for name in pair})
-            sweep = tables.Sweep(results.read(self.file([("client", names), ("server", names)], [
-                good({"client": a, "server": b}, value) for (a, b), value in held.items()], {}, "whole.jsonl", skips=[], more=more)))
+            sweep = tables.Sweep(results.read(self.file_of(held, skips=[], more=more)))
             self.assertEqual(sum(bool(sweep.planned(point)) for point in sweep.points()), len(held))
         self.assertEqual([sweep.label(name, "ssh:alpha=10.99.0.1") for name in ("client", "route")], ["ssh:alpha", "ssh:alpha=10.99.0.1"])
 
     def test_hosts_of_two_link_rates(self):
         """Two of eight hosts have 10 Gbit/s, the others 25: no fault, but a host that sends at half of its rate has one."""
-        names, slow = [f"h{number}" for number in range(8)], {"h0", "h1"}
-        hosts = {name: {"speed_mbps": 10000 if name in slow else 25000} for name in names}
+        slow = {"h0", "h1"}
+        hosts = {f"h{number}": {"speed_mbps": 10000 if number < 2 else 25000} for number in range(8)}
         for seed in range(5):
             figures = self.figures(8, 0.02, seed, lambda a, b: 0.4 if {a, b} & slow else 0.5 if a == "h5" else 1.0)
-            found = mesh.find(tables.Sweep(results.read(self.file([("client", names), ("server", names)], [
-                good({"client": a, "server": b}, value) for (a, b), value in figures.items()], {}, "two.jsonl", more={"hosts": hosts}))),
-                "THROUGHPUT", False)
+            sweep = tables.Sweep(results.read(self.file_of(figures, more={"hosts": hosts})))
+            found = mesh.find(sweep, "THROUGHPUT", False)
             self.assertEqual([row[:2] for row in found.rows], [["all, links of 25 Gbit/s", "h5, as client"]])
             self.assertEqual(found.good, ["all, links of 10 Gbit/s"])
             self.assertEqual(len([line for line in found.notes if "a link of 10 Gbit/s, most have 25" in line]), 2)
 
     def test_who_gives_nothing_is_named(self):
         """A dead host, a pair that failed, one at 0; and one that gave something in one run of two."""
-        names = [f"h{number}" for number in range(6)]
+        figures = self.figures(6, 0.02, 1, None)
         for failed in (True, False):
             runs = []
-            for (a, b), value in self.figures(6, 0.02, 1, None).items():
+            for (a, b), value in figures.items():
                 for number in (1, 2):
                     dead = "h5" in (a, b) or (a, b) == ("h0", "h1") or (a, b, number) == ("h2", "h3", 1)
                     run = good({"client": a, "server": b}, 0.0 if dead else value, number)
                     if dead and failed:
                         run.status, run.result, run.more = "failed", {}, {"reason": "no route"}
                     runs.append(run)
-            text = self.printed("--mesh", self.file([("client", names), ("server", names)], runs, {}, "mesh.jsonl"))
+            text = self.printed("--mesh", self.file_of(figures, runs))
             why = "no route" if failed else "0"
             self.assertRegex(text, f"h5, in all pairs: {why} +nothing\n.*h0 to h1: {why} +nothing\n")
             self.assertNotRegex(text, r"h5 to|to h5|nothing is worse|h2 to h3: (no route|0)")
             self.assertIn("h2 to h3: 1 of 2 runs gave nothing", text)
-        runs = [good({"client": a, "server": b}, 0.0 if b == "h4" else value) for (a, b), value in self.figures(6, 0.02, 1, None).items()]
-        path = self.file([("client", names), ("server", names)], runs, {}, "mesh.jsonl")
+        path = self.file_of({(a, b): 0.0 if b == "h4" else value for (a, b), value in figures.items()})
         self.assertRegex(netreport("--mesh", path)[1], r"h4, as server: 0 +nothing\n\n")
         self.assertEqual(netreport("--bad-hosts", path)[1], "h4\n")
 
@@ -1068,10 +1065,10 @@ class Meshes(Place):
 
     def test_what_cannot_be_told_is_not_good(self):
         """Two hosts of six have losses and the others none; and too few hosts."""
-        names = [f"h{number}" for number in range(6)]
-        path = self.file([("client", names), ("server", names)], [
+        figures = self.figures(6, 0.02, 1, None)
+        path = self.file_of(figures, [
             good({"client": a, "server": b}, value, LOST_REQUESTS=0, LOCAL_TRANSPORT_RETRANS=round(value / 10) if {a, b} & {"h1", "h2"} else 0)
-            for (a, b), value in self.figures(6, 0.02, 1, None).items()], {}, "losses.jsonl")
+            for (a, b), value in figures.items()])
         text = netreport("--mesh", path, "--figure", "LOCAL_TRANSPORT_RETRANS")[1]
         self.assertIn("all: 12 of 30 pairs have 0", text)
         self.assertNotIn("nothing is worse", text)
