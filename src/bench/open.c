@@ -241,6 +241,7 @@ np_open_lost(struct np_worker *w, uint64_t n)
 	np_hist_record_never(w->open->sent, n);
 }
 
+/* How many requests of the window were answered or lost. */
 static uint64_t
 finished(const struct np_worker *w)
 {

@@ -28,6 +28,7 @@ enum { UPGRADE_CHECK_MS = 100 }; /* between two checks whether the test is over 
 
 static const struct np_terms no_terms;
 
+/* Append the socket options that several transports have. */
 static void
 common_options(const struct np_plan *p, const struct np_terms *terms, struct np_sockopts *o)
 {

@@ -127,6 +127,7 @@ word_of(const struct np_sequence *s, uint64_t number)
 	return &s->arrived[place_of(s, number) / 64];
 }
 
+/* Has the datagram with that number, of the window, arrived? */
 static bool
 has_arrived(const struct np_sequence *s, uint64_t number)
 {

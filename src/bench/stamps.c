@@ -173,6 +173,7 @@ is_due(const struct np_stamps *s, uint64_t number)
 	return number >= s->due && number % s->every == 0; /* `due` saves most divisions */
 }
 
+/* Begin the stamps of the transaction with that number. */
 static void
 begin_one(struct np_stamps *s, uint64_t number)
 {

@@ -148,6 +148,7 @@ next_message(const struct np_worker *w, struct np_batch *b, char **buf)
 	return n < w->recv_size ? n : w->recv_size;
 }
 
+/* Handle the messages of a train one by one, and prepare the answers. */
 static void
 take_each(struct np_worker *w, struct np_conn *c, struct np_batch *b, struct todo *t)
 {

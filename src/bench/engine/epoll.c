@@ -329,6 +329,7 @@ listen_to(struct loop *l, bool wanted)
 	}
 }
 
+/* A free slot waits on the listener. */
 static void
 wait_for_accept(struct loop *l, struct np_conn *c)
 {

@@ -180,6 +180,7 @@ send_rest(struct np_worker *w, struct np_conn *c, char *buf)
 	return w->steps->sent(w, c, w->send_size);
 }
 
+/* Receive the rest of a message: c->part bytes are received. */
 static enum np_need
 recv_rest(struct np_worker *w, struct np_conn *c, char *buf)
 {

@@ -538,6 +538,7 @@ begin(struct uring *u)
 	return 0;
 }
 
+/* Queue a request that cancels all those of a connection of that kind. */
 static void
 cancel(struct uring *u, uint32_t conn, unsigned kind)
 {
@@ -564,6 +565,7 @@ cancel_all(struct uring *u)
 	}
 }
 
+/* How many receives and sends are in the ring. */
 static uint32_t
 transfers(const struct uring *u)
 {
@@ -671,6 +673,7 @@ buffers_of(const struct np_plan *p)
 	return count;
 }
 
+/* Most sends of a connection in a row. */
 static uint32_t
 chain_length(const struct np_plan *p)
 {

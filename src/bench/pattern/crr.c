@@ -581,6 +581,7 @@ static const struct np_steps accept_steps = {
 
 NP_SYNC_LOOP(accept_sync, accept_steps)
 
+/* np_side.settle: bytes and calls follow from the transactions. */
 static void
 accept_settle(struct np_worker *w)
 {

@@ -548,6 +548,7 @@ static const struct np_steps respond_steps = {
 
 NP_SYNC_LOOP(respond_sync, respond_steps)
 
+/* np_side.settle: each transaction was one send. */
 static void
 respond_settle(struct np_worker *w)
 {

@@ -100,6 +100,7 @@ dccp_options(const struct np_plan *p, struct np_sockopts *o)
 	}
 }
 
+/* Fail because this end's messages are longer than `most` bytes. */
 static int
 refuse_long(const struct np_run *run, int most, struct np_err *err)
 {

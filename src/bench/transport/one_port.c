@@ -88,6 +88,7 @@ np_fail_elsewhere(const struct np_run *run, struct np_err *err)
 		       NP_ADDR_STR(&run->end.peer));
 }
 
+/* Send the token of the test on data socket `number`. */
 static int
 send_token(const struct np_run *run, uint32_t number, struct np_err *err)
 {

@@ -90,6 +90,7 @@ read_layout(const struct np_run *run, struct layout *l)
 	}
 }
 
+/* Replace the surplus connections by new ones. */
 static int
 connect_again(struct np_run *run, const struct layout *l, struct np_err *err)
 {
@@ -191,6 +192,7 @@ read_verdict(struct np_conn *c, struct pollfd *p)
 	return 0;
 }
 
+/* Accept waiting connections, as far as there is room. */
 static int
 take_waiting(struct np_run *run, struct pollfd *polls, struct np_err *err)
 {

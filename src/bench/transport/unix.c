@@ -36,6 +36,7 @@ prefix_of(pid_t pid, char out[PREFIX_MAX])
 	return snprintf(out, PREFIX_MAX, "netperf-%ld.", (long)pid);
 }
 
+/* The path in a UNIX address. */
 static const char *
 path_in(const struct np_addr *a)
 {
