@@ -81,13 +81,13 @@ np_bag_clean_name(char *name)
 	return good;
 }
 
-/* The item of that name. NULL: there is none. */
+/* The item of that name in a bag, which is not NULL. NULL: there is none. */
 static struct item *
 find_item(const struct np_bag *b, const char *name)
 {
 	size_t length = strlen(name);
 
-	for (size_t i = 0; b != NULL && i < b->count; i++) {
+	for (size_t i = 0; i < b->count; i++) {
 		if (b->items[i].length == length && memcmp(b->items[i].name, name, length) == 0) {
 			return &b->items[i];
 		}
@@ -132,8 +132,7 @@ store(struct np_bag *b, const char *name, struct np_bag_item v, const void *data
 		return false;
 	}
 	copy = malloc(bytes + 1); /* never NULL for 0 bytes */
-	it = copy != NULL && it == NULL ? append_item(b, name) : it;
-	if (copy == NULL || it == NULL) {
+	if (copy == NULL || (it == NULL && (it = append_item(b, name)) == NULL)) {
 		free(copy);
 		return false;
 	}
@@ -229,7 +228,7 @@ np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item)
 bool
 np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item)
 {
-	const struct item *it = find_item(b, name);
+	const struct item *it = b != NULL ? find_item(b, name) : NULL;
 
 	if (it == NULL) {
 		return false;
@@ -257,7 +256,7 @@ np_bag_value(const struct np_bag_item *list, size_t i)
 double
 np_bag_number(const struct np_bag *b, const char *name)
 {
-	const struct item *it = find_item(b, name);
+	const struct item *it = b != NULL ? find_item(b, name) : NULL;
 
 	if (it == NULL || (it->value.kind != NP_BAG_INT && it->value.kind != NP_BAG_REAL)) {
 		return (double)NAN;
@@ -268,7 +267,7 @@ np_bag_number(const struct np_bag *b, const char *name)
 const char *
 np_bag_string(const struct np_bag *b, const char *name)
 {
-	const struct item *it = find_item(b, name);
+	const struct item *it = b != NULL ? find_item(b, name) : NULL;
 
 	return it != NULL && it->value.kind == NP_BAG_STRING ? it->value.text : NULL;
 }

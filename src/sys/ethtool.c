@@ -73,12 +73,11 @@ np_ethtool_stats(int fd, const char *device, size_t count, struct ethtool_stats 
 	int rc = count_names(fd, device, ETH_SS_STATS, &now);
 
 	*answer = a;
-	/* The kernel writes as many as the driver has now, without regard to the room for them. */
-	if (rc == 0 && now != count) {
-		rc = -ERANGE;
+	if (a == NULL) {
+		return -ENOMEM;
 	}
-	if (a == NULL || rc != 0) {
-		return rc != 0 ? rc : -ENOMEM;
+	if (rc != 0 || now != count) { /* the kernel writes as many as there are now */
+		return rc != 0 ? rc : -ERANGE;
 	}
 	a->cmd = ETHTOOL_GSTATS;
 	a->n_stats = (uint32_t)count;
