@@ -28,7 +28,7 @@ put_list(struct np_bag *b, const char *name, char *at, size_t least)
 	size_t n = 0;
 
 	for (; *at != ']'; at += *at == ',') {
-		assert_true(n < LEN(list));
+		assert_true(n < LEN(list) && least <= LEN(list));
 		list[n++] = strtod(at, &at);
 		step = *at == '+' ? strtod(at + 1, &at) : step;
 		assert_true(*at == ',' || *at == ']');
@@ -120,8 +120,8 @@ computed(const char *text)
 			product = divides ? product / by : product * by;
 		}
 		sum += product;
-		if (*at != '+' && *at != '-') {
-			return *at == '\0' ? sum : (double)NAN;
+		if (at == text || (*at != '+' && *at != '-')) {
+			return at > text && *at == '\0' && isfinite(sum) ? sum : (double)NAN;
 		}
 		text = at + (*at == '+');
 	}

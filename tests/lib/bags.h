@@ -23,7 +23,7 @@ struct np_bag *put_lists(struct np_bag *b, size_t least, const char *format, ...
 /* A number, of either kind, to 1e-9. */
 void assert_number(const struct np_bag *b, const char *name, double want);
 
-/* A sum of products and quotients, "3*1460+7/2"; NAN if the text is none. */
+/* A sum of products and quotients, "3*1460+7/2"; NAN if the text is none, or it is not finite. */
 double computed(const char *text);
 
 /*

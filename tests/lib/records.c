@@ -47,7 +47,7 @@ is_figure(const struct np_record *r, enum np_metric_id id, const char *want)
 	}
 	switch (np_metrics[id].type) {
 	case NP_TYPE_INT:
-		return np_record_get_int(r, id) == strtoll(want, NULL, 10);
+		return (double)np_record_get_int(r, id) == computed(want);
 	case NP_TYPE_CHAR:
 		return np_record_get_char(r, id) == want[0];
 	case NP_TYPE_TEXT:
