@@ -15,7 +15,8 @@
 static void
 pace_slowly(struct np_plan *p)
 {
-	pace(&p->near.call, p->far.call.interval_burst = 1, p->far.call.interval_us = 3600000000);
+	pace(&p->near.call, 1, 3600000000);
+	pace(&p->far.call, 1, 3600000000);
 }
 
 static void
