@@ -137,8 +137,8 @@ int all_tests(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 int ended(pid_t child);
 
 /*
- * Catch that signal, but where a wait lets it in by that mask, which is the one before: as our
- * programs have it.
+ * Catch that signal, and block it but in waits with the mask *let_in, as our programs do. The mask
+ * is the one before, without that signal.
  */
 void catch_signal(int sig, void (*handler)(int sig), sigset_t *let_in);
 
