@@ -71,8 +71,7 @@ void end_join(struct end *e);
 void end_begin(struct end *client, const struct np_addr *at);
 void end_run(struct end *client, const struct np_addr *at);
 
-/* What ends a flow from outside: its control connection closes. end_stop() also waits for its end.
- */
+/* What ends a flow from outside: its control connection closes; end_stop() joins it then. */
 void end_hang_up(struct end *e);
 void end_stop(struct end *e);
 

@@ -710,8 +710,7 @@ sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *t
 }
 #endif
 
-/* They find no room that poll(2) saw, or get lost: of their end the far end hears by nothing else.
- */
+/* End marks find no room though poll(2) saw some, or get lost; the far end knows by them alone. */
 TEST(ends_are_sent_again)
 {
 #ifdef HAS_REFUSALS

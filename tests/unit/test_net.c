@@ -110,8 +110,7 @@ TEST(a_cid_is_an_address_without_a_resolver)
 	assert_true(np_addr_towards(&far, &near) && np_addr_same_host(&near, &far));
 }
 
-/* A CID also as a user writes it where no other option says the family, and with ports of 32 bits.
- */
+/* A CID also as users write it where no option says the family, and with ports of 32 bits. */
 TEST(numbers_and_paths_resolve_to_themselves)
 {
 	static const struct {

@@ -117,10 +117,9 @@ TEST(cpu_figures_are_of_the_time_between_readings)
 	two_seconds(&t, "TCP_RR");
 	t.out.tally.end.count.transactions = 1000;
 	t.out.tally.end.closing.cpu.util = t.out.tally.end.closing.cpu.peak = 100;
-	assert_reports(
-	    &t, 'x',
-	    "LOCAL_CPU_UTIL=100 LOCAL_CPU_PEAK_UTIL=100 LOCAL_SD=2.0*4*1e6/1000"); /* us of all
-										      processors */
+	/* LOCAL_SD: us of all processors. */
+	assert_reports(&t, 'x',
+		       "LOCAL_CPU_UTIL=100 LOCAL_CPU_PEAK_UTIL=100 LOCAL_SD=2.0*4*1e6/1000");
 }
 
 /* A rate in bits is one of bits: connections carry none, except in the older tests. */
