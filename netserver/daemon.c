@@ -263,8 +263,7 @@ tick(struct ns_daemon *d, bool many_events, bool was_interrupted)
 	return np_min(np_min(next, sessions), np_min(begin, metrics));
 }
 
-/* Wait for events (their number), a signal (-1) or the time `next` (0), which is at most 1 ms off.
- */
+/* Wait for events (their number), a signal (-1) or the time `next` (0), up to 1 ms longer. */
 static int
 await(const struct ns_daemon *d, struct epoll_event *events, uint64_t next)
 {
@@ -295,8 +294,9 @@ ns_daemon_run(struct ns_daemon *d, struct np_err *err)
 		for (int i = 0; i < n; i++) {
 			handle(d, &events[i]);
 		}
-		if (n > 0 && ++busy % BUSY == 0) {
-			/* Waits that return at once, as in a flood, deliver no signal. */
+		if (n >= 0 && ++busy % BUSY == 0) {
+			/* Waits that return at once, as in a flood or with no time left, deliver no
+			 * signal. */
 			was_interrupted =
 			    ppoll(NULL, 0, &none, d->signals.let_in) < 0 || was_interrupted;
 		}
