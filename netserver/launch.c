@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fds.h"
-#include "base/secret.h"
 #include "netserver/confine.h"
 #include "netserver/filter.h"
 #include "netserver/passed.h"

@@ -30,7 +30,7 @@ enum { NS_FORK_CONTROL, NS_FORK_DAEMON, NS_FORK_FDS }; /* to the client, to the 
 
 /* The fork server's first message, and its answer to each request. */
 struct ns_fork_answer {
-	pid_t pid; /* of the session; 0: none */
+	pid_t pid; /* of the session; only if err.code is NP_OK */
 	struct np_err err;
 };
 
