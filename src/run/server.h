@@ -80,7 +80,7 @@ struct np_wish {
 
 /* What a test did. */
 struct np_served {
-	int refused; /* an errno: the session itself refused it, and the rest is 0; else 0 */
+	int refused; /* an errno: the session itself refused it, and the rest is unused; else 0 */
 	bool failed;
 	uint64_t received, sent, transactions; /* bytes, bytes, transactions */
 };
@@ -114,7 +114,7 @@ struct np_server {
 	const char *link_why_not;    /* why there are no tests of the link layer */
 	struct np_evidence_wants collect; /* caps, every_ms: by the greeting; rest: by the caller */
 	struct np_bag *evidence;          /* of the last test; NULL: none */
-	uint64_t moved;                   /* what it has moved, see np_admission.moved */
+	uint64_t moved;                   /* bytes and transactions of its test, by the last look */
 	unsigned questions;               /* requests since the last test, up to a limit */
 	unsigned unknown;                 /* unknown requests so far, a line in the log each */
 	bool unbound;                     /* a processor that is not available was logged */
