@@ -71,8 +71,7 @@ int ns_permit(void *ctx, int fd, const char *congestion, socklen_t len);
  */
 int ns_confine_die_first(struct np_err *err);
 
-/* What this machine lacks to confine sessions, "no landlock in this kernel; ..."; empty: nothing.
- */
+/* What this machine lacks to confine sessions, "no landlock in this kernel; ...", or "". */
 enum { NS_LACKS = 160 };
 void ns_confine_lacks(char text[NS_LACKS]);
 

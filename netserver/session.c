@@ -298,7 +298,7 @@ serve(struct serving *s)
 	d->log->level = level; /* a client may have raised it */
 }
 
-/* Drop what a session does not need: secrets, and all descriptors but fd and c's (NULL: none). */
+/* Drop secrets, and all descriptors but fd, c's (NULL: none) and those of directories. */
 static int
 shed(struct ns_daemon *d, struct ns_caller *c, int fd, struct np_err *err)
 {

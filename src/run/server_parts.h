@@ -15,8 +15,7 @@ int np_server_answer(struct np_chan *c, const uint8_t *message, struct np_err *e
 int np_server_answer_code(struct np_chan *c, uint32_t code, int32_t word, np_layout *layout,
 			  const void *m, struct np_err *err);
 
-/* Tell the client of *err, in the format of `code`, and log it. Fails, with that or why not sent.
- */
+/* Tell the client of *err, in `code`'s format, and log it. Fails: with *err, or why not sent. */
 int
 np_server_refuse(const struct np_server *s, struct np_chan *c, uint32_t code, struct np_err *err);
 
