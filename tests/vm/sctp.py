@@ -127,11 +127,13 @@ def drops(port: int) -> str:
     """One request is under way at a time, so each one that is dropped is sent again once."""
     for end in (A, B):  # nor is one sent again because its answer took long
         sctp_timer(end, "rto_initial", 3000), sctp_timer(end, "rto_min", 1000)
-    with lib.Filter(B, "prerouting", "meta l4proto sctp meta length > 900 numgen inc mod 40 == 20 counter drop") as plant:
-        seen = figures(lib.netperf(), port, "-t", "SCTP_RR", "-l", "-200", "--", "-r", "1000,1")
-        dropped = plant.count()
-    for end in (A, B):
-        sctp_timer(end, "rto_min", 500), sctp_timer(end, "rto_initial", 600)
+    try:
+        with lib.Filter(B, "prerouting", "meta l4proto sctp meta length > 900 numgen inc mod 40 == 20 counter drop") as plant:
+            seen = figures(lib.netperf(), port, "-t", "SCTP_RR", "-l", "-200", "--", "-r", "1000,1")
+            dropped = plant.count()
+    finally:
+        for end in (A, B):
+            sctp_timer(end, "rto_min", 500), sctp_timer(end, "rto_initial", 600)
     assert dropped >= 4 and int(seen["LOCAL_TRANSPORT_RETRANS"]) == dropped, (dropped, seen)
     agree(seen)
     return f"{dropped} dropped, as many sent again"
