@@ -29,7 +29,7 @@ echo "$2" > "/proc/sys/net/$1" || exit 77
 daemon=$!
 shift 3
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    grep -q ":3241 .* 0A " /proc/net/tcp /proc/net/tcp6 && break
+    grep -qs ":3241 .* 0A " /proc/net/tcp /proc/net/tcp6 && break
     sleep 0.2
 done
 "$@"
