@@ -395,7 +395,7 @@ class Lab:
 
 
 class Filter:
-    """Rules of nft's at one end, in a chain of this hook, for the duration of a block."""
+    """Rules of nft's in a chain of this hook for the duration of a block, of which an end has one at a time."""
 
     def __init__(self, end: Sequence[str], hook: str, *rules: str) -> None:
         self._nft, chain = [*end, "nft"], "inet planted only"
@@ -958,7 +958,7 @@ class InPlace(unittest.TestCase):
 
 
 def unit_main(**options: Any) -> NoReturn:
-    """Run the program's unittest cases; importing unittest is slow, so it is done here."""
+    """Run the program's unittest cases."""
     result = unittest.main(exit=False, verbosity=2, **options).result
     sys.exit(1 if not result.wasSuccessful() else 77 if len(result.skipped) == result.testsRun else 0)
 
