@@ -12,7 +12,6 @@ from typing import Any, Dict, NamedTuple, Tuple
 import explain_links
 import lib
 
-SERVER = "10.77.0.2"
 RATE = 10e6                             # bits/s from the router to the server
 BURST = 5000                            # bytes in its token bucket
 SIZE, PACKET = 1000, 1042               # payload, and what tbf counts: with UDP, IP and Ethernet headers
