@@ -234,7 +234,7 @@ def suite(report: lib.Report) -> None:
                 report.case(f"times behind a warm-up, {flows} flows", partial(behind_a_warm_up, daemon.port, place, flows))
             told_apart(report, daemon.port, place, True)
             latencies(report, daemon.port, place)
-            interrupted(report, daemon.port, place)
+            report.case("ours, interrupted", partial(interrupted, report, daemon.port, place))
             plain_afterwards(report, "ours", daemon.port)
         with lib.Daemon(args=["--no-evidence"]) as daemon:
             each(partial(one_side, report, "--no-evidence", daemon.port, place),
