@@ -66,8 +66,7 @@ void np_bag_put(struct np_bag *b, struct np_bag_item v, const char *name, ...)
 #define np_bag_unread(b, why, ...)                                                                 \
 	np_bag_put(b, NP_BAG_VALUE(.kind = NP_BAG_UNREAD, .text = (why)), __VA_ARGS__)
 
-/* Replace what a name can't have (a dot without a word on either side, too) by '_'. False: it had.
- */
+/* Replace by '_' what can't be in a name, and dots without a word beside. True: it was a name. */
 bool np_bag_clean_name(char *name);
 
 /* Remove all values with names that begin with the prefix. */

@@ -303,7 +303,7 @@ np_run_trim(struct np_run *run, uint32_t flows)
 static int
 upgrade_accepted(struct np_run *run, struct pollfd *waits, struct np_err *err)
 {
-	uint32_t left = run->conns; /* but those without a socket, once the run is stopped */
+	uint32_t left = run->conns; /* one without a socket shows that the run is stopped */
 
 	while (left > 0 && !np_stopped(run->stop)) {
 		if (poll(waits, run->conns, UPGRADE_CHECK_MS) <= 0) {

@@ -62,7 +62,7 @@ struct np_stamps {
 /* Why this test can't have stamps; NULL: it can. */
 const char *np_stamps_why_none(const struct np_plan *p);
 
-/* With --stations, prepare the worker to stamp some of its transactions. */
+/* With --stations, prepare the worker to stamp some of its transactions. NP_ESYS: no memory. */
 int np_stamps_make(struct np_worker *w, struct np_err *err);
 
 /* Enable stamps on the connection of a run, before the first message. */

@@ -13,8 +13,7 @@
 /* Make a request: a struct of linux/ethtool.h that begins with its command, and gets the answer. */
 int np_ethtool_ask(int fd, const char *device, void *request);
 
-/* The names of one kind (ETH_SS_STATS, ETH_SS_FEATURES): each has ETH_GSTRING_LEN bytes and a NUL.
- */
+/* The names of one kind (ETH_SS_STATS, ETH_SS_FEATURES), ETH_GSTRING_LEN bytes each with a NUL. */
 int np_ethtool_names(int fd, const char *device, uint32_t kind, struct ethtool_gstrings **answer);
 
 /* The driver's counters, `count` as their names (ETH_SS_STATS), and in their order. */

@@ -51,6 +51,7 @@ TEST_WITH(what_stands_in_files_is_told, root_make, root_remove)
 	put_file(root, "/proc/sys/net/ipv4/tcp_congestion_control", "cubic\n");
 	put_file(root, "/proc/sys/net/core/rmem_max", "212992\n");
 	put_link(root, "/sys/class/net/eth9/device", "../../../0000:05:00.1");
+	put_file(root, "/sys/0000:05:00.1/msi_irqs/51", "msix\n");
 	put_file(root, "/sys/class/net/eth9/mtu", "9000\n");
 	put_file(root, "/sys/class/net/eth9/queues/rx-0/x", "");
 	put_file(root, "/sys/class/net/eth9/queues/rx-1/x", "");
@@ -58,7 +59,7 @@ TEST_WITH(what_stands_in_files_is_told, root_make, root_remove)
 	put_file(root, "/sys/class/net/eth9/statistics/rx_packets", "5\n");
 	put_file(root, "/sys/class/net/eth9/statistics/tx_packets", "5\n");
 	put_file(root, "/proc/interrupts",
-		 "     CPU0\n 50: 1 PCI-MSI 7-edge other\n 51: 2 PCI-MSI eth9-rx-0\n"
+		 "     CPU0\n 50: 1 PCI-MSI 7-edge other\n 51: 2 PCI-MSI renamed-rx-0\n"
 		 " 52: 2 PCI-MSI comp@pci:0000:05:00.1\n");
 	put_file(root, "/proc/irq/50/smp_affinity_list", "9\n");
 	put_file(root, "/proc/irq/51/effective_affinity_list", "2\n");

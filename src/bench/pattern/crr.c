@@ -418,7 +418,7 @@ connect_leave(struct np_run *run)
 	}
 }
 
-/* Both sides: the rings, for sending with room for a token. cc has only the token. TCP_INFO? */
+/* Make the rings, for sending with room for a token (cc sends nothing else); set w->reads_info. */
 static int
 take_rings(struct np_worker *w, int32_t token, int32_t send_size, int32_t recv_size,
 	   struct np_err *err)
