@@ -227,7 +227,11 @@ take_ramp(struct np_run *run, struct np_tally *t)
 	}
 	t->ramp.rate = run->plan->ramp;
 	t->ramp.asked = run->conns;
-	t->ramp.established = t->flows = (uint32_t)t->end.count.up;
+	t->flows = 0;
+	NP_EACH_CONN (c, run) {
+		t->flows += c->is_up;
+	}
+	t->ramp.established = t->flows;
 	NP_EACH_WORKER (w, run) {
 		if (w->ramp == NULL || w->ramp->hist == NULL) {
 			continue;
