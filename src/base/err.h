@@ -22,9 +22,11 @@ struct np_err {
 	char msg[512];
 };
 
-/* Fill *err (or NULL): the text and, unless sys is 0, ": " and strerror(sys). Returns code. */
+/* Fill *err (or NULL): the text and, if `explain` and unless sys is 0, ": " and strerror(sys). */
 int np_fail_with(struct np_err *err, enum np_errc code, int sys, bool explain, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
+
+/* Fill *err (or NULL) with the text, and why by strerror(sys); sys 0: not. Returns code. */
 #define np_fail(err, code, sys, ...) np_fail_with(err, code, sys, true, __VA_ARGS__)
 
 /* np_fail() for a mistake on the command line. */
