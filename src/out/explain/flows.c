@@ -359,13 +359,13 @@ np_flows_find(struct np_facts_of_test *f, struct np_flows_found *w)
 	}
 	w->slower = NP_SLOW * w->most;
 	group(f, w);
-	w->others = w->rest.count > 1 ? "the others" : "the other";
 	w->apart = w->slow.count > 0 && w->rest.count > 0 &&
 		   w->slow.mean.rate <= NP_SLOW * w->rest.mean.rate;
 	if (w->apart) {
 		look_at_own(f, w);
 		look_at_threads(f, w);
 	}
+	w->others = w->rest.count > 1 ? "the others" : "the other";
 	/*
 	 * The cause that slows them. Load of threads is proof; lack of a CPU, or an unknown reason,
 	 * is weaker evidence than a cause of the flows.
