@@ -129,20 +129,25 @@ parse_line(char *text, size_t len, unsigned line, struct np_selection *sel, stru
 static int
 parse_file(const char *path, struct np_selection *sel, struct np_err *err)
 {
+	enum { MOST = 1 << 20 }; /* bytes: more than the groups hold; a pipe may never end */
 	FILE *file = fopen(path, "re");
-	char *text = NULL;
-	size_t size = 0;
-	ssize_t len;
+	char *text;
+	size_t len;
 	int rc = NP_OK;
 
 	if (file == NULL) {
 		return np_fail(err, NP_ECONTROL, errno, "open output selectors '%s'", path);
 	}
-	for (unsigned line = 1; rc == NP_OK && (len = getline(&text, &size, file)) >= 0; line++) {
-		rc = parse_line(text, (size_t)len, line, sel, err);
-	}
-	if (rc == NP_OK && !feof(file)) {
+	text = malloc(MOST + 1); /* and a NUL */
+	len = text != NULL ? fread(text, 1, MOST, file) : 0;
+	if (text == NULL || ferror(file)) {
 		rc = np_fail(err, NP_ECONTROL, errno, "read output selectors from '%s'", path);
+	}
+	for (size_t at = 0, line = 1, n; rc == NP_OK && at < len; at += n + 1, line++) {
+		const char *end = memchr(text + at, '\n', len - at);
+
+		n = end != NULL ? (size_t)(end - text) - at : len - at;
+		rc = parse_line(text + at, n, (unsigned)line, sel, err);
 	}
 	free(text);
 	fclose(file);
