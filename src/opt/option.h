@@ -1,5 +1,4 @@
-/* A parser for both programs by option tables, and what the tables tell people: help, manual pages.
- */
+/* Option tables of both programs: a parser, and texts made of the tables: help, manual pages. */
 #ifndef NP_OPT_OPTION_H
 #define NP_OPT_OPTION_H
 
