@@ -8,7 +8,7 @@ import re
 import socket
 from typing import Any, Dict, List
 
-from netkit import calls, machine, options
+from netkit import calls, files, machine, options
 from netkit.plan import Plan
 from netkit.units import show_value
 
@@ -88,12 +88,8 @@ def alone(netperf: str, host: str, own: bool) -> Ends:
 
 
 def cpu_model() -> str:
-    with contextlib.suppress(OSError):
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            found = re.search(r"^(?:model name|Hardware|cpu model)\s*:\s*(.*)$", file.read(), re.M)
-        if found:
-            return found[1]
-    return platform.processor() or platform.machine()
+    found = re.search(r"^(?:model name|Hardware|cpu model)\s*:\s*(.*)$", files.content("/proc/cpuinfo"), re.M)
+    return found[1] if found else platform.processor() or platform.machine()
 
 
 def interface(host: str) -> "Dict[str, Any]":
@@ -105,9 +101,8 @@ def interface(host: str) -> "Dict[str, Any]":
         found["name"] = json.loads(route)[0]["dev"]
         home = f"/sys/class/net/{found['name']}"
         for what in ("mtu", "speed"):
-            with contextlib.suppress(OSError, ValueError):
-                with open(f"{home}/{what}", encoding="ascii") as file:
-                    found.update({what: value} if (value := int(file.read())) > 0 else {})
+            with contextlib.suppress(ValueError):
+                found.update({what: value} if (value := int(files.content(f"{home}/{what}"))) > 0 else {})
         found["driver"] = os.path.basename(os.readlink(f"{home}/device/driver"))
     return found
 

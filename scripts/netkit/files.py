@@ -22,6 +22,13 @@ def raising(fault: "Type[Exception]", what: str) -> "Iterator[None]":
         raise fault(f"{what}: {why.strerror}") from None
 
 
+def content(path: str) -> str:
+    """The text of a file such as those of /proc; empty if it can't be read."""
+    with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+    return ""
+
+
 class Planted(PermissionError):
     """Something on the path belongs to another user, or another user may change it."""
 

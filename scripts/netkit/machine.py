@@ -234,11 +234,7 @@ def run(command: Sequence[str], limit: float, patience: float = 2.0, heed: bool 
 
 def start_time(pid: int) -> int:
     """The start time of a process in clock ticks since boot; 0 if it is dead."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            words = file.read().rpartition(")")[2].split()
-    except OSError:
-        return 0
+    words = files.content(f"/proc/{pid}/stat").rpartition(")")[2].split()
     return 0 if not words or words[0] in "ZX" else int(words[19])
 
 
@@ -337,19 +333,9 @@ class Daemon(Process):
     def _listens(self) -> bool:
         """Whether the kernel lists its socket, in the process's own network namespace."""
         home = f"/proc/{self.popen.pid}"
-        try:
-            with open(f"{home}/comm", encoding="utf-8", errors="replace") as file:
-                if file.read().strip() != self._name:
-                    return False
-            rows: "List[List[str]]" = []
-            for table in ("tcp", "tcp6"):
-                with contextlib.suppress(FileNotFoundError):
-                    with open(f"{home}/net/{table}", encoding="ascii") as file:
-                        rows += [row.split() for row in file.readlines()[1:]]
-        except OSError:
-            return False
-        return any(row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == self._port
-                   for row in rows)
+        rows = [row.split() for table in ("tcp", "tcp6") for row in files.content(f"{home}/net/{table}").splitlines()[1:]]
+        return files.content(f"{home}/comm").strip() == self._name and any(
+            row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == self._port for row in rows)
 
 
 class Place(contextlib.AbstractContextManager):     # type: ignore[type-arg]
@@ -493,12 +479,8 @@ class LabPlace(Place):
 
 def is_sweep(pid: int) -> bool:
     """Whether this pid is a netsweep or netgate; if not, the one that had it is dead."""
-    try:
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read().split(b"\0")
-    except OSError:
-        return False
-    return any(os.path.basename(word) in (b"netsweep", b"netgate") for word in words[:4])
+    words = files.content(f"/proc/{pid}/cmdline").split("\0")
+    return any(os.path.basename(word) in ("netsweep", "netgate") for word in words[:4])
 
 
 shown = shlex.join      # a command for users to copy into a shell

@@ -86,11 +86,8 @@ class Kernel:
         self.read: "Dict[str, Module]" = {}
 
     def built_in(self, name: str) -> bool:
-        try:
-            with open(os.path.join(self.folder, "modules.builtin"), encoding="utf-8") as file:
-                return any(plain(os.path.basename(line.strip())) == plain(name) + ".ko" for line in file)
-        except OSError:
-            return False
+        lines = files.content(os.path.join(self.folder, "modules.builtin")).splitlines()
+        return any(plain(os.path.basename(line.strip())) == plain(name) + ".ko" for line in lines)
 
     def module(self, name: str) -> "Optional[Module]":
         name = plain(name)
