@@ -1,4 +1,4 @@
-"""Draws the figures of plots.py as PNG, SVG and PDF. Call python.need("matplotlib", ...) first.
+"""Draws the figures of plots.py, and meshes, as PNG, SVG and PDF. Call python.need("matplotlib", ...) first.
 
 A figure has the requested width, and its text the size of print. Text that does not fit beside the lines goes below.
 In SVG, marks have tooltips, and a page that embeds it may replace the colours TEXT, MUTED, GRID and white."""
@@ -6,11 +6,15 @@ In SVG, marks have tooltips, and a page that embeds it may replace the colours T
 import html
 import io
 import math
+import re
+import statistics
 import textwrap
 import warnings
 from dataclasses import replace
-from typing import Any, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set, Tuple
 
+from netkit.engines import ROWS
+from netkit.mesh import Found, Pair
 from netkit.plots import GRID, MUTED, TEXT, Figure, Line, Mark, Panel, Scale, plain
 from netkit.units import printable
 
@@ -36,6 +40,8 @@ SMALL = 8.0                 # font size of labels
 ROW = 11.5                  # points between the baselines of labels
 FAINT = 0.6                 # opacity of the parts of a bar, which have text on them
 LEADER = 14.0               # points between axes and labels
+NARROW = 4.0                # points: hosts of a mesh that would be closer than this have no names
+SPAN = 2.0                  # the colour scale of a mesh ends at this factor from the median
 
 Drawn = List[Tuple[Panel, Any, bool]]       # panel, axes, whether it is the lowest of its stack
 
@@ -394,3 +400,44 @@ def draw(figure: Figure, form: str = "svg", width: float = WIDTH, clear: bool = 
             return drawn
         tips = "\n".join(titles(made, paper.get_figheight() / POINT))
         return drawn.replace(b"</svg>", f'<g id="tips">\n{tips}\n</g>\n</svg>'.encode())
+
+
+def draw_pairs(ax: Any, figures: "Dict[Pair, float]", dead: "Iterable[Pair]", groups: "Dict[str, Set[str]]", unit: str, colours: str, size: float) -> None:
+    import numpy as np
+    from matplotlib.colors import LogNorm
+    keys = {name: [group for group, hosts in groups.items() if name in hosts] for pair in (*figures, *dead) for name in pair}
+    names = sorted(keys, key=lambda name: keys[name])
+    cells = np.full([len(names)] * 2, np.nan)
+    for (client, server), value in figures.items():
+        cells[names.index(client), names.index(server)] = value
+    middle = statistics.median(figures.values() or [1.0])
+    image = ax.imshow(cells, cmap=colours, norm=LogNorm(middle / SPAN, middle * SPAN), interpolation="nearest")
+    ax.grid(False)
+    ax.set_facecolor("#dddddd")
+    ax.set_xlabel("server" + " (\u00d7: nothing)" * bool(dead))
+    ax.set_ylabel("client")
+    ax.figure.colorbar(image, ax=ax, shrink=0.7, label=unit, extend="both", ticks=[middle / SPAN, middle, middle * SPAN],
+                       format=lambda value, _: plain(value, 4)).minorticks_off()
+    shown = [printable(re.sub(rf"^({'|'.join(ROWS)}):", "", name)) for name in names] if size / len(names) > NARROW else []
+    ax.set_xticks(range(len(shown)), shown, rotation=90)
+    ax.set_yticks(range(len(shown)), shown)
+    letters = min(8.0, 0.8 * size / len(names))
+    ax.tick_params(length=0, labelsize=letters)
+    for client, server in dead:
+        ax.text(names.index(server), names.index(client), "\u00d7", ha="center", va="center", fontsize=letters)
+    for number in range(1, len(names)):
+        if keys[names[number]] != keys[names[number - 1]]:
+            ax.axhline(number - 0.5, color="black", linewidth=0.8)
+            ax.axvline(number - 0.5, color="black", linewidth=0.8)
+
+
+def draw_mesh(found: Found, groups: "Dict[str, Set[str]]", figure: str, less_is_better: bool, form: str, width: float) -> bytes:
+    """A mesh as heat maps, with the hosts sorted by group."""
+    from matplotlib.figure import Figure as Paper
+    made = {name: (figures, found.dead.get(name, ())) for name, figures in found.meshes.items() if figures or name in found.dead}
+    with style("mesh"):
+        paper = Paper(figsize=(width * CM, 0.85 * width * CM * max(1, len(made))), layout="constrained")
+        for number, (name, pairs) in enumerate(made.items(), 1):
+            ax = paper.add_subplot(len(made), 1, number, title=printable(name))
+            draw_pairs(ax, *pairs, groups, figure, "RdBu_r" if less_is_better else "RdBu", 0.7 * width * CM * 72)
+        return saved(paper, form)

@@ -313,13 +313,13 @@ class Groups(unittest.TestCase):
     @unittest.skipUnless(importlib.util.find_spec("matplotlib"), "no matplotlib here: python3-matplotlib")
     def test_heat_map(self):
         """Hosts are sorted by group; the same results give the same bytes."""
-        from netkit import heat
+        from netkit import draw
         sweep = self.sweep("slurm:s{}", "s{}")
         found = mesh.find(sweep, "THROUGHPUT", False)
-        drawn = [heat.draw(found, groups.of(sweep), "THROUGHPUT", False, "svg", 15) for _ in range(2)]
+        drawn = [draw.draw_mesh(found, groups.of(sweep), "THROUGHPUT", False, "svg", 15) for _ in range(2)]
         self.assertEqual(drawn[0], drawn[1])
         names = re.findall(rb">(s\d)<", drawn[0])
-        self.assertNotIn(b"e+0", heat.draw(found._replace(meshes={"all": {pair: 23456.0 for pair in found.meshes["all"]}}), {}, "", False, "svg", 15))
+        self.assertNotIn(b"e+0", draw.draw_mesh(found._replace(meshes={"all": {pair: 23456.0 for pair in found.meshes["all"]}}), {}, "", False, "svg", 15))
         self.assertEqual(names[:5], [b"s2", b"s6", b"s4", b"s1", b"s3"], names)
 
 

@@ -213,7 +213,7 @@ class LyingHosts(unittest.TestCase):
                              ("exec sleep 600", "no answer within 1 s"), (f"{self.ENDLESS} >&2", "more than 64 KiB came"),
                              ("exec >&-; echo no route >&2", "no route"), (None, "ssh: not installed here")):
             with mock.patch.object(fleet, "COPY_S", 2), mock.patch.object(fleet, "THERE_S", 1), self.subTest(script), mock.patch.object(
-                    engines.ssh, "WORDS", self.ssh(script) if script else ["/nonexistent/ssh"]):
+                    engines.hosts, "SSH", self.ssh(script) if script else ["/nonexistent/ssh"]):
                 with far.Ends(lib.netperf(), lib.netserver()) as ends:
                     (why,) = ends.prepare([{"client": "ssh:host", "host": "h"}])
                 self.assertIn(f"ssh:host: {says}".replace("ssh: not", "/nonexistent/ssh: not"), why)

@@ -8,10 +8,9 @@ from typing import Any, Dict, List
 from netkit import UsageError, machine
 from netkit.engines.containers import Docker, Podman
 from netkit.engines.engine import Engine, Host, answer, parsed
-from netkit.engines.here import Local, Netns
+from netkit.engines.hosts import Local, Netns, Ssh
 from netkit.engines.kubectl import Kubectl
 from netkit.engines.slurm import Slurm
-from netkit.engines.ssh import Ssh
 
 __all__ = ["Engine", "Host", "ROWS", "Ssh", "answer", "host", "is_local", "named", "parsed", "plain", "split"]
 

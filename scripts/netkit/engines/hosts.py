@@ -1,11 +1,29 @@
-"""Hosts that ssh reaches."""
+"""Hosts without a cluster: this machine, its network namespaces, and those that ssh reaches."""
 
 import shlex
 from typing import Any, Dict, List, Sequence
 
 from netkit.engines.engine import Engine
 
-WORDS = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=10")
+SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=10")
+
+
+class Netns(Engine):
+    KIND, SHARED, ROOT = "netns", True, True
+
+    def before(self, name: str) -> "List[str]":
+        return ["ip", "netns", "exec", name]
+
+
+class Local(Engine):
+    """Ansible's connection "local". The name has no meaning."""
+    KIND, SHARED = "local", True
+
+    def before(self, name: str) -> "List[str]":
+        return []
+
+    def of_inventory(self, name: str, known: "Dict[str, Any]") -> str:
+        return name
 
 
 class Ssh(Engine):
@@ -13,7 +31,7 @@ class Ssh(Engine):
 
     def __init__(self, config: str = "") -> None:
         """config is a file for ssh."""
-        self.words = [*WORDS, *(["-F", config] if config else [])]
+        self.words = [*SSH, *(["-F", config] if config else [])]
 
     def before(self, name: str) -> "List[str]":
         return ["ssh", name]
