@@ -168,17 +168,14 @@ class Method:
     engine: str
     cell: Optional[Cell]
     rates: "Dict[int, float]" = field(default_factory=dict)     # by repetition
-    ends: "Dict[str, List[Evidence]]" = field(default_factory=dict)
+    ends: "Dict[str, List[Evidence]]" = field(default_factory=lambda: {end: [] for end in ENDS})
 
-
-def method(engine: str, cell: Optional[Cell]) -> Method:
-    made = Method(engine, cell, ends={end: [] for end in ENDS})
-    for run in cell.good() if cell else []:
-        for rate in Cell(run.point, [run]).values("THROUGHPUT"):
-            made.rates[run.repetition] = rate
-        for end in ENDS:
-            made.ends[end] += filter(None, [run.evidence(end)])
-    return made
+    def __post_init__(self) -> None:
+        for run in self.cell.good() if self.cell else []:
+            for rate in Cell(run.point, [run]).values("THROUGHPUT"):
+                self.rates[run.repetition] = rate
+            for end in ENDS:
+                self.ends[end] += filter(None, [run.evidence(end)])
 
 
 def to_baseline(one: Method, base: Method) -> Optional[float]:
@@ -297,7 +294,7 @@ def of_point(sweep: Sweep, rest: "Dict[str, Any]") -> "List[Block]":
     for value in sweep.values[AXIS]:
         cell = sweep.cell({**rest, AXIS: value})
         if cell or sweep.planned({**rest, AXIS: value}):
-            methods.append(method(show_value(value), cell))
+            methods.append(Method(show_value(value), cell))
     if not any(one.cell for one in methods):
         return []
     base = next((one for one in methods if one.engine == BASELINE and one.rates), None)
