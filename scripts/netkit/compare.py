@@ -95,7 +95,7 @@ class Sessions(past.Baseline):
         parts = [max(stats.LEAST_NOISE ** 2, float(np.var(means, ddof=1))) / len(means) for means in sides]
         free = sum(parts) ** 2 / sum(part ** 2 / (len(means) - 1) for part, means in zip(parts, sides))
         made.against = made.against._replace(change=float(np.mean(sides[1]) - np.mean(sides[0])), error=math.sqrt(sum(parts)), free=free)
-        made.best, made.now, made.doubted = made.against.best(), [math.exp(mean) for mean in sides[1]], False
+        made.best, made.now = made.against.best(), [math.exp(mean) for mean in sides[1]]
         return made
 
 

@@ -295,34 +295,35 @@ class Sweep:
             self._applied[name] = Applied(state, run.point)
         return True
 
+    def _due(self, following: Optional[Point] = None) -> "Iterator[Tuple[str, List[str]]]":
+        """The [after] commands that have to be run now, given the point that follows."""
+        for name in reversed(self.plan.hooks()):
+            last = self._applied.get(name)
+            if last and self.plan.after.get(name) and (following is None or name == EACH_RUN
+                                                       or self.plan.state(name, following) != last.state):
+                del self._applied[name]
+                yield name, self.plan.hook("after", name, last.point)
+
     def _after(self, run: Run, following: Optional[Point]) -> None:
         """Run the commands for what ends with this run; if one fails, the run has failed."""
         log: "List[Dict[str, Any]]" = []
-        for name in reversed(self.plan.hooks()):
-            last = self._applied.get(name)
-            if not last or not self.plan.after.get(name):
-                continue
-            if following is not None and name != EACH_RUN and self.plan.state(name, following) == last.state:
-                continue
-            del self._applied[name]
-            if not self._commands(self.plan.hook("after", name, last.point), log) and run.ok:
+        for _, commands in self._due(following):
+            if not self._commands(commands, log) and run.ok:
                 fail(run, run.exit, f"after: {log[-1]['command']}: {log[-1]['output'].strip()}")
         if log:
             run.more["after"] = log
 
     def _leave_all(self) -> None:
         """When the sweep ends early, run the [after] commands that are still due."""
-        for name in reversed(self.plan.hooks()):
-            last = self._applied.pop(name, None)
-            if last and self.plan.after.get(name):
-                log: "List[Dict[str, Any]]" = []
-                try:
-                    good = self._commands(self.plan.hook("after", name, last.point), log)
-                except machine.Interrupted:
-                    good = False
-                if not good:
-                    progress.say("netsweep", f"the command after {name} failed: "
-                                             f"{log[-1]['command'] if log else 'interrupted'}")
+        for name, commands in self._due():
+            log: "List[Dict[str, Any]]" = []
+            try:
+                good = self._commands(commands, log)
+            except machine.Interrupted:
+                good = False
+            if not good:
+                progress.say("netsweep", f"the command after {name} failed: "
+                                         f"{log[-1]['command'] if log else 'interrupted'}")
 
     def _commands(self, commands: "List[str]", log: "List[Dict[str, Any]]") -> bool:
         for command in commands:
