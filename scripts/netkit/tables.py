@@ -1,4 +1,4 @@
-"""Two-way tables of a sweep: their layout, and their output as text, CSV, Markdown or LaTeX."""
+"""Two-way tables of a sweep: their layout, and their output as text, CSV, Markdown or LaTeX. Tidy ones, a row per run."""
 
 import csv
 import functools
@@ -10,9 +10,9 @@ import statistics
 from dataclasses import dataclass, field, replace
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
-from netkit import ceiling, engines, units
+from netkit import ceiling, engines, python, units
 from netkit.results import (DERIVED, SETS, Axis, Results, ResultsError, Run, is_number, key_of, matches,
-                            disturbed_runs, point_key, within)
+                            disturbed_runs, point_key, reading, within)
 from netkit.units import show_value
 
 # Which role suits an axis, the best first; axes with other names are in between.
@@ -608,3 +608,57 @@ def write(blocks: "Sequence[Block]", form: str) -> str:
     if form == "csv":
         return "\n".join(csv_text([made.head, *made.rows]) for made in blocks)
     return "\n\n".join(units.printable(FORMS[form](made), "\n") for made in blocks) + "\n"
+
+
+TIDY_EVIDENCE = ("moved.ethtool.", "moved.nic.", "moved.qdisc.", "tc.")     # evidence that gets columns of a tidy table
+
+
+def tidy_row(sweep: Sweep, run: Run) -> "Dict[str, Any]":
+    """A row of a tidy table: axes, constants, the run's status, figures as printed and derived ones, and changes of counters at both ends."""
+    cell = sweep.cells.get(run.place)
+    more = {f"{end}.{name}": value for end in ("near", "far") for name, value in run.evidence(end).items()
+            if name.startswith(TIDY_EVIDENCE) and is_number(value)}
+    more.update({f"disturbed.{reason}": seconds for reason, seconds in (
+        within(run.more, "disturbed", "reasons") or {}).items()})
+    header = sweep.results.header
+    constants = {**header.constants, **({"label": run.more["label"]} if run.more.get("label") else {})}
+    return {"plan": header.plan, **constants, **run.point,
+            "repetition": run.repetition, "started": run.started, "seconds": run.seconds,
+            "status": run.status, "reason": run.reason(), **run.result,
+            "CEILING": sweep.ceiling(cell) if cell else None,
+            **{name: run.figure(name) for name in DERIVED}, **more}
+
+
+def tidy_rows(sweeps: "Sequence[Sweep]") -> "List[Dict[str, Any]]":
+    """All rows with the same columns, counters last; empty columns are omitted."""
+    made = []
+    for sweep in sweeps:
+        with reading(sweep.results.path):
+            made += [tidy_row(sweep, run) for run in sweep.results.runs]
+    names = {name: "." in name or name in DERIVED for row in made for name, value in row.items()
+             if value not in (None, "")}
+    ordered = sorted(names, key=names.__getitem__)
+    return [{name: row.get(name) for name in ordered} for row in made]
+
+
+def tidy_csv(sweeps: "Sequence[Sweep]") -> str:
+    """As CSV; missing values are empty, booleans are words."""
+    made = tidy_rows(sweeps)
+    cells = [[str(value).lower() if isinstance(value, bool) else value for value in row.values()] for row in made]
+    return csv_text([list(made[0]), *cells])
+
+
+def tidy_parquet(sweeps: "Sequence[Sweep]") -> bytes:
+    pandas = python.need("pandas", "python3-pandas", "--tidy FILE.parquet")
+    frame = pandas.DataFrame(tidy_rows(sweeps))
+    for name in frame.columns:      # a column has a single type there
+        kinds = {type(value) for value in frame[name].dropna()}
+        if len(kinds - {int, float}) > 0 and len(kinds) > 1:
+            frame[name] = frame[name].map(lambda value: None if value is None else str(value))
+    out = io.BytesIO()
+    try:
+        frame.to_parquet(out, index=False)
+    except ImportError:
+        raise ResultsError("--tidy FILE.parquet needs Python's pyarrow or fastparquet beside pandas: pip "
+                           "install pyarrow; or --tidy FILE.csv") from None
+    return out.getvalue()

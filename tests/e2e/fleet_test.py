@@ -17,7 +17,7 @@ import unittest
 
 import lib
 import netmesh_test
-from netkit import UsageError, engines, groups, mesh, results, tables
+from netkit import UsageError, engines, mesh, results, tables
 from netkit.gate import output
 
 # Each enters a namespace of the bed; those named in the file "dead" are unreachable.
@@ -254,7 +254,7 @@ class Groups(unittest.TestCase):
         return {pair: value * math.prod(factor for bad, factor in planted if bad(*pair)) for pair, value in made.items()}
 
     def named(self, figures):
-        uplinks, rest = groups.judge(figures, self.RACKS, False, 10)
+        uplinks, rest = mesh.judge_groups(figures, self.RACKS, False, 10)
         return [what for what, _, _ in (*uplinks, *mesh.worse(rest, False))]
 
     def test_an_uplink_a_host_and_a_pair(self):
@@ -296,7 +296,7 @@ class Groups(unittest.TestCase):
         for end, node, says in (("slurm:s{}", "s{}", "s1,s4"), ("kubectl:net/p{}", "worker-{}", "worker-1\nworker-4")):
             sweep = self.sweep(end, node)
             found = mesh.block(mesh.find(sweep, "THROUGHPUT", False), "THROUGHPUT")
-            self.assertEqual(groups.bad_hosts(sweep, [found]), says + "\n")
+            self.assertEqual(mesh.bad_hosts(sweep, [found]), says + "\n")
 
     def test_verdicts(self):
         """A test for each mesh, for programs; the names of tests do not depend on the findings."""
@@ -316,7 +316,7 @@ class Groups(unittest.TestCase):
         from netkit import draw
         sweep = self.sweep("slurm:s{}", "s{}")
         found = mesh.find(sweep, "THROUGHPUT", False)
-        drawn = [draw.draw_mesh(found, groups.of(sweep), "THROUGHPUT", False, "svg", 15) for _ in range(2)]
+        drawn = [draw.draw_mesh(found, mesh.groups_of(sweep), "THROUGHPUT", False, "svg", 15) for _ in range(2)]
         self.assertEqual(drawn[0], drawn[1])
         names = re.findall(rb">(s\d)<", drawn[0])
         self.assertNotIn(b"e+0", draw.draw_mesh(found._replace(meshes={"all": {pair: 23456.0 for pair in found.meshes["all"]}}), {}, "", False, "svg", 15))
