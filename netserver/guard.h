@@ -21,7 +21,7 @@ enum ns_refusal {
 	NS_SILENT,    /* no whole first message in time, or pushed out by --max-silent */
 	NS_SECRET,    /* no passphrase or proof of the key, or a wrong one */
 	NS_TRIES,     /* too many wrong ones came from the address before */
-	NS_GARBAGE,   /* the client sent something that is no netperf message */
+	NS_GARBAGE,   /* the client, or its proxy, sent something else than it should */
 	NS_MEMORY,    /* --max-memory, --max-total-memory */
 	NS_PORTS,     /* --data-ports */
 	NS_THREADS,   /* --max-threads */

@@ -273,13 +273,14 @@ ns_handovers_set_listeners(struct ns_daemon *d)
 	bool silent = false, blocks = false;
 
 	for (struct ns_session *s = d->sessions; s != NULL; s = s->next) {
-		const struct np_handover *handover = &s->wish.handover;
-		bool many = s->handover.fd > 0 && handover->many;
+		const struct np_handover *wish = &s->wish.handover;
+		bool many = s->handover.fd > 0 && wish->many;
 
-		defers = defers || (many && !handover->silent);
-		blocks = blocks || (many && handover->blocks);
-		/* Without a first byte, the kernel would keep the connection for a second. */
-		silent = silent || (s->handover.fd > 0 && handover->silent && !handover->tokens);
+		defers = defers || (many && !wish->silent);
+		blocks = blocks || (many && wish->blocks);
+		/* Without a first byte, such as a token's, the kernel would keep it for a second.
+		 */
+		silent = silent || (s->handover.fd > 0 && wish->silent && !wish->tokens);
 	}
 	defers = defers && !silent;
 	d->accepts = SOCK_CLOEXEC | (blocks ? 0 : SOCK_NONBLOCK);

@@ -56,7 +56,8 @@ enum ns_data ns_data_look(struct ns_daemon *d, int fd, const struct np_addr *pee
 
 /*
  * Pass on a connection that was NS_DATA_FULL, if there is room now. NS_DATA_UNKNOWN: its test is
- * over (s is NULL), or wants no more. now_ns: of a round, which tries a full session only once.
+ * over (s is NULL), or wants no more. now_ns is the same in a whole round, which tries a session
+ * that was full only once.
  */
 enum ns_data ns_data_again(struct ns_daemon *d, struct ns_session *s, int fd, uint64_t now_ns);
 

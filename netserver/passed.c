@@ -60,7 +60,7 @@ ns_passed_recv(int from, void *bytes, size_t size, bool *more)
 	ssize_t n;
 	int error;
 
-	interrupt_linger(true);
+	interrupt_linger(true); /* recvmsg() closes what was sent beside it, which may linger */
 	n = recvmsg(from, &m, MSG_DONTWAIT);
 	error = errno;
 	interrupt_linger(false);

@@ -404,7 +404,7 @@ reason_of(int error)
 	}
 }
 
-/* Count a test that has ended: no more than it can have moved. */
+/* Add what an ended test says it moved, at most what it can have. */
 static void
 count_served(struct ns_stats *stats, const struct np_served *served, uint64_t since_ns)
 {

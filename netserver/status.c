@@ -303,7 +303,7 @@ connect_to(const char *port, struct np_err *err)
 	return fd;
 }
 
-/* Read to the end or an error. Returns the length; -1 when neither has come by the deadline. */
+/* Read to the end, an error or a full buffer. Returns the length; -1: the deadline came first. */
 static ssize_t
 read_answer(int fd, char *text, size_t size, uint64_t deadline)
 {

@@ -81,7 +81,7 @@ size_t np_bag_count(const struct np_bag *b);
 /* Value i, in the order in which names were first put. False: there are fewer. */
 bool np_bag_at(const struct np_bag *b, size_t i, struct np_bag_item *item);
 
-/* The value of that name. False: there is none. */
+/* The value of that name. False: there is none, or b is NULL. */
 bool np_bag_find(const struct np_bag *b, const char *name, struct np_bag_item *item);
 
 /*

@@ -281,7 +281,7 @@ walk_step(struct walk *w, const char *name, bool is_last, int *fd, struct np_err
 	return rc;
 }
 
-/* Walk the whole path. Returns the file's descriptor, or -1; for an output it fills the spot. */
+/* Walk the whole path. Returns the file's descriptor, or -1: see err; NP_OK: the spot is set. */
 static int
 walk_path(struct walk *w, const char *path, struct np_err *err)
 {

@@ -113,7 +113,7 @@ uint32_t np_plan_batch(const struct np_plan *p);
 /* Can a token identify its data connections or sockets (wire/token.h)? */
 bool np_plan_shows_token(const struct np_plan *p);
 
-/* Can the test have several data connections at a time, as many as planned? */
+/* Can one session have all planned data connections? Else some tests have a session for each. */
 bool np_plan_several(const struct np_plan *p);
 
 /* The most flows. Each one of datagrams needs a port of the daemon, from the one asked for on. */

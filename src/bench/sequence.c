@@ -152,7 +152,7 @@ count_bursts(const struct np_sequence *s, uint64_t from, uint64_t to, struct np_
 
 /* ---- Arrivals ---- */
 
-/* Move the end of the window to `next`: count the bursts in what leaves it, and free its places. */
+/* Move the base so that the window can end at `next`: count bursts in what leaves, free places. */
 static void
 move_window(struct np_sequence *s, uint64_t next)
 {

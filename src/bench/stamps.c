@@ -205,7 +205,7 @@ send_stamped(struct np_worker *w, const struct np_conn *c, char *buf)
 	m->cmsg_type = SO_TIMESTAMPING;
 	m->cmsg_len = CMSG_LEN(sizeof(flags));
 	memcpy(CMSG_DATA(m), &flags, sizeof(flags));
-	/* The key: in a stream the number of the last byte, else the count of stamped datagrams. */
+	/* The key: in TCP the number of the last byte, in UDP the count of stamped datagrams. */
 	s->key = w->run->plan->transport->connected
 		     ? s->ahead + (uint32_t)((s->current.number + 1) * w->send_size - 1)
 		     : s->sent++;

@@ -112,7 +112,10 @@ bind_far(struct np_cli *cli, struct np_addr *remote)
 	p->far_bind = *remote;
 }
 
-/* Set our data address in the plan, as -- -L does: the daemon can't see it, or it has others. */
+/*
+ * Set our data address in the plan, as -- -L does. The daemon accepts no other, but can't see it;
+ * or --also-bind adds further ones, which need a first.
+ */
 static void
 bind_near(struct np_cli *cli, struct np_ends *ends)
 {

@@ -335,7 +335,7 @@ check_sources(const struct np_cli *cli, struct np_err *err)
 	const struct np_plan *p = &cli->plan;
 	struct np_addr at;
 
-	/* The range set this text; a later -- -L has replaced it. */
+	/* The range put its first address there; if it differs, a -- -L came after the range. */
 	if (strcmp(cli->data.local.text, NP_HOST_STR(&cli->source)) != 0) {
 		return np_usage(
 		    err,

@@ -44,6 +44,7 @@ read_port(const char *word, void *to)
 	return service != NULL;
 }
 
+/* to: a uint32_t, plan.service. */
 static bool
 read_service_code(const char *word, void *to)
 {

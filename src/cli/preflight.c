@@ -51,15 +51,15 @@ print_both_ends(struct np_client *c, struct np_err *err)
 	return rc;
 }
 
-/* Print this end's facts and findings. here: an address of its interface; len 0: unknown. */
+/* No daemon is asked: print this end's facts and findings. here: its address; len 0: unknown. */
 static void
-print_this_end(const struct np_addr *here)
+print_only_this_end(const struct np_addr *here)
 {
 	const struct np_evidence_wants wants = { .near = *here };
 	struct np_bag *near = np_bag_new();
 	struct np_preflight local = { .host = near };
 
-	np_evidence_host(&wants, -1, near);
+	np_evidence_host(&wants, -1, near); /* -1: no connection */
 	np_preflight_summary(stdout, "local", &local);
 	np_preflight_print(stdout, "local", &local);
 	np_bag_free(near);
@@ -87,7 +87,7 @@ np_preflight_run(struct np_cli *cli, struct np_client *c, struct np_err *err)
 				(void)np_addr_towards(&a.at[0], &here);
 			}
 		}
-		print_this_end(&here);
+		print_only_this_end(&here);
 		printf("only this end is shown: no host was named (-H)\n");
 		return NP_OK;
 	}
@@ -104,7 +104,7 @@ np_preflight_run(struct np_cli *cli, struct np_client *c, struct np_err *err)
 	}
 	if (rc == NP_OK) {
 		(void)np_addr_towards(&a.at[0], &here);
-		print_this_end(&here);
+		print_only_this_end(&here);
 		printf("only this end is shown: without a control connection (-N)\n");
 	}
 	return rc;

@@ -113,6 +113,7 @@ own_cid(const struct np_addr *far, struct np_addr *near)
 	return known;
 }
 
+/* The host in words of a TIPC address: its node. */
 static void
 node_host(const struct np_addr *a, char buf[NP_ADDR_TEXT])
 {

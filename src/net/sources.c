@@ -195,7 +195,7 @@ matches(const struct np_sources *s, const struct np_addr *source, const struct h
 	return h.family == from->family && h.bits > 0 && np_addr_bits_alike(h.at, from->at, bits);
 }
 
-/* The usual case, called for each datagram: from the first address, with no port to compare. */
+/* The usual case: from the first address, with no port to compare. False: compare with all. */
 static bool
 is_first(const struct np_sources *s, const struct np_addr *from)
 {

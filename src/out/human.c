@@ -41,7 +41,7 @@ per_second(double v)
 	return w;
 }
 
-/* Throughput v in words: it is in the unit of -f, and shown in bit/s; or transactions a second. */
+/* v: a throughput in the unit of -f, shown in bit/s; or transactions a second. */
 static struct word
 rate(const struct np_look *l, double v)
 {

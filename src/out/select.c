@@ -168,7 +168,8 @@ np_selection_parse(const char *word, struct np_selection *sel, struct np_err *er
 				sel->id[group - 1][sel->count[group - 1]++] = i;
 			}
 		}
-		sel->latency = sel->congestion = sel->far = true; /* evidence must be named */
+		sel->latency = sel->congestion = sel->far =
+		    true; /* but evidence is not collected */
 		return NP_OK;
 	}
 	if (strpbrk(word, ",;") != NULL || np_figure_find(word) >= 0) {

@@ -45,7 +45,8 @@ enum np_select_kind {
 
 /*
  * Fill *sel from "all", a list (with comma, semicolon or a figure's name), or a file of selectors.
- * NP_ECONTROL: it can't be read; NP_EPLAIN: a name of over 79 characters; NP_EUSAGE: too many.
+ * NP_ECONTROL: the file can't be read; NP_EPLAIN: a name of over 79 characters; NP_EUSAGE: too
+ * many.
  */
 int np_selection_parse(const char *word, struct np_selection *sel, struct np_err *err);
 

@@ -210,7 +210,7 @@ either(double a, double b)
 	return a + b - a * b;
 }
 
-/* Add the seconds of an interval's reasons. Returns them as bits. */
+/* Add the seconds of each reason in interval i of e, which counts the work. Returns their bits. */
 static uint32_t
 add_reasons(struct np_clean *c, const struct end *e, const struct end *other, size_t i)
 {

@@ -130,7 +130,7 @@ collect_spare(struct np_client *c, struct np_client_test *t, struct np_err *err)
 static int
 do_without(struct np_client *c, const struct np_client_test *t)
 {
-	c->owed = t->dialect->code + 2;
+	c->owed = t->dialect->code + 2; /* the code of its results */
 	np_chan_half_close(&c->chan);
 	return NP_OK;
 }
@@ -365,8 +365,8 @@ int
 np_client_run(struct np_client *c, const struct np_plan *p, const struct np_terms *terms,
 	      const struct np_addr *peer, struct np_outcome *out, struct np_err *err)
 {
-	/* A daemon without evidence opens its window with its answer: begin to collect before that,
-	 * so as not to end later. Else begin after it: a wait for other tests is not evidence. */
+	/* To begin takes time: do it before a daemon without evidence opens its window, by its
+	 * answer, or this end's is later. Else after it: a wait for other tests is no evidence. */
 	bool collects_first = (c->granted.caps & NP_CAPS_EVIDENCE) == 0;
 	struct np_client_test test = { .dialect = np_dialect_of(p), .out = out };
 	struct np_evidence *ev = NULL;

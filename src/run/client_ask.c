@@ -253,7 +253,7 @@ np_client_calibrate(struct np_client *c, struct np_calibrate_response *out, stru
 	return np_frame_get(c->chan.in, np_calibrate_response_layout, out, err);
 }
 
-/* Send a question that the daemon answers with a bag. */
+/* Send a question that the daemon answers with a bag: of evidence, or of its engines. */
 static int
 fetch_bag(struct np_client *c, const uint8_t *message, uint64_t answer_ms, struct np_bag **out,
 	  struct np_err *err)

@@ -133,7 +133,7 @@ any_load_pauses(const struct np_run *run)
 	return false;
 }
 
-/* How long the value has not changed. While a load makes workers pause (held), time begins anew. */
+/* How long the value is the same. held: the test's own load makes workers pause, begin anew. */
 static uint64_t
 unchanged_ns(struct still *s, uint64_t value, uint64_t now, bool held)
 {
@@ -253,7 +253,7 @@ np_drive_stall_ns(const struct np_run *run)
 	       np_load_pause(run->plan);
 }
 
-/* Without a time limit, do not wait forever for a far end that died silently. */
+/* Without a time limit, end the test if a far end died silently. Returns when to look again. */
 static uint64_t
 await_progress(struct control *c, uint64_t now)
 {
@@ -832,7 +832,7 @@ conclude(const struct control *c)
 int
 np_drive(struct np_drive *d, struct np_err *err)
 {
-	/* c.signals is 0: signals that came before count, too. */
+	/* c.signals, those taken so far, is 0: signals from before this call are taken, too. */
 	struct control c = { .d = d,
 			     .control_fd = d->control != NULL ? d->control->fd : -1,
 			     .establish_until = np_deadline(d->establish_ns) };

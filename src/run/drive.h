@@ -74,7 +74,7 @@ struct np_drive {
 
 	/* Out; 0 before: */
 	enum np_cause cause;
-	uint64_t late_ns; /* how late the controller closed the window */
+	uint64_t late_ns; /* how late the window was closed, by the controller or the loops */
 	int lost;         /* errno if the control connection is lost; else 0 */
 };
 

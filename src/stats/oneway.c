@@ -183,7 +183,7 @@ since_step(const struct knot *k, size_t from, size_t to)
 	return i;
 }
 
-/* Find each path's shift: the clocks run on, so that a jump between two paths is asymmetry. */
+/* Find the shifts: clocks run on evenly, so that a jump where the path changes is asymmetry. */
 static void
 join_paths(struct work *w)
 {

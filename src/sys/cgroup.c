@@ -120,7 +120,7 @@ unescape(char *text)
 
 /*
  * Open the directory of the hierarchy if this line of mountinfo (proc_pid_mountinfo(5)) is its
- * mount, and shows the group; prefix: path to the root directory of the process with that mount. A
+ * mount, and shows the group; prefix: "", or /proc/N/root of the process with that mount. A
  * path that is longer than PATH_MAX with its escapes is not found.
  */
 static bool

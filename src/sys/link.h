@@ -27,8 +27,9 @@ void np_link_open(struct np_link *l, const char *root, const char *device);
 void np_link_close(const struct np_link *l);
 
 /*
- * Its counters now: 0, or a negative errno. np_link_carried() reads packets and bytes alone, where
- * it can from sysfs: rtnetlink takes a lock that other programs may hold for seconds.
+ * Its counters now: 0, or a negative errno. np_link_carried() reads packets and bytes alone (the
+ * rest is 0), where it can from sysfs: rtnetlink takes a lock that other programs may hold for
+ * seconds.
  */
 int np_link_count(const struct np_link *l, struct rtnl_link_stats64 *out);
 int np_link_carried(const struct np_link *l, struct rtnl_link_stats64 *out);

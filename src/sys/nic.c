@@ -37,7 +37,7 @@ put_unread(struct np_bag *into, const char *why, const char *const *names, size_
 	}
 }
 
-/* Packets of both directions so far. Returns 0 or an errno. */
+/* Packets of both directions so far; 0 on errors. Returns 0 or an errno. */
 static int
 count_packets(const struct np_link *l, uint64_t *out)
 {

@@ -37,7 +37,7 @@ close_all(const struct np_perf *p, int count)
 	}
 }
 
-/* Open the counters as one group. False: p->error says why not. */
+/* Open this thread's counters as one group, and start them. False: p->error; none is open. */
 static bool
 open_all(struct np_perf *p, const struct np_perf_events *e)
 {

@@ -121,8 +121,8 @@ np_hello_get(const uint8_t frame[NP_FRAME_SIZE], struct np_hello_message *m, str
 
 /*
  * A bag travels as a message of ours with a field for each value: its kind is the tag; its bytes
- * are the name's length, the name, padded to 4, and the value. Values that can't be used (kind,
- * name) are skipped; a message that is cut off is NP_EPEER. The encoded message is to be freed.
+ * are the name's length, the name, padded to 4, and the value. When read, values that can't be used
+ * (kind, name) are skipped; a message that is cut off is NP_EPEER. The encoded one is to be freed.
  */
 enum { NP_EXT_BYTES = 512 << 10 }; /* most bytes of a bag's fields */
 int np_bag_encode(const struct np_bag *b, uint8_t **message, struct np_err *err);

@@ -542,8 +542,9 @@ TEST(limits_of_datagrams)
 		   "each datagram of 1472 bytes was cut to the 1000 bytes of a receive");
 	e = explained(in, UDP_TX, LOSSY_RX " tc.in.drops=900000", "policer");
 	assert_has(e.best.doubts, "it also drops other traffic");
+	assert_true(e.best.share == 1); /* of what was lost */
 	e = explained(in, UDP_TX, LOSSY_RX " tc.in.drops=20000", "policer");
-	assert_null(strstr(e.best.doubts, "others"));
+	assert_null(strstr(e.best.doubts, "other traffic"));
 	/* A link that is full has dropped the rest, and its queue went on after the time. */
 	in.link_rate_bps = 100e6 * 1538 / 1472;
 	in.throughput_bps = 107e6;

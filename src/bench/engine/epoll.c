@@ -139,12 +139,12 @@ hold_back(struct loop *l, struct np_conn *c, int calls)
 }
 
 /*
- * Make or accept the next connection; called again once connected. False: wait for that: with no
- * request the step half-closes (-N), or reads the first one's MSS, or TCP_INFO for evidence. True:
- * go on, also after errors.
+ * Make or accept the next connection: by steps->open, or of a ramp from its listener. False: call
+ * again once connected. Only a leader that sends no request waits: to half-close (-N), to read the
+ * first one's MSS, or TCP_INFO for evidence. True: go on, also after errors.
  */
 static bool
-open_next(struct loop *l, struct np_conn *c)
+open_conn(struct loop *l, struct np_conn *c)
 {
 	struct np_worker *w = l->w;
 	bool is_new = c->fd < 0;
@@ -192,7 +192,7 @@ connection_call(struct loop *l, struct np_conn *c)
 {
 	switch ((int)c->need) {
 	case NP_OPEN:
-		return open_next(l, c);
+		return open_conn(l, c);
 	case NP_SHUT:
 		shutdown(c->fd, SHUT_WR); /* then wait for the far end's close to arrive */
 		c->need = NP_AWAIT;

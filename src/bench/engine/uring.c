@@ -579,8 +579,8 @@ transfers(const struct uring *u)
 
 /*
  * Cancel all requests, so that later data stay in the sockets. Cancelled sends say how much was
- * sent. A cancellation misses a request in execution, and its chain: repeat all when a turn has
- * ended none. No turn waits for long: the request that cancels WAKE completes in each.
+ * sent. A cancellation misses a request in execution, and its chain: repeat all after a turn in
+ * which no transfer ended. No turn waits for long: the request that cancels WAKE completes in each.
  */
 static void
 leave(struct uring *u)

@@ -12,7 +12,7 @@ struct np_uring {
 	_Alignas(NP_CACHE_LINE) struct io_uring ring;
 	bool prepared; /* by np_urings_prepare(): used again */
 	bool taken;    /* a worker has this prepared ring */
-	bool is_lost;  /* it failed, perhaps with requests in it: never use it again */
+	bool is_lost;  /* it failed, perhaps with requests in it: it stays taken, unused */
 };
 
 /*

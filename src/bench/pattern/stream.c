@@ -79,7 +79,7 @@ transmit_sent_many(struct np_worker *w, struct np_conn *c, uint32_t count)
 	return sent < w->budget ? NP_SEND : NP_OVER;
 }
 
-/* np_steps.failed. Without room in the kernel, count it, and try again with the same number. */
+/* np_steps.failed. A datagram without room in the kernel: count it, send the same number again. */
 static enum np_need
 transmit_failed(struct np_worker *w, struct np_conn *c, enum np_need need, int error)
 {

@@ -70,7 +70,7 @@ int np_endpoint_accept(struct np_run *run, struct np_conn *c, struct np_err *err
 /* np_transport.another: a passive end gets the port `number` above the one that the test names. */
 int np_endpoint_another(struct np_run *run, uint32_t number, struct np_err *err);
 
-/* Listen at that address, with room for all flows of the plan. */
+/* Listen on a socket that is bound to `at`, with room for all flows of the plan. */
 int
 np_endpoint_listen(const struct np_plan *p, int fd, const struct np_addr *at, struct np_err *err);
 

@@ -84,7 +84,7 @@ _Static_assert(sizeof(struct tls12_crypto_info_aes_gcm_256) == sizeof(struct cry
 		   sizeof(struct tls12_crypto_info_chacha20_poly1305) == sizeof(struct crypto),
 	       "no gaps");
 
-/* How many bytes of it the kernel takes. */
+/* How many bytes of struct crypto the kernel takes for that suite. */
 static socklen_t
 size_of(const struct np_tls_suite *suite)
 {
@@ -194,7 +194,7 @@ suite_of(const struct np_run *run)
 	return s != NULL ? s : &suites[0];
 }
 
-/* Record for the results which suite was used, and where it encrypted. */
+/* Record which suite was used, and where this machine's kernel encrypts TLS now: where(). */
 static void
 note_suite(struct np_run *run)
 {

@@ -11,7 +11,7 @@
 #include "bench/run.h"
 #include "bench/transport/endpoint.h"
 
-/* np_transport.open, with a hint if there is no loopback (CID 1). */
+/* np_transport.open. If there is no such address, a hint: CID 1 needs a module. */
 static int
 vsock_open(struct np_run *run, struct np_err *err)
 {

@@ -99,7 +99,7 @@ np_rule_reader_stops(const struct np_facts_of_test *f, struct np_verdict *v)
 	}
 }
 
-/* Judge a rate that was asked for: nearly all of it was reached, no more than jitter explains. */
+/* Does a rate that was asked for limit? If NP_ASKED to NP_WITHIN of it came. what: it, in words. */
 static void
 judge_asked(double rate, double asked, const char *what, enum np_limit limit, double score,
 	    struct np_verdict *v)

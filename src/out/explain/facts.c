@@ -561,7 +561,7 @@ look_at_link(struct np_facts_of_test *f)
 	if (f->subflows > 1 && f->in->link_rate_bps <= 0) {
 		f->rate_bps = 0; /* each may use a link of its own */
 	}
-	/* The ends agreed on clearly smaller segments. The kernel's MSS leaves out time stamps. */
+	/* The ends agreed on clearly smaller segments. The kernel's MSS is already less theirs. */
 	if (mss > 0 && f->mtu >= mss && mss + TIMESTAMPS < np_ceiling_segment(&f->encap)) {
 		f->encap.mss = (uint32_t)mss + (f->encap.timestamps ? TIMESTAMPS : 0);
 	}
@@ -569,7 +569,7 @@ look_at_link(struct np_facts_of_test *f)
 		f->encap.tls_send = (uint32_t)tls_send;
 	}
 	/* Other traffic in the direction of the data; of transactions in both directions. */
-	drops = number(f->rx, "tc.in.drops") > 0; /* these would look like traffic of others */
+	drops = number(f->rx, "tc.in.drops") > 0; /* not received, they would look like others' */
 	bytes = fmax(foreign_at(f, f->tx, true), drops ? 0 : foreign_at(f, f->rx, false));
 	if (f->in->transactions) {
 		bytes = fmax(bytes, fmax(foreign_at(f, f->tx, false), foreign_at(f, f->rx, true)));

@@ -52,7 +52,7 @@ figure_at(struct np_explain_flow *row, size_t figure)
 	return (double *)(void *)((char *)row + figure);
 }
 
-/* Is the flow slow, and if slow flows were found to have a mark, has it that? */
+/* Is the flow slow and, if a figure sets slow flows apart (w->mark), is its own above w->above? */
 static bool
 is_slow(const struct np_flows_found *w, struct np_explain_flow *row)
 {
@@ -247,7 +247,7 @@ is_significant(const struct np_flows_found *w, const struct table *t)
 	       log(NP_CHANCE);
 }
 
-/* Do the threads of slow flows, and few others, share their processor with other busy threads? */
+/* t: by thread. Do those of slow flows, and few others, share their CPU with other busy threads? */
 static bool
 starved_alone(const struct np_facts_of_test *f, const struct table *t)
 {
@@ -498,7 +498,7 @@ is_common(const struct np_facts_of_test *f, const struct np_flows_found *w, enum
 	}
 }
 
-/* Were only sent datagrams counted, so that it is unknown what arrived of each flow? */
+/* Are flows' datagrams counted as sent, and were more than a few lost, or is that not known? */
 static bool
 sent_only(const struct np_facts_of_test *f)
 {

@@ -121,7 +121,8 @@ np_rule_policer(const struct np_facts_of_test *f, struct np_verdict *v)
 		     (f->in->datagrams ? f->lost_share >= NP_LOSSY_UDP : f->loss >= NP_LOSSY);
 
 	np_decide(
-	    v, NP_LIMIT_POLICER, holds ? 0.986 : 0, lost > 0 ? f->policed / lost : (double)NAN,
+	    v, NP_LIMIT_POLICER, holds ? 0.986 : 0,
+	    lost > 0 ? fmin(1, f->policed / lost) : (double)NAN,
 	    "limited by a policer or a short queue of the receiver's interface (tc): it dropped "
 	    "%.0f packets",
 	    f->policed);

@@ -11,7 +11,7 @@
 #include "out/explain/constants.h"
 #include "out/explain/facts.h"
 
-/* Figures in words; "?" if not known. */
+/* Figures as text for a sentence; "?" if not known. */
 struct np_word {
 	char text[32];
 };

@@ -181,7 +181,7 @@ by_stamps(const struct np_facts_of_test *f, struct np_verdict *v)
 	return false;
 }
 
-/* Judge where a transaction spends most time, by stamps or samples of both ends. False: unknown. */
+/* Judge the part that takes half of a transaction or more: by stamps, else samples. False: none. */
 static bool
 by_station(const struct np_facts_of_test *f, struct np_verdict *v)
 {
