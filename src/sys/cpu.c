@@ -250,11 +250,17 @@ np_cpu_ticks_per_s(void)
 long
 np_cpu_load(const char *root)
 {
-	char line[128];
+	char line[128], *end;
 	long running, n = np_file_line(line, sizeof(line), root, "/proc/loadavg");
+	const char *at = line;
 
+	for (int i = 0; at != NULL && i < 3; i++) {
+		at = strchr(at, ' ');
+		at = at != NULL ? at + 1 : NULL;
+	}
+	running = at != NULL ? strtol(at, &end, 10) : 0;
 	errno = n < 0 ? (int)-n : EBADMSG;
-	return sscanf(line, "%*s %*s %*s %ld", &running) == 1 ? running : -1;
+	return at != NULL && end != at ? running : -1;
 }
 
 bool

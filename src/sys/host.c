@@ -478,8 +478,10 @@ np_host_facts(const char *root, const char *device, int fd, struct np_bag *into)
 bool
 np_host_ports(unsigned long *first, unsigned long *last)
 {
-	char text[64];
+	char text[64], *end, *behind;
 
 	np_file_line(text, sizeof(text), "", "/proc/sys/net/ipv4/ip_local_port_range");
-	return sscanf(text, "%lu %lu", first, last) == 2 && *first <= *last && *last <= UINT16_MAX;
+	*first = strtoul(text, &end, 10);
+	*last = strtoul(end, &behind, 10);
+	return end != text && behind != end && *first <= *last && *last <= UINT16_MAX;
 }

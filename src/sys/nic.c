@@ -139,7 +139,7 @@ index_of(const struct ethtool_gstrings *names, const char *name)
 	uint32_t i = 0;
 
 	while (i < names->len &&
-	       strcmp((const char *)names->data + i * ETH_GSTRING_LEN, name) != 0) {
+	       strcmp((const char *)names->data + (size_t)i * ETH_GSTRING_LEN, name) != 0) {
 		i++;
 	}
 	return i;

@@ -1,4 +1,6 @@
+#include <ctype.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -402,6 +404,20 @@ look_at_datagrams(struct np_facts_of_test *f)
 	}
 }
 
+/* The processor's number in a name such as "cpu.12.softirq"; -1: it has another form. */
+static int
+softirq_cpu(const char *name)
+{
+	char *end;
+	long cpu;
+
+	if (strncmp(name, "cpu.", 4) != 0 || !isdigit((unsigned char)name[4])) {
+		return -1;
+	}
+	cpu = strtol(name + 4, &end, 10);
+	return strcmp(end, ".softirq") == 0 && cpu <= INT_MAX ? (int)cpu : -1;
+}
+
 /* The processor of the receiver with the most softirq time. Numbers of processors may have gaps. */
 static void
 look_at_softirq(struct np_facts_of_test *f)
@@ -412,10 +428,8 @@ look_at_softirq(struct np_facts_of_test *f)
 	f->backlog_drops = number(f->rx, "cpu.count") > 0 ? 0 : (double)NAN;
 	f->softirq_cpu = -1;
 	for (size_t i = 0; np_bag_at(f->rx, i, &it); i++) {
-		int cpu = -1, end = 0;
-		bool is_softirq = sscanf(it.name, "cpu.%8d.softirq%n", &cpu, &end) == 1 &&
-				  it.name[end] == '\0' && cpu >= 0;
-		double share = is_softirq ? clamp(number(f->rx, it.name)) : (double)NAN;
+		int cpu = softirq_cpu(it.name);
+		double share = cpu >= 0 ? clamp(number(f->rx, it.name)) : (double)NAN;
 
 		if (share >= 0 && !(share <= f->softirq)) {
 			char idle[64];
