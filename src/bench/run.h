@@ -117,9 +117,10 @@ struct np_run {
 #define NP_EACH_WORKER(w, run)                                                                     \
 	for (struct np_worker * (w) = (run)->worker; (w) < (run)->worker + (run)->workers; (w)++)
 
-/* The connections of a run, or of a worker. */
+/* The connections of a run, or of a worker; NULL: none were made. */
 #define NP_EACH_CONN(c, of)                                                                        \
-	for (struct np_conn * (c) = (of)->conn; (c) < (of)->conn + (of)->conns; (c)++)
+	for (struct np_conn * (c) = (of)->conn; (c) != NULL && (c) < (of)->conn + (of)->conns;     \
+	     (c)++)
 
 /* Does this error of recv(2) mean an orderly end of the far end's data? */
 static inline bool
