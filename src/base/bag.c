@@ -256,18 +256,18 @@ np_bag_value(const struct np_bag_item *list, size_t i)
 double
 np_bag_number(const struct np_bag *b, const char *name)
 {
-	const struct item *it = b != NULL ? find_item(b, name) : NULL;
+	struct np_bag_item it;
 
-	if (it == NULL || (it->value.kind != NP_BAG_INT && it->value.kind != NP_BAG_REAL)) {
+	if (!np_bag_find(b, name, &it) || (it.kind != NP_BAG_INT && it.kind != NP_BAG_REAL)) {
 		return (double)NAN;
 	}
-	return it->value.kind == NP_BAG_INT ? (double)it->value.i : it->value.r;
+	return it.kind == NP_BAG_INT ? (double)it.i : it.r;
 }
 
 const char *
 np_bag_string(const struct np_bag *b, const char *name)
 {
-	const struct item *it = b != NULL ? find_item(b, name) : NULL;
+	struct np_bag_item it;
 
-	return it != NULL && it->value.kind == NP_BAG_STRING ? it->value.text : NULL;
+	return np_bag_find(b, name, &it) && it.kind == NP_BAG_STRING ? it.text : NULL;
 }
