@@ -330,7 +330,6 @@ begin_session(struct ns_daemon *d, struct ns_caller *c)
 	if (d->args.no_fork) {
 		uint64_t before = np_now();
 
-		epoll_ctl(d->epoll, EPOLL_CTL_DEL, c->chan.fd, NULL);
 		ns_session_serve_here(d, c); /* closes the connection */
 		drop(d, c);
 		/* Others were not read meanwhile, so their deadlines are extended. */
