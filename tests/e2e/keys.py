@@ -189,7 +189,7 @@ def by_passphrase(files: Files) -> None:
             must_serve(daemon.port, "-Z", WORD)
             assert "wrong passphrase" in daemon.log() and "without the passphrase" in daemon.log(), daemon.log()
     with lib.Daemon() as daemon:
-        must_serve(daemon.port, "-Z", WORD)     # nobody wants it
+        must_serve(daemon.port, "-Z", WORD)     # the daemon asks for none
 
 
 def command_line_shows_none(files: Files) -> str:

@@ -43,7 +43,7 @@ int serve_accepted(struct np_server *server, int fd, struct np_err *err);
 /* Hang up; returns what the session ended with. */
 int session_close(struct session *s);
 
-/* Send a message of netperf's; false: nobody takes it. */
+/* Send a message of netperf's. False: it could not be sent. */
 bool put_frame(int fd, uint32_t code, int32_t word, np_layout *layout, const void *m);
 
 /* Send a request. */

@@ -970,7 +970,8 @@ TEST(threads_that_never_sleep)
 		  "sender-cpu" },
 		{ "a processor that both use", TX,
 		  RX SPINS " cpu.1.softirq=0.7 cpu.1.idle=0 thread.cpu=1", "unclear" },
-		{ "loss, whoever spins", TX SPINS " tcp.retransmitted_segments=1000", RX, "loss" },
+		{ "loss, though the sender spins", TX SPINS " tcp.retransmitted_segments=1000", RX,
+		  "loss" },
 	};
 	static const struct example turns[] = {
 		{ "both", TX SPINS, RX SPINS,

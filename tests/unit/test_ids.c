@@ -279,7 +279,7 @@ none_at_ten(unsigned i)
 	return i == 10 ? 0 : 1;
 }
 
-/* Run a requester, whose plan is ready, against r. length_ns 0: as planned. */
+/* Run a requester with a finished plan against r. length_ns 0: as planned. */
 static void
 play_both(struct responder *r, struct end *e, uint64_t length_ns)
 {

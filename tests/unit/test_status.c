@@ -736,7 +736,7 @@ TEST_WITH(an_answer_waits_for_nobody, set_up, tear_down)
 	add_sessions(d, MANY);
 	assert_true(fd >= 0);
 	d->of.status_fd = fd;
-	ns_status_answer(&d->of); /* nobody there */
+	ns_status_answer(&d->of); /* no client has connected */
 	assert_int_equal(getsockname(fd, (struct sockaddr *)&un, &len), 0);
 	for (int i = 0; i < 50; i++) {
 		int asker = socket(AF_UNIX, SOCK_STREAM, 0);

@@ -108,9 +108,8 @@ struct np_facts_of_test {
 	double timeouts;                    /* retransmission time-outs of TCP at both ends */
 	double syn_timeouts;                /* those of SYNs */
 	double sent_again;                  /* retransmitted segments, by both ends */
-	double
-	    turn_us; /* the time of one transaction; NAN in an open loop, where several overlap */
-	double tail; /* share of a transaction's mean time that is above the median */
+	double turn_us;    /* of one transaction; NAN in an open loop, where several overlap */
+	double tail;       /* share of a transaction's mean time that is above the median */
 	double pace_per_s; /* transactions a second that -b and -w, or --rate, allow */
 	double far_rtt_us; /* of the responses, as the responder measures it */
 	double foreign;    /* share of the link's rate that other traffic used */
